@@ -51,7 +51,7 @@ fn glanced(pool: &u8, addr: usize, size: usize) {
 #[inline(never)]
 fn nothing(_: &u8, _: usize, _: usize) {}
 
-/// Who has no effect is kept all the same.
+/// The example keeps a customer without an effect too.
 #[used]
 static KEPT: [fn(&u8, usize, usize); 3] = [annotated, glanced, nothing];
 

@@ -70,7 +70,7 @@ class TelemetryCommand(gdb.Command):
         super().__init__("telemetry " + self.NAME, gdb.COMMAND_DATA, self.COMPLETION)
 
     def invoke(self, argument, _from_tty):
-        """Runs it; whatever goes wrong is said in one line."""
+        """Runs it; reports any failure in one line."""
         self.dont_repeat()
         try:
             streams = telemetry_open(TelemetryMemory())
@@ -97,7 +97,7 @@ class TelemetryCommand(gdb.Command):
 
 class TelemetryDump(TelemetryCommand):
     """Show the events that are in memory, of all threads, output or not: newest last.
-Kinds are names or numbers; without any, all are shown. -n: only the newest so many.
+Kinds are names or numbers; without any, all are shown. -n: only this number of the newest.
 -vv: with the names of parameters, and what addresses are called; -vvv: with threads too.
 telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]"""
     NAME = "dump"
@@ -274,7 +274,7 @@ telemetry reset KIND…"""
 
 
 class TelemetryFlush(TelemetryCommand):
-    """Have the process write what is to be output, now. Its other threads stay stopped.
+    """Have the process write all pending output, now. Its other threads stay stopped.
 --force: also where this gdb is too old for the processor, so that the process may go wrong after.
 telemetry flush [--force]"""
     NAME = "flush"

@@ -23,7 +23,7 @@ class TelemetryMemory:
         self.is_live = connection is None or connection.type != "core"
 
     def read(self, address, size):
-        """So many bytes; fewer, from the first on, if not all can be read."""
+        """Reads bytes; fewer, from the first on, if not all can be read."""
         try:
             return bytes(self.inferior.read_memory(address, size)) if size else b""
         except (gdb.error, OverflowError):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is said of a stream as a whole, of one event, and of registries.
+"""The descriptions of a stream as a whole, of one event, and of registries.
 
       status     pid: 4711 ⏎ stream: 0011… ⏎ registry.1.output: Pool …      as `eventcnv control`
       describe   the event, its doc, thread and time; each parameter with its value and doc

@@ -123,8 +123,8 @@ def telemetry_roots(memory):
 
 
 def telemetry_root_state(memory, place):
-    """Whether what is there states its own address: "used"; is a root before the first event:
-    "unused"; or is no root."""
+    """Returns "used" if the bytes are a root with its own address, "unused" for a root before the
+    first event, and otherwise None."""
     data = memory.read(place, TELEMETRY_ROOT_SIZE)
     if len(data) < TELEMETRY_ROOT_SIZE or data[:16] != TELEMETRY_ROOT_MAGIC:
         return None

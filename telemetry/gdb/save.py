@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A log of what is in memory: the blocks of all extents, as they are, but for their counts.
+"""A log of what is in memory: the blocks of all extents, as they are, except their counts.
 
       preamble │ store │ ring │ ring │ …  ─▶  FILE       a bounded ring that nobody closed
                          └ newest block of a buffer: its totals and a clock sync, and it is open

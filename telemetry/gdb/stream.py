@@ -40,7 +40,7 @@ class TelemetryStream:
             blocks.sort(key=lambda block: (block.end_number(), block.header.count), reverse=True)
 
     def look_at_extents(self):
-        """Finds what blocks are there (`.root.stream`)."""
+        """Finds the blocks in memory (`.root.stream`)."""
         seen, looked = set(), 0
         for address, count, what, _, _, counts, buffer in self.root.entries(
                 self.root.extents, TELEMETRY_EXTENT, "extents"):
@@ -65,7 +65,7 @@ class TelemetryStream:
         return None
 
     def look_at_block(self, address, data, what):
-        """Takes a block in, if it is there."""
+        """Takes a block in, if it is valid."""
         if what == TELEMETRY_PREAMBLE and self.first is None:
             return self.look_at_first(address)
         block = telemetry_block(self.root, address, data)

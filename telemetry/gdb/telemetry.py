@@ -23,7 +23,7 @@ TELEMETRY_FILES = ("memory", "root", "block", "registry", "stream", "text", "rep
 
 
 def telemetry_source():
-    """Runs the files beside this one."""
+    """Runs the files next to this one."""
     directory = os.path.dirname(os.path.abspath(telemetry_source.__code__.co_filename))
     for name in TELEMETRY_FILES:
         path = os.path.join(directory, name + ".py")

@@ -141,7 +141,7 @@ def telemetry_quoted(string):
 
 
 def telemetry_double(value):
-    """A double in ten digits. Python does not show the sign of what is not a number."""
+    """A double in ten digits. Python does not show the sign of a NaN."""
     is_negative = math.isnan(value) and math.copysign(1, value) < 0
     return ("-" if is_negative else "") + "%.10G" % value
 

@@ -102,7 +102,7 @@ fn interrupt_everywhere(work: fn(), handler: fn()) -> u64 {
     interrupt_at_each(1, work, handler)
 }
 
-/// The same at every so many points alone.
+/// Checks only one point in a fixed number.
 fn interrupt_at_each(step: usize, work: fn(), handler: fn()) -> u64 {
     for index in (0..).step_by(step) {
         points::arm(index, handler);
@@ -231,7 +231,7 @@ fn judge(plinth: &MemoryPlinth) {
 fn judge_log(log: impl Fn() -> Vec<u8>) {
     control::of(&CONTROL).set_output(Kinds::Object | Kinds::Seg);
     flush();
-    // All: what comes before the registry has a place is counted with others of its sort.
+    // All: events before the registry has a place count with others of the same sort.
     let losses = crate::losses();
     assert_eq!(losses.requested, REQUESTED.get(), "requested = recorded + discarded: {losses:?}");
     let events = read(&log());
@@ -240,7 +240,7 @@ fn judge_log(log: impl Fn() -> Vec<u8>) {
     assert!(events.values().all(|(_, index, again)| index == again), "torn");
     let mut indexes: Vec<_> = events.values().map(|(_, index, _)| *index).collect();
     indexes.sort_unstable();
-    assert!(indexes.is_sorted_by(|a, b| a < b), "an event is there twice");
+    assert!(indexes.is_sorted_by(|a, b| a < b), "an event appears twice");
     println!("{losses:?}");
 }
 

@@ -188,7 +188,7 @@ extern "C" fn at_thread_end(key: *mut libc::c_void) {
 
 fn set_key(key: libc::pthread_key_t) {
     let value = std::ptr::without_provenance::<libc::c_void>(key as usize + 1);
-    // SAFETY: the key is there.
+    // SAFETY: the key exists.
     unsafe { libc::pthread_setspecific(key, value) };
 }
 

@@ -178,7 +178,7 @@ fn check_target(target: &str) {
     assert!(has_library, "{target}: Rust target not installed; ./test --install installs it");
 }
 
-/// `.sol.variety`: an annotation that is compiled out is no instruction at all, on this processor
+/// `.sol.variety`: an annotation that is compiled out leaves not one instruction, on this processor
 /// and on another.
 #[test]
 fn an_annotation_that_is_compiled_out_is_nothing() {
@@ -191,7 +191,7 @@ fn an_annotation_that_is_compiled_out_is_nothing() {
                 assert_eq!(code_of(assembly, *function), nothing, "{target} {variety}");
             }
         }
-        assert!(!assembly(target, "rash").contains("6record"), "{target}: nor is there a recorder");
+        assert!(!assembly(target, "rash").contains("6record"), "{target}: and no recorder");
     }
 }
 

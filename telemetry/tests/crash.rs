@@ -212,7 +212,7 @@ fn a_plinth_that_is_not_signal_safe_is_left_alone() {
     let died = died(test, libc::SIGTERM, &[ALL, CRASH], &[]);
     assert_eq!(
         died.said,
-        ["telemetry: a fatal signal: this log takes nothing in a signal handler"]
+        ["telemetry: a fatal signal: this log cannot be written in a signal handler"]
     );
 }
 
@@ -249,7 +249,7 @@ fn a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would() {
     assert!((1..=2).contains(&died.said.len()), "{:?}", died.said);
 }
 
-/// Whoever asks a program to end is not kept waiting by a log that nobody reads.
+/// A log that nothing reads does not delay a request to end the program.
 #[test]
 fn a_pipe_that_nobody_reads_keeps_no_program_alive() {
     let test = "a_pipe_that_nobody_reads_keeps_no_program_alive";
@@ -275,7 +275,7 @@ fn a_pipe_that_nobody_reads_keeps_no_program_alive() {
     assert!(begin.elapsed() < common::WAIT_MAX, "{:?}", begin.elapsed());
 }
 
-/// What is not understood is said.
+/// An invalid value is reported.
 #[test]
 fn a_value_that_is_neither_yes_nor_no_is_said_once() {
     let test = "a_value_that_is_neither_yes_nor_no_is_said_once";

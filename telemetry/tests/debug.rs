@@ -48,10 +48,10 @@ fn written(call: impl FnOnce(c_int) -> c_long) -> (String, c_long) {
     let file = tempfile::NamedTempFile::new().unwrap();
     // SAFETY: gives a pointer to this thread's error number.
     let errno = || unsafe { libc::__errno_location() };
-    // SAFETY: the place of this thread's error number is there as long as the thread.
+    // SAFETY: the error number of this thread lives as long as the thread.
     unsafe { *errno() = libc::EILSEQ };
     let result = call(file.as_file().as_raw_fd());
-    // SAFETY: the place of this thread's error number is there as long as the thread.
+    // SAFETY: the error number of this thread lives as long as the thread.
     assert_eq!(unsafe { *errno() }, libc::EILSEQ, "left as it was");
     (std::fs::read_to_string(file.path()).unwrap(), result)
 }
@@ -133,7 +133,7 @@ fn judge_newest(all: &[&str]) {
     assert_eq!((text.as_str(), result), ("", -c_long::from(libc::EINVAL)));
 }
 
-/// Many, and of one address many, of which each event shows its own.
+/// Many labels, and many of one address: each event shows its own.
 #[test]
 fn a_dump_shows_labels_however_many_there_are() {
     let test = "a_dump_shows_labels_however_many_there_are";
@@ -308,7 +308,7 @@ mod late {
             Other = 1,
         }
 
-        /// It is there.
+        /// It exists.
         Came(0x0001, always, Pool) {}
     }
 }
@@ -322,7 +322,7 @@ mod later {
             Pool = 2,
         }
 
-        /// It is there.
+        /// It exists.
         Came(0x0001, always, Pool) {}
     }
 }
@@ -338,7 +338,7 @@ fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
         // (A registration notices it: no block began, and nothing was flushed.)
         let output = || telemetry::control::of(&late::CONTROL).output().bits();
         assert_eq!(output(), 1 << 9, "Pool is, and Arena is not");
-        // In one of two alone: that is no order to others.
+        // The debugger changes it in one of two alone: this does not change others.
         CONTROL.output().store(0, Ordering::Relaxed);
         assert_eq!(telemetry::control::of(&later::CONTROL).output().bits(), 1 << 2);
         assert_eq!(output(), 1 << 9);

@@ -171,7 +171,7 @@ fn fill_disk() {
     if what == "limit" {
         // Lower than when the stream began: the system tells, in the middle of a write.
         let limit = libc::rlimit { rlim_cur: 2_000_001, rlim_max: 2_000_001 };
-        // SAFETY: reads the structure; a handler of the signal that is no function.
+        // SAFETY: reads the structure; the signal has no handler function.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
@@ -202,8 +202,8 @@ fn fill_disk() {
     }
 }
 
-/// `.sol.volume`: of a bound that the disk has no room for the newest events are kept, whoever
-/// else fills the disk meanwhile.
+/// `.sol.volume`: if the disk is too small for the bound, the newest events are kept, even while
+/// another process fills the disk.
 #[test]
 fn on_a_full_disk_the_oldest_volume_gives_way_to_the_newest() {
     let test = "on_a_full_disk_the_oldest_volume_gives_way_to_the_newest";
@@ -365,7 +365,7 @@ fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
     }
 }
 
-/// Who removes a log while it is written gets a new one, which can be read alone.
+/// A log that is removed while it is written gets a new file, which can be read alone.
 #[test]
 fn a_log_that_is_removed_goes_on_in_a_new_one() {
     let test = "a_log_that_is_removed_goes_on_in_a_new_one";
@@ -389,7 +389,7 @@ fn a_log_that_is_removed_goes_on_in_a_new_one() {
     assert_eq!(stream.store(0xFF02).len(), 1, "labels too");
 }
 
-/// With its folder it cannot: that is said, counted, and tried again.
+/// Without its folder it cannot: that is reported, counted, and tried again.
 #[test]
 fn a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back() {
     let test = "a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back";

@@ -555,7 +555,7 @@ fn a_handler_has_the_stack_that_it_would_have_had() {
         (libc::SIGSEGV, large, libc::SA_ONSTACK, Some(7)),
         (libc::SIGTERM, large, 0, Some(7)),
         (libc::SIGUSR1, small, libc::SA_ONSTACK, Some(7)),
-        // One of which we are not told runs on the stack from us, which has an end.
+        // A forked child that we do not notice runs on our stack, which is finite.
         (libc::SIGUSR1, large, libc::SA_ONSTACK, None),
     ];
     if let Some(end) = ending() {

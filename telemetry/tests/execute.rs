@@ -193,7 +193,7 @@ fn limit(what: libc::__rlimit_resource_t, most: u64) {
     }
 }
 
-/// What keeps a child from making its log, and what is said of it.
+/// Reasons why a child cannot make its log, and the messages about them.
 const TROUBLES: [(&str, &str); 3] = [
     ("files", ": cannot create mpsio.log-PID: Too many open files; nothing is output"),
     ("size", ": cannot write to mpsio.log-PID: File too large"),

@@ -200,8 +200,8 @@ mod cancelled {
         unreachable!("it is cancelled")
     }
 
-    /// To record is no cancellation point: what the system is asked for there neither ends the
-    /// thread in the middle, nor leaves a hole.
+    /// Recording is not a cancellation point: its system calls neither end the thread in the
+    /// middle, nor leave a hole.
     #[test]
     fn a_thread_that_is_cancelled_ends_where_it_would_have() {
         type Run = extern "C" fn(*mut std::ffi::c_void) -> *mut std::ffi::c_void;

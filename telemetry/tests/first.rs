@@ -51,8 +51,8 @@ extern "C" fn record_first(_: i32) {
 fn a_first_event_needs_no_more_than_a_small_stack() {
     let test = "a_first_event_needs_no_more_than_a_small_stack";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
-        // SAFETY: a mapping of its own, of which the top becomes the handler's stack; the handler
-        // calls nothing but the runtime.
+        // SAFETY: a mapping of its own, whose top becomes the handler's stack; the handler calls
+        // only the runtime.
         unsafe {
             let none = std::ptr::null_mut();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -154,7 +154,7 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
                     let begin = Instant::now();
                     while !IS_DONE.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_micros(700));
-                        // SAFETY: the thread waits for this one, and so is there.
+                        // SAFETY: the thread waits for this one, and so exists.
                         unsafe {
                             libc::pthread_kill(me as libc::pthread_t, libc::SIGUSR1);
                             if begin.elapsed() > Duration::from_secs(20) {

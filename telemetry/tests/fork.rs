@@ -321,13 +321,13 @@ static FORK_COUNT: AtomicUsize = AtomicUsize::new(0);
 const FORKS: usize = 60;
 const CHILD_EVENTS: usize = 300;
 
-/// The thread that is to be interrupted.
+/// The thread that the timer interrupts.
 static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 
 /// Forks; the child goes on with what was interrupted.
 extern "C" fn fork_now(signal: libc::c_int) {
     let interrupted = INTERRUPTED.load(Ordering::Relaxed) as libc::pthread_t;
-    // SAFETY: a thread that is there as long as the timer.
+    // SAFETY: a thread that lives as long as the timer.
     unsafe {
         if libc::pthread_self() != interrupted {
             libc::pthread_kill(interrupted, signal);
@@ -528,7 +528,7 @@ fn percent_p_of_a_socket_is_the_childs_number_in_a_child() {
         let (mut connection, _) = receiver.accept().unwrap();
         connection.read_exact(&mut block).unwrap();
         assert_eq!(header(&block).2, pid() as u64);
-        // It is there until the process has ended.
+        // It exists until the process has ended.
         std::mem::forget((receiver, connection));
     };
     let ran = ran(test, &[ALL, SMALL, (FILENAME, "unix:at-%p")], || {

@@ -2,7 +2,7 @@
 //! counted as lost, to the last event, whenever it is asked and when the program has ended.
 //!
 //! ```text
-//!  random program ─▶ runtime ─▶ disk with so many sectors ─▶ naive reader ─▶ events by kind
+//!  random program ─▶ runtime ─▶ disk of a few sectors ─▶ naive reader ─▶ events by kind
 //!        └─────────── recorded  =  read + io ◀─── losses_of ────────────────────┘
 //! ```
 //!
@@ -25,7 +25,7 @@ const KINDS: [Kinds; 5] = [Kinds::Object, Kinds::Seg, Kinds::User, Kinds::Arena,
 static ROOM: AtomicI64 = AtomicI64::new(0);
 static DISK: OnceLock<Disk> = OnceLock::new();
 
-/// A file of a disk: its bytes, of which those of sectors that there are were written.
+/// A file of a disk: its bytes, as far as the disk had sectors for them.
 #[derive(Default)]
 struct File {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ struct Disk {
     rewrites: bool,
     /// The size of a volume.
     bound: u64,
-    /// One sector in so many is broken, so that a parts block may never be taken: none is with 0.
+    /// One in this number of sectors is broken, so that a parts block may never be taken; 0: none.
     broken: usize,
 }
 

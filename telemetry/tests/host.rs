@@ -54,7 +54,7 @@ fn a_log_that_another_process_writes_is_left_alone() {
     assert!(ran.said().is_empty(), "{:?}", ran.said());
 }
 
-/// A log of a process that is gone is begun anew, from nothing.
+/// The log of a process that is gone is emptied and begun again.
 #[test]
 fn a_log_that_nobody_writes_is_begun_anew() {
     let test = "a_log_that_nobody_writes_is_begun_anew";
@@ -494,7 +494,7 @@ fn nothing_that_was_planted_becomes_a_log() {
         assert_eq!(ran.file("victim"), b"precious", "{place}");
         assert_eq!(ran.file("mpsio.log.new"), [0xFF; 1 << 20], "{place}");
         if place == PLACES[2] {
-            // A ring moves what was there to that name, and does not where that is no log.
+            // A ring moves a log to that name, and leaves any other file there.
             assert!(ran.said()[0].contains("mpsio.log.1"), "{:?}", ran.said());
             continue;
         }
@@ -517,7 +517,7 @@ fn a_log_may_go_to_standard_output() {
     let output = command().output().unwrap();
     let outputs =
         [output.stderr, command().stdout(File::create(&path).unwrap()).output().unwrap().stderr];
-    assert_eq!(outputs, [b"", b""], "nothing is said");
+    assert_eq!(outputs, [b"", b""], "no message");
     for bytes in [output.stdout, fs::read(path).unwrap()] {
         // The harness writes there, too.
         assert!(bytes.len() > 1000 * 32, "{}", bytes.len());
@@ -579,7 +579,7 @@ fn give_capability(program: &Path) {
     let words: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let name = c"security.capability".as_ptr();
-    // SAFETY: names that end with a NUL; reads so many bytes.
+    // SAFETY: names that end with a NUL; reads `size` bytes.
     let result =
         unsafe { libc::setxattr(path.as_ptr(), name, bytes.as_ptr().cast(), bytes.len(), 0) };
     assert_eq!(result, 0);

@@ -144,7 +144,7 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     assert_eq!(common::u32_at(&changes[0].bytes, 20), 1 << 5, "outputLow");
 }
 
-/// What was recorded while a kind was output is in the log, also when it is no more.
+/// The log has all events recorded while a kind was output, even if its output is off later.
 #[test]
 fn output_that_is_switched_off_takes_nothing_back() {
     let test = "output_that_is_switched_off_takes_nothing_back";
@@ -215,7 +215,7 @@ fn ten_thousand_labels_are_all_in_the_log() {
         for index in 0..5000 {
             telemetry::label_address(index, telemetry::add_string(format!("string {index}")));
         }
-        // Only now is there a registry with output, and so a stream.
+        // Only now a registry has output, and so a stream exists.
         event!(Three, 0usize, 0usize, 0usize);
         for index in 5000..10_000 {
             telemetry::label_address(index, telemetry::add_string(format!("string {index}")));
@@ -303,8 +303,8 @@ fn a_pipe_gets_a_log_that_can_be_read() {
     assert_eq!((stream.of(1).len(), stream.holes, stream.ended), (8000, 0, true));
 }
 
-/// `.part.registry`, `.part.registry-before`: a registry that is registered when the stream is
-/// there already, and larger than a block.
+/// `.part.registry`, `.part.registry-before`: a registry that is larger than a block and registered
+/// after the stream began.
 #[test]
 fn a_registry_that_comes_late_stands_before_its_events() {
     let test = "a_registry_that_comes_late_stands_before_its_events";

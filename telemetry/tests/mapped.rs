@@ -63,7 +63,7 @@ fn a_forked_child_leaves_the_ring_of_its_parent_alone() {
     assert_eq!(count(&file, CHILD), 0, "{:?}", ran.said());
 }
 
-/// Who removes the ring while it is recorded into is told, once, and what he loses is counted.
+/// A removed ring is reported once while threads record into it, and its losses are counted.
 #[test]
 fn a_ring_that_is_removed_is_said_once_and_counted() {
     let test = "a_ring_that_is_removed_is_said_once_and_counted";
@@ -125,7 +125,7 @@ fn truncate_and_record() {
                 file.set_len(size).unwrap();
                 telemetry::flush();
                 let _ = telemetry::traceback(20, &mut String::new());
-                // It may come back as zeros, which is no better.
+                // It may come back as zeros, which is as bad.
                 file.set_len(1 << 20).unwrap();
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
@@ -220,7 +220,7 @@ extern "C" fn record_in_handler(_: libc::c_int) {
 fn a_handler_that_records_into_a_mapped_ring_harms_nothing() {
     let test = "a_handler_that_records_into_a_mapped_ring_harms_nothing";
     let _ = ran(test, &[ALL, SMALL, RING], || {
-        // What comes while the registry is registered is counted for none.
+        // Events during the registration of the registry count for none.
         event!(Three, 1usize, 0usize, 0usize);
         // SAFETY: the handler calls nothing but the runtime; the structures are filled before they
         // are used, and live through the calls.

@@ -53,7 +53,7 @@ extern "C" fn handle(_: libc::c_int) {
     event!(Pooled, index);
     BY_HANDLERS.fetch_add(3, Ordering::Relaxed);
     SIGNALS.fetch_add(1, Ordering::Relaxed);
-    assert_eq!(errno(), before, "whoever was interrupted finds it as it was");
+    assert_eq!(errno(), before, "the interrupted code finds it as it was");
 }
 
 /// A timer of this thread, on its own processor time or on the clock of the wall.
@@ -94,13 +94,13 @@ fn record_for_a_while(thread: usize) {
         // At full speed, but not all the time: the log is read whole.
         std::thread::sleep(Duration::from_millis(1));
     }
-    // SAFETY: the timers are there, and not used again.
+    // SAFETY: the timers exist, and are not used again.
     timers.iter().for_each(|timer| _ = unsafe { libc::timer_delete(*timer) });
     BY_THREADS.fetch_add((index + index.div_ceil(8)) as u64, Ordering::Relaxed);
 }
 
 fn record_in_a_storm() {
-    // SAFETY: the structure is zero but for what is set; the handler is a function that stays.
+    // SAFETY: all other fields of the structure are zero; the handler is a function that stays.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;

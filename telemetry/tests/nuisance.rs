@@ -17,8 +17,8 @@ use telemetry::{Standing, control, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 
-/// `.control.tool.request`: bytes of all sizes, of which none are a request. The service answers
-/// each by one line, and lives.
+/// `.control.tool.request`: bytes of all sizes that are not requests. The service answers each by
+/// one line, and lives.
 #[test]
 fn garbage_of_any_size_is_answered_by_one_line() {
     let test = "garbage_of_any_size_is_answered_by_one_line";
@@ -61,8 +61,8 @@ fn garbage_of_any_size_is_answered_by_one_line() {
     }
 }
 
-/// How long one waits for an answer beside clients that hang; and beside more of them than there
-/// are places for.
+/// The time for an answer next to clients that hang; and next to more of them than the service has
+/// places for.
 const ONE_TIME_MAX: Duration = Duration::from_secs(1);
 const MORE_TIME_MAX: Duration = Duration::from_millis(2500);
 
@@ -105,15 +105,15 @@ fn fifty_clients_that_hang_delay_nobody() {
                 // More than there are places for: they go on after a second, and so do these.
                 hanging.extend((0..60).map(|_| connect()));
                 more = more.min(time_of("get"));
-                // Who only sends part of a request is told what is wrong.
+                // A client that sends only part of a request gets an error.
                 let mut text = String::new();
                 hanging[1].read_to_string(&mut text).unwrap();
-                assert_eq!(text, "error: no whole request came within a second\n");
+                assert_eq!(text, "error: the request was not complete within a second\n");
                 if with * 3 > before && one < ONE_TIME_MAX && more < MORE_TIME_MAX {
                     break;
                 }
             }
-            assert!(with * 3 > before, "{with} events beside {before} with nobody there");
+            assert!(with * 3 > before, "{with} events, and {before} without clients");
             assert!(one < ONE_TIME_MAX && more < MORE_TIME_MAX, "{one:?} {more:?}");
         }) else {
             return;
@@ -147,10 +147,10 @@ fn a_socket_that_cannot_be_is_said_once() {
         ("no/such", "no socket in no/such: No such file or directory; "),
         ("/proc/self", "no socket in /proc/self: "),
         ("/dev/null", "no socket in /dev/null: Not a directory; "),
-        (&*long, "the path is longer than that of a socket may be; "),
-        (&*longer, "the path is longer than that of a socket may be; "),
-        ("taken", "there is one of another process with this number, or something else; "),
-        ("busy", "there is one of another process with this number, or something else; "),
+        (&*long, "its path would be too long for a socket; "),
+        (&*longer, "its path would be too long for a socket; "),
+        ("taken", "the name already exists, as another process's socket or another file; "),
+        ("busy", "the name already exists, as another process's socket or another file; "),
         ("files", "no socket in .: Too many open files; "),
     ] {
         let is_here = matches!(directory, "taken" | "busy" | "files");

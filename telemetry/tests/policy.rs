@@ -20,7 +20,7 @@ const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
 const PER_BLOCK: usize = (4096 - 128) / 32;
 const PER_RING: usize = 8 * PER_BLOCK;
 
-/// Whether the host makes whoever writes wait.
+/// Whether the host makes a writing thread wait.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 /// Blocks that it was given.
 static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -64,7 +64,7 @@ fn record(from: usize, to: usize) -> Duration {
     begin.elapsed()
 }
 
-/// Lets the host go some time after so many events were recorded.
+/// Lets the host go some time after this number of events was recorded.
 fn free_after(count: usize) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         wait_until("events", || RECORD_COUNT.load(Ordering::Relaxed) >= count);
@@ -241,7 +241,7 @@ impl Plinth for Slow {
         if (1..3 * 16 * PER_BLOCK).contains(&recorded()) {
             IS_CHANGING.store(true, Ordering::Release);
             let enough = recorded() + CHANGE_EVENT_COUNT;
-            wait_until("events beside the change", || recorded() >= enough);
+            wait_until("events during the change", || recorded() >= enough);
             IS_CHANGING.store(false, Ordering::Release);
             CHANGED_COUNT.fetch_add(1, Ordering::Release);
         }
@@ -277,7 +277,7 @@ fn a_thread_that_records_does_not_wait_for_the_volume_to_change() {
         while index < 4 * 16 * PER_BLOCK {
             record(index, index + 10);
             index += 10;
-            // The ring has room: but for what waits for a change, the writer is close behind.
+            // The ring has room: except for events that wait for a change, the writer is close.
             wait_until("room", || is_changing() || written() + 2 >= index / PER_BLOCK);
         }
         assert!(CHANGED_COUNT.load(Ordering::Acquire) >= 3, "the volume changed");

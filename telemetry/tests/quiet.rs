@@ -52,8 +52,8 @@ fn record_and_flush() {
     assert_ne!(telemetry::losses().recorded, 0);
 }
 
-/// Between two marks a program records a million events, of which half are output: the system sees
-/// the blocks, and nothing else but the question whether the file is still there.
+/// Between two marks a program records a million events and outputs half of them. The system sees
+/// the blocks, and the check whether the file still exists, and nothing else.
 #[test]
 fn recording_calls_the_system_for_blocks_alone() {
     let test = "recording_calls_the_system_for_blocks_alone";

@@ -244,8 +244,8 @@ fn what_is_not_output_is_found_in_memory() {
     });
 }
 
-/// What threads with different fates record, of three kinds, of which one is output after a while.
-/// In memory is the end of it, without a gap; with the log it is all of what was output.
+/// Events of threads with different fates, of three kinds; one kind is output after a while. Memory
+/// has the end of them, without a gap; together with the log it has all events that were output.
 #[test]
 fn the_end_of_what_every_thread_recorded_is_found_in_memory() {
     let test = "the_end_of_what_every_thread_recorded_is_found_in_memory";
@@ -403,7 +403,7 @@ fn the_last_clock_sync_is_in_the_root() {
     });
 }
 
-/// What is output into a mapped file is read where it lies, and what is not in private memory.
+/// Events output into a mapped file are read there, and all others in private memory.
 #[test]
 fn the_blocks_of_a_mapped_file_are_an_extent() {
     let ring = ("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");

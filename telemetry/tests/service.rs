@@ -85,7 +85,7 @@ fn requests_read_and_change_the_masks() {
 
 mod own {
     telemetry::events! {
-        /// A registry with kinds of its own, of which one is called like one of the standard kinds.
+        /// A registry with kinds of its own; one has the name of a standard kind.
         registry "own" version(1, 0, 0);
         kinds {
             /// Pages.
@@ -346,7 +346,7 @@ fn a_forked_child_has_a_socket_of_its_own() {
             event!(Rare, 1usize);
             assert!(ask("get").ends_with("ok\n"));
             let mut hanging = connect();
-            // SAFETY: the child records, and leaves by `_exit`, but for what it is here to show.
+            // SAFETY: the child records, leaves by `_exit`, and otherwise does what the test shows.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 telemetry::flush();

@@ -103,7 +103,7 @@ fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
         }
         return;
     }
-    // Best of some, three at least: other tests run beside this one, and other programs.
+    // The best of at least three: other tests and programs run at the same time.
     let (mut slow, mut file) = (f64::MAX, f64::MAX);
     for round in 1..=30 {
         let (listener, address) = listen();
@@ -174,7 +174,7 @@ fn without_a_receiver_the_program_goes_on_and_counts() {
     ] {
         let ran = ran(test, &[OBJECT, (FILENAME, address)], || ()).unwrap();
         assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
-        let line = format!("telemetry: cannot write to {address}: {why}; what is not written");
+        let line = format!("telemetry: cannot write to {address}: {why}; lost events are counted");
         assert!(ran.said()[0].starts_with(&line), "{:?}", ran.said());
     }
 }
@@ -207,7 +207,7 @@ fn a_receiver_that_goes_away_is_said_once_and_counted() {
         record(1000);
         telemetry::flush();
         let address = std::env::var(FILENAME).unwrap();
-        // The receiver goes once this connection is there.
+        // The receiver goes once this connection exists.
         let mut gone = TcpStream::connect(address.trim_start_matches("tcp://")).unwrap();
         assert_eq!(gone.read(&mut [0]).unwrap(), 0);
         record(100_000);
@@ -284,7 +284,7 @@ fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
     assert_eq!(bytes, [4; SIZE]);
 }
 
-/// The same of a whole program: what comes after is in a volume that can be read alone.
+/// The same for a whole program: a later volume can be read alone.
 #[test]
 fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
     let test = "a_program_whose_receiver_comes_back_goes_on_in_another_volume";
@@ -358,7 +358,7 @@ fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
         let begun = common::read(&begun);
         assert_eq!((begun.registries.len(), begun.store(0xFF02).len()), (2, 1));
         assert!(begun.told_of(5).io > 0);
-        // It is there until the process has ended.
+        // It exists until the process has ended.
         std::mem::forget(stream);
         return;
     }

@@ -134,9 +134,10 @@ fn shared(path: &Path) -> &'static [AtomicU64; 2] {
     }
 }
 
-/// `.volume.header`: also what a signal finds in memory while one file ends and the next begins.
-/// The thread that records is interrupted itself, and then everything that it published is there;
-/// or another one is, beside which it goes on, and what was published before is there.
+/// `.volume.header`: also the memory as a signal finds it while one file ends and the next begins.
+/// If the signal interrupts the recording thread, everything that the thread published is found. If
+/// it interrupts another thread, everything published before is found, and the recording thread
+/// goes on.
 #[test]
 fn a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_be_read() {
     let test =

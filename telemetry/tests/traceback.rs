@@ -132,7 +132,7 @@ fn a_traceback_while_threads_record_shows_whole_events() {
 #[test]
 fn a_value_that_is_no_number_is_said_once() {
     let test = "a_value_that_is_no_number_is_said_once";
-    said_once(test, "many", "`many` is no number of events; a panic shows none");
+    said_once(test, "many", "`many` is not a number of events; a panic shows none");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn names_of_no_kind_are_said_once_with_those_there_are() {
     assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
 }
 
-/// What is said of a registry that comes later is true when it is said, and is said once.
+/// A message about a later registry is true when it is printed, and is printed once.
 #[test]
 fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
     let test = "a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist";
@@ -136,8 +136,8 @@ extern "C" fn record_in_handler(_: i32) {
     event!(Pooled, index);
 }
 
-/// `.block.discarded`: nested. Another thread's signals record two kinds, of which the interrupted
-/// code records one.
+/// `.block.discarded`: nested. Another thread's signals record two kinds; the interrupted code
+/// records one of them.
 #[test]
 #[expect(unsafe_code, reason = "a signal handler")]
 fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
@@ -285,8 +285,8 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!(child.of(1).len(), 2000);
 }
 
-/// Kinds that are many: six such registries fit beside that of the tests, the other two do not.
-/// Their events are counted by registry and kind, which the store says.
+/// Many kinds: six such registries fit next to that of the tests, the other two do not. The store
+/// has the counts of their events by registry and kind.
 #[test]
 fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
     let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";

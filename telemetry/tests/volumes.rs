@@ -107,7 +107,7 @@ fn sample(done: &AtomicBool) -> u64 {
     most
 }
 
-/// 8 threads, 20 volumes of 1 MiB, of which 6 are kept: each alone is a log in which every label
+/// 8 threads, 20 volumes of 1 MiB, 6 of them kept: each alone is a log in which every label
 /// resolves, and together they hold the newest events without a gap.
 fn go_through_volumes(test: &str, environment: &[(&str, &str)]) {
     let name = (NAME, "file:mpsio.log?size=1M&count=6");
@@ -214,7 +214,7 @@ fn volumes_of_a_few_small_blocks_are_logs_too() {
     assert_eq!(of_main, (0..count).collect::<Vec<_>>());
 }
 
-/// A log of a program that ran before is no older than its volumes: it moves on with them.
+/// A log of an earlier program counts as a volume: it moves on with them.
 #[test]
 fn the_files_of_a_former_run_move_on() {
     let test = "the_files_of_a_former_run_move_on";
@@ -332,7 +332,7 @@ fn check_after(ran: &common::Ran) {
     assert_eq!(u64::from(last.told_of(5).io), io, "totals of the whole stream");
     let of_three = |stream: &Stream| stream.words(1, 1);
     let indexes: BTreeSet<u64> = volumes.iter().flat_map(of_three).collect();
-    assert!((20_124..21_000).all(|index| indexes.contains(&index)), "the newest are there");
+    assert!((20_124..21_000).all(|index| indexes.contains(&index)), "the newest exist");
 }
 
 #[test]
@@ -530,8 +530,8 @@ fn what_a_lost_file_did_not_take_is_in_the_next_volume() {
     ran(test, &[], || go_through_breaks(true));
 }
 
-/// A store beyond half of a volume: the newest of it is in each, which is said once, and the bound
-/// holds.
+/// A store beyond half of a volume: each volume has the newest of it, which is reported once, and
+/// the bound holds.
 #[test]
 fn a_store_that_is_too_large_for_a_volume_is_there_in_part() {
     let test = "a_store_that_is_too_large_for_a_volume_is_there_in_part";

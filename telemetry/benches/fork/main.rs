@@ -1,4 +1,4 @@
-//! What a fork costs with the runtime in it, beside one without, in turn in one process.
+//! The cost of a fork with the runtime, next to one without, in turn in one process.
 //!
 //! ```text
 //!  8 threads × 3 kinds have rings, a stream is open
@@ -84,7 +84,7 @@ fn in_turn() -> (f64, f64) {
     for _ in 0..RUN_COUNT {
         // SAFETY: the child reads the clock, writes to a pipe, and leaves.
         best.0 = best.0.min(time(|| unsafe { libc::fork() }));
-        // SAFETY: as `fork`, without the C library, of which the child needs nothing.
+        // SAFETY: as `fork`, without the C library, from which the child needs nothing.
         let bare = || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
         best.1 = best.1.min(time(bare));
     }

@@ -1,4 +1,4 @@
-//! What recording costs: each thing beside the least that it could cost, measured in turn with it.
+//! The cost of recording: each operation next to its least possible cost, measured in turn with it.
 //!
 //! ```text
 //!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
@@ -87,7 +87,8 @@ fn run_process(name: &str, directory: &Path) -> String {
         .output()
         .expect("this program can be run again");
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    // What was said on standard error is not lost: who discards events measures something else.
+    // Messages on standard error must show: a benchmark that discards events measures something
+    // else.
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     let rows = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{rows}");
@@ -119,7 +120,7 @@ fn give_tails((ours, floors): ([f64; 5], [f64; 5]), suffix: &str) {
 
 /// What is required of the tail with a writer thread: the points, and ns.
 const TAIL_REQUIRED: [(&str, f64); 2] = [("p99.9", 110.0), ("p99.99", 500.0)];
-/// Or so many times the floor's same point, where the machine itself stops threads for longer.
+/// Or this multiple of the floor's same point, where the machine itself stops threads for longer.
 const TAIL_RATIO_MAX: f64 = 1.3;
 
 /// Says on standard error what of a tail is required, against what, and whether it holds: a row is
@@ -175,7 +176,7 @@ fn measure_allocator() {
     row::print("floor-alloc-pair", floor, "ns", None);
 }
 
-/// In the blocks of a mapped ring, all of which were used before: their pages are touched.
+/// In the blocks of a mapped ring, after all of them were used once: their pages are touched.
 fn measure_mapped() {
     floor::begin(None);
     for _ in 0..=RING_SIZE / floor::EVENT_SIZE as u64 / EVENT_COUNT {
@@ -204,7 +205,7 @@ fn measure_file(directory: &Path) {
     remove_floors(directory);
 }
 
-/// Bytes of an event, and bytes that are no event in 4 KiB of events, of a part of the log.
+/// Bytes of an event, and the other bytes in 4 KiB of events, in a part of the log.
 fn give_sizes(size: u64, event_count: u64) {
     let floor = (event_count * floor::EVENT_SIZE as u64) as f64;
     row::print("bytes", size as f64 / event_count as f64, "B", Some(size as f64 / floor));

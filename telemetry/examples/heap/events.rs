@@ -83,7 +83,7 @@ telemetry::events! {
     TraceStart(0x0041, always, Trace) {
         /// which, counted from 0
         trace: W,
-        /// the pool of which the objects are condemned
+        /// the pool whose objects are condemned
         pool: P,
         /// what they take, in bytes
         condemned: W,

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
     let mut out = std::io::stdout().lock();
     for (count, word) in words.most_frequent(PRINTED_COUNT) {
-        // A closed pipe ends the list, and is no mistake.
+        // A closed pipe ends the list, without an error.
         if writeln!(out, "{count:>10} {}", String::from_utf8_lossy(word)).is_err() {
             break;
         }

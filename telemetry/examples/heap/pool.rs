@@ -27,7 +27,7 @@ impl Pool {
         pool
     }
 
-    /// Allocates; an object is no larger than a segment.
+    /// Allocates; an object is at most as large as a segment.
     pub(crate) fn allocate(&mut self, arena: &mut Arena, size: usize) -> Place {
         let taken = size.next_multiple_of(ALIGNMENT);
         if self.used + taken > SEGMENT_SIZE {

@@ -1,4 +1,4 @@
-//! The chain of events in a block, walked from the newest up: what a writer needs to know of it.
+//! The chain of events in a block, from the newest to the oldest, as a writer reads it.
 //!
 //! ```text
 //!  last ─▶ │ event │ event │ base record │ event │ ◀─ top     size leads to the next older one
@@ -10,10 +10,10 @@ use eventlog::format::{
     BASE_RECORD_CODE, BASE_RECORD_SIZE, BaseRecord, EVENT_HEADER_SIZE, EventHeader,
 };
 
-/// In the place of a delta: there is no newer event.
+/// In place of a delta: the event has no newer one.
 const NO_NEWER: u32 = u32::MAX;
 
-/// The base in force at the newest of these events, given the one in force at their top.
+/// Returns the base in force at the newest of these events, from the base in force at their top.
 pub(crate) fn base_at_last(events: &[u8], base_at_top: u64) -> u64 {
     let mut rest = events;
     while let Some(header) = rest.get(..EVENT_HEADER_SIZE) {
@@ -30,8 +30,8 @@ pub(crate) fn base_at_last(events: &[u8], base_at_top: u64) -> u64 {
     base_at_top
 }
 
-/// Turns a chain around: puts into each event, in the place of its delta, where the next newer one
-/// is. Gives where the oldest is.
+/// Reverses a chain: puts the place of the next newer event into each event, in place of its delta.
+/// Returns the place of the oldest event.
 pub(crate) fn turn_around(events: &mut [u8]) -> Option<usize> {
     let (mut at, mut newer) = (0, None);
     while let Some(place) = events.get_mut(at..at + EVENT_HEADER_SIZE) {
@@ -44,7 +44,7 @@ pub(crate) fn turn_around(events: &mut [u8]) -> Option<usize> {
     newer
 }
 
-/// The event of a chain that was turned around which is here, and where the next newer one is.
+/// Returns an event of a reversed chain: its code, its bytes, and the place of the next newer one.
 pub(crate) fn turned(events: &[u8], at: usize) -> Option<(u16, &[u8], Option<usize>)> {
     let header = events.get(at..at + EVENT_HEADER_SIZE)?;
     let header: EventHeader = bytemuck::pod_read_unaligned(header);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_was_turned_around_leads_from_the_oldest_to_the_newest() {
+    fn a_reversed_chain_leads_from_the_oldest_to_the_newest() {
         let mut events = [event(3, 1), base(900, 100), event(2, 2), event(1, 0)].concat();
         let (mut codes, mut at) = (Vec::new(), turn_around(&mut events));
         while let Some((code, event, newer)) = at.and_then(|at| turned(&events, at)) {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_base_record_the_base_is_that_of_the_top() {
+    fn without_a_base_record_the_base_at_the_top_counts() {
         assert_eq!(base_at_last(&[event(1, 3), event(2, 2)].concat(), 77), 77);
         assert_eq!(base_at_last(&[], 78), 78);
     }

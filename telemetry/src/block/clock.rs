@@ -10,14 +10,14 @@
 #![expect(unsafe_code, reason = "the processor's counter and the system's clocks")]
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use eventlog::format::{CLOCK_INVARIANT, ClockSource, ClockSync};
+use eventlog::format::{ClockSource, ClockSync};
 
-/// Tries at a clock sync, at most.
+/// The greatest number of attempts at a clock sync.
 const SYNC_TRY_COUNT_MAX: usize = 4;
-/// A bracket this narrow, in ns, is not tried again.
+/// A bracket up to this width, in ns, needs no other attempt.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;
 
-/// The processor's counter, invariant or not: what [`read_counter`] reads. Miri knows none.
+/// The processor's counter, invariant or not, that [`read_counter`] reads. Miri has none.
 const COUNTER: Option<ClockSource> = if cfg!(all(target_arch = "x86_64", not(miri))) {
     Some(ClockSource::Tsc)
 } else if cfg!(all(target_arch = "aarch64", not(miri))) {
@@ -26,18 +26,17 @@ const COUNTER: Option<ClockSource> = if cfg!(all(target_arch = "x86_64", not(mir
     None
 };
 
-/// The source in use. CLOCK_MONOTONIC until `choose` has found better, which is before the first
-/// ring.
+/// The source in use: CLOCK_MONOTONIC until `choose` finds a better one, before the first ring.
 static SOURCE: AtomicU32 = AtomicU32::new(ClockSource::Monotonic as u32);
 
-/// Chooses the source, once, before the first ticks are read.
+/// Chooses the source, once, before anything reads ticks.
 pub(crate) fn choose() {
     if let Some(counter) = counter() {
         SOURCE.store(counter as u32, Ordering::Relaxed);
     }
 }
 
-/// The processor's counter, if it has one that is invariant.
+/// Returns the processor's counter, if it is invariant.
 fn counter() -> Option<ClockSource> {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
@@ -54,7 +53,7 @@ fn counter() -> Option<ClockSource> {
     if cfg!(all(target_arch = "aarch64", not(miri))) { Some(ClockSource::ArmTimer) } else { None }
 }
 
-/// The source in use.
+/// Returns the source in use.
 pub(crate) fn source() -> ClockSource {
     match SOURCE.load(Ordering::Relaxed) {
         source if source == ClockSource::Tsc as u32 => ClockSource::Tsc,
@@ -63,12 +62,7 @@ pub(crate) fn source() -> ClockSource {
     }
 }
 
-/// The flags of the source: all that are chosen have a constant rate.
-pub(crate) fn flags() -> u32 {
-    CLOCK_INVARIANT
-}
-
-/// Ticks per second where the platform states it, else 0.
+/// Returns the ticks per second, if the platform states them; else 0.
 pub(crate) fn rate() -> u64 {
     match source() {
         ClockSource::Monotonic => 1_000_000_000,
@@ -95,36 +89,30 @@ pub(crate) fn rate() -> u64 {
     }
 }
 
-/// The system's steady clock, in ns.
+/// Returns the system's monotonic clock, in ns.
 pub(crate) fn monotonic() -> u64 {
     nanoseconds(libc::CLOCK_MONOTONIC)
 }
 
-/// The time of day, in ns since 1970.
+/// Returns the time of day, in ns since 1970.
 pub(crate) fn realtime() -> u64 {
     nanoseconds(libc::CLOCK_REALTIME)
 }
 
-/// The ticks now.
+/// Returns the current ticks.
 pub(crate) fn ticks() -> u64 {
-    counter_ticks(source()).unwrap_or_else(|| nanoseconds(libc::CLOCK_MONOTONIC))
+    if is_counter(source()) { read_counter() } else { monotonic() }
 }
 
-/// The ticks now, if the source, which is the one in use, is the processor's counter.
-#[inline(always)]
-fn counter_ticks(source: ClockSource) -> Option<u64> {
-    is_counter(source).then(read_counter)
-}
-
-/// Whether the source is the processor's counter.
+/// Returns whether the source is the processor's counter.
 #[inline(always)]
 pub(crate) fn is_counter(source: ClockSource) -> bool {
     COUNTER == Some(source)
 }
 
-/// Reads the processor's counter, whatever the source in use; 0 where there is none. For the fast
-/// path, which has no time to look at the source first, and goes without a frame because it calls
-/// nobody.
+/// Reads the processor's counter, whichever source is in use; returns 0 if the processor has none.
+/// For the fast path, which cannot afford to read the source first, and needs no stack frame
+/// because it calls no function.
 #[inline(always)]
 pub(crate) fn read_counter() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -141,7 +129,7 @@ pub(crate) fn read_counter() -> u64 {
     return 0;
 }
 
-/// Lets no reading of the counter that follows be before what was loaded so far.
+/// Keeps later readings of the counter after all earlier loads.
 #[inline(always)]
 pub(crate) fn wait_for_loads() {
     #[cfg(target_arch = "x86_64")]
@@ -150,28 +138,28 @@ pub(crate) fn wait_for_loads() {
         core::arch::x86_64::_mm_lfence();
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: waits for loads, and lets nothing after it begin before that.
+    // SAFETY: waits for loads, and lets nothing after it begin before they are done.
     unsafe {
         core::arch::asm!("dsb ishld", "isb", options(nostack, preserves_flags));
     }
 }
 
-/// The ticks now, if the source, which is the one in use, is the system's clock.
+/// Returns the current ticks, if the source in use is the system's clock.
 pub(crate) fn system_ticks(source: ClockSource) -> Option<u64> {
-    (source == ClockSource::Monotonic).then(|| nanoseconds(libc::CLOCK_MONOTONIC))
+    (source == ClockSource::Monotonic).then(monotonic)
 }
 
-/// A clock of the system, in ns.
+/// Reads a clock of the system, in ns.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec that lives through the call. An error leaves it zero.
     unsafe { libc::clock_gettime(clock, &mut time) };
     let now = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    // Miri's begins at zero, and a block may take seconds there: a past, and a slower clock.
+    // Miri's clock begins at zero and a block may take seconds: this adds a past and slows it.
     if cfg!(miri) && clock == libc::CLOCK_MONOTONIC { (1 << 41) + now / 64 } else { now }
 }
 
-/// One instant on the three clocks (`.time.sync`): of a few tries, the one read closest together.
+/// Reads one instant on the three clocks (`.time.sync`): of a few attempts, the narrowest.
 pub(crate) fn sync() -> ClockSync {
     let mut best = try_sync();
     for _ in 1..SYNC_TRY_COUNT_MAX {
@@ -187,10 +175,10 @@ pub(crate) fn sync() -> ClockSync {
 }
 
 fn try_sync() -> ClockSync {
-    let before = nanoseconds(libc::CLOCK_MONOTONIC);
+    let before = monotonic();
     let ticks = ticks();
-    let realtime = nanoseconds(libc::CLOCK_REALTIME);
-    let after = nanoseconds(libc::CLOCK_MONOTONIC);
+    let realtime = realtime();
+    let after = monotonic();
     let bracket = after.saturating_sub(before);
     let uncertainty = u32::try_from(bracket).unwrap_or(u32::MAX);
     ClockSync { ticks, monotonic: before + bracket / 2, realtime, uncertainty }

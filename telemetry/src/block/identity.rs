@@ -1,4 +1,4 @@
-//! Which stream it is: its UUID, and the header that says who writes it.
+//! The identity of the stream: its UUID, and the header about the process that writes it.
 //!
 //! ```text
 //!  UUID · boot · process · clock and first sync · names
@@ -9,16 +9,16 @@
 use crate::block::{clock, memory, root};
 use crate::os::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
-use eventlog::format::{STREAM_RING, StreamHeader};
+use eventlog::format::{CLOCK_INVARIANT, STREAM_RING, StreamHeader};
 
 static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
-/// The UUID of the process that forked this one; zero: none did, or it had none.
+/// The UUID of the process that forked this one; zero: no process did, or it had no UUID.
 static PARENT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// The stream is that of a forked child: the UUID so far is its parent's, and it gets its
-/// own.
+/// Gives a forked child's stream a UUID of its own, and keeps the parent's.
 pub(crate) fn fork() {
-    // Neither half of a UUID is zero: one of which a half is was being made when the fork came.
+    // Neither half of a complete UUID is zero: the fork may have come while the parent made its
+    // UUID.
     let parent = halves(&UUID);
     if !parent.contains(&0) {
         PARENT[0].store(parent[0], Ordering::Relaxed);
@@ -31,7 +31,7 @@ fn halves(uuid: &[AtomicU64; 2]) -> [u64; 2] {
     uuid.each_ref().map(|half| half.load(Ordering::Relaxed))
 }
 
-/// Gives the stream its UUID: version 4, random (`.header.uuid`).
+/// Makes the UUID of the stream: version 4, random (`.header.uuid`).
 pub(crate) fn prepare() {
     let mut uuid = [0u8; 16];
     if !sys::random(&mut uuid) {
@@ -47,17 +47,17 @@ pub(crate) fn prepare() {
     UUID[1].store(halves[1], Ordering::Relaxed);
 }
 
-/// The UUID.
+/// Returns the UUID.
 pub(crate) fn uuid() -> [u8; 16] {
     bytemuck::cast(halves(&UUID))
 }
 
-/// What blocks say of their stream (`.block.stream`).
+/// Returns the part of the UUID that blocks have (`.block.stream`).
 pub(crate) fn id() -> [u8; 8] {
     UUID[0].load(Ordering::Relaxed).to_ne_bytes()
 }
 
-/// The header of the stream, as it begins now, as a bounded ring or not (`.header.once`,
+/// Returns the header of a stream that begins now, in a bounded ring or not (`.header.once`,
 /// `.header.names`).
 pub(crate) fn header(is_ring: bool) -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
@@ -68,7 +68,7 @@ pub(crate) fn header(is_ring: bool) -> StreamHeader {
     header.pid = pid.into();
     header.parent_pid = parent_pid.into();
     header.clock_source = (clock::source() as u32).into();
-    header.clock_flags = clock::flags().into();
+    header.clock_flags = CLOCK_INVARIANT.into();
     header.clock_rate = clock::rate().into();
     let sync = root::sync();
     header.set_sync(sync);
@@ -83,13 +83,13 @@ pub(crate) fn header(is_ring: bool) -> StreamHeader {
     header
 }
 
-/// The header of the stream as memory has it: a bounded ring, whatever the plinth is
+/// Returns the header of the stream for readers of memory: always a bounded ring
 /// (`.root.preamble`).
 pub(crate) fn header_in_memory() -> StreamHeader {
     header(true)
 }
 
-/// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
+/// Returns the kernel's identifier of this boot; zeros if it has none.
 pub(crate) fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];
     let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! What was not recorded or not output: the counts, by cause.
+//! Losses: the counts of events that were not recorded or not output, by cause.
 //!
 //! ```text
 //!  requested = recorded + full + nested + large
 //!  recorded  = in the log + overwritten + io + still in memory
 //! ```
 //!
-//! Nothing is lost in silence: the counts travel in block headers. Those of events that no buffer
-//! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
+//! Every loss is counted: the counts travel in block headers, and the store records those of events
+//! without a buffer. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
 //! `.store.discarded` in `design/format.md`.
 
 use crate::offered::Losses;
@@ -24,7 +24,7 @@ pub(crate) enum Cause {
 
 pub(crate) const CAUSES: [Cause; 4] = [Cause::Full, Cause::Nested, Cause::Large, Cause::Io];
 
-/// The counts of a buffer, in the order that whoever looks into the memory knows (`.root.counts`).
+/// The counts of a buffer, in the order that readers of memory know (`.root.counts`).
 #[derive(Debug, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Counts {
@@ -56,30 +56,30 @@ impl Counts {
         self.overwritten.load(Ordering::Relaxed)
     }
 
-    /// Nothing was lost so far. For a forked child.
+    /// Resets all counts, in a forked child.
     pub(crate) fn reset(&self) {
         for count in self.discarded.iter().chain([&self.overwritten]) {
-            // What is zero stays on a page that is shared with the parent.
+            // A page without stores stays shared with the parent.
             if count.load(Ordering::Relaxed) != 0 {
                 count.store(0, Ordering::Relaxed);
             }
         }
     }
 
-    /// What was counted since [`reset`](Counts::reset) of events of the parent's is no loss of the
-    /// child's.
+    /// Forgets the losses of the parent's events, counted since [`reset`](Counts::reset): the child
+    /// did not lose them.
     pub(crate) fn forgive_parent(&self) {
         self.discarded[Cause::Io as usize].store(0, Ordering::Relaxed);
         self.overwritten.store(0, Ordering::Relaxed);
     }
 
-    /// All of them in one number, which changes when one does.
+    /// Returns the sum of all counts, which changes when one does.
     pub(crate) fn sum(&self) -> u64 {
         let discarded = CAUSES.map(|cause| self.discarded(cause)).iter().sum::<u64>();
         discarded.wrapping_add(self.overwritten())
     }
 
-    /// Puts them into a header (`.block.discarded`, `.block.overwritten`).
+    /// Puts the counts into a header (`.block.discarded`, `.block.overwritten`).
     pub(crate) fn put(&self, header: &mut BlockHeader) {
         let clamped = |cause| u32::try_from(self.discarded(cause)).unwrap_or(u32::MAX).into();
         header.discarded_full = clamped(Cause::Full);
@@ -105,7 +105,7 @@ mod tests {
 
     /// `.block.discarded`, `.block.overwritten`
     #[test]
-    fn counts_of_32_bits_stay_at_their_greatest() {
+    fn counts_of_32_bits_stop_at_their_maximum() {
         let counts = Counts::new();
         counts.discard(Cause::Nested, u64::from(u32::MAX) + 7);
         counts.discard(Cause::Io, 3);

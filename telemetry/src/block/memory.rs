@@ -1,16 +1,15 @@
-//! Pages from the operating system, and blocks as places in them.
+//! Pages from the operating system, and the blocks in them.
 //!
 //! ```text
-//!  mmap ─▶ │ block │ block │ …  │ a ring │          never given back, never moved
+//!  mmap ─▶ │ block │ block │ …  │ a ring │          never unmapped, never moved
 //!  file ─▶ │ block │ block │ …                       the same, of a mapped ring
 //!
 //!  block:  │ header, 16 words │ ···· gap ···· │ newest │ … │ oldest │
 //!                             claim: size bytes ┘└ last             └ top
 //! ```
 //!
-//! Everything here lives as long as the process, which makes references to it `'static`. Nothing
-//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in
-//! `design/format.md`.
+//! Blocks live as long as the process, so references to them are `'static`. Nothing comes from the
+//! allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 mod claim;
@@ -34,33 +33,32 @@ use eventlog::format::{
 };
 
 /// The words of a block header with *sequence* and *buffer* (and *top*, which never changes): these
-/// tell a block from the one before at its place.
+/// distinguish a block from its predecessor at the same place.
 const SEQUENCE_WORD: usize = offset_of!(BlockHeader, sequence) / 8;
 const BUFFER_WORD: usize = offset_of!(BlockHeader, buffer) / 8;
-/// What the bytes above the header are stored and loaded by (B5): the platform's largest word that
-/// it stores in one instruction.
+/// The unit of stores and loads above the header (B5): the largest word that the platform stores in
+/// one instruction.
 type Word = core::sync::atomic::AtomicUsize;
 const WORD_SIZE: usize = size_of::<Word>();
 const _: () = assert!(8usize.is_multiple_of(WORD_SIZE), "events are multiples of words");
-/// Set in `BLOCK_SIZE` once there is a block.
+/// Set in `BLOCK_SIZE` once a block exists.
 const CHOSEN: u32 = 1 << 8;
 
-/// Small where Miri runs it, a thousand times slower.
+/// Small under Miri, which is a thousand times slower.
 static BLOCK_SIZE: AtomicU32 =
     AtomicU32::new(if cfg!(miri) { BLOCK_SIZE_LOG2_MIN } else { BLOCK_SIZE_LOG2_DEFAULT } as u32);
 
-/// log2 of the size of every block of the process.
+/// Returns log2 of the size of every block of the process.
 pub(crate) fn block_size_log2() -> u8 {
     BLOCK_SIZE.load(Ordering::Relaxed) as u8
 }
 
-/// Size of every block of the process, in bytes.
+/// Returns the size of every block of the process, in bytes.
 pub(crate) fn block_size() -> usize {
     1 << block_size_log2()
 }
 
-/// Chooses the block size; false where there is a block already, or the size is none that the
-/// format has.
+/// Chooses the block size; returns false if a block exists already, or the format lacks the size.
 pub(crate) fn choose_block_size(log2: u8) -> bool {
     let old = BLOCK_SIZE.load(Ordering::Relaxed);
     (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2)
@@ -70,12 +68,12 @@ pub(crate) fn choose_block_size(log2: u8) -> bool {
             .is_ok()
 }
 
-/// Whether the block size stands.
+/// Returns whether the block size is fixed.
 pub(crate) fn is_block_size_fixed() -> bool {
     BLOCK_SIZE.load(Ordering::Relaxed) & CHOSEN != 0
 }
 
-/// From here on the block size stands.
+/// Fixes the block size.
 pub(crate) fn fix_block_size() {
     BLOCK_SIZE.fetch_or(CHOSEN, Ordering::Relaxed);
 }
@@ -83,25 +81,26 @@ pub(crate) fn fix_block_size() {
 /// A block: `block_size()` bytes, as they stand in the stream (3.1, 3.2).
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
-    /// B1: `block_size()` bytes, mapped for ever, aligned to a page.
-    /// B2: the words of the header are accessed as atomics, except by `OwnBlock::with_bytes`.
-    /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
-    ///     store it. A file whose pages are blocks is of this process and mode 0600 (`.sol.own`).
-    /// B4: bytes below *last* are written by the one thread that records here; those above are
-    ///     written no more until `begin`. Both need an `OwnBlock`: one thread at a time has it.
-    /// B5: bytes above the header are stored and loaded as `Word`s, relaxed, by all threads: a
-    ///     thread may load what another one stores, and throw it away (`.sol.ordering`). The one
-    ///     plain access is that of `with_bytes`, to a block that nobody stores to meanwhile.
+    /// B1: `block_size()` bytes, mapped for ever, aligned to a page. B2: the words of the header
+    /// are accessed as atomics, except by `OwnBlock::with_bytes`. B3: *last* is from 128 to
+    /// `block_size()`, and a multiple of 8: only `begin` and `publish`
+    ///     store it. A file whose pages are blocks belongs to this process and has mode 0600
+    ///     (`.sol.own`).
+    /// B4: only the one thread that records here writes bytes below *last*; no thread writes those
+    ///     above until `begin`. Both need an `OwnBlock`: one thread at a time has it.
+    /// B5: all threads store and load bytes above the header as `Word`s, relaxed: a thread may load
+    ///     what another one stores, and discard it (`.sol.ordering`). The one plain access is that
+    ///     of `with_bytes`, to a block that no thread stores to meanwhile.
     ///     Not a `NonNull`: its niche would cost the fast path a test.
     start: *mut u8,
 }
 
-// SAFETY: B1: the memory is there for all threads, for ever.
+// SAFETY: B1: the memory is mapped for all threads, for ever.
 unsafe impl Send for Block {}
 // SAFETY: B2 and B5: all threads access the bytes as atomics. B4 says which thread stores where.
 unsafe impl Sync for Block {}
 
-/// Blocks that follow one another in memory.
+/// Consecutive blocks in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
     first: Block,
@@ -120,10 +119,10 @@ impl Blocks {
         self.count
     }
 
-    /// The block that has the place of this sequence.
+    /// Returns the block at the place of this sequence.
     pub(crate) fn get(&self, sequence: u64) -> Block {
         let index = (sequence % self.count as u64) as usize;
-        // SAFETY: index < count, and so many blocks were mapped in one piece.
+        // SAFETY: index < count, and `count` blocks were mapped in one piece.
         Block { start: unsafe { self.first.start.add(index * block_size()) } }
     }
 }
@@ -136,8 +135,8 @@ impl Block {
         unsafe { &*self.start.cast() }
     }
 
-    /// Asks for the first lines that beginning the block, and recording into it, will store to: a
-    /// writer thread on another processor has them. Waits for nothing.
+    /// Prefetches the first cache lines that beginning the block, and recording into it, will store
+    /// to: a writer thread on another processor has them. Waits for nothing.
     pub(crate) fn prefetch(self) {
         const LINE_SIZE: usize = 64;
         /// Lines of events.
@@ -163,8 +162,8 @@ impl Block {
         }
     }
 
-    /// The header as it is now. What its owner is about to change may be old or new. *last* and
-    /// *top* are within the block, whatever a page of a file says.
+    /// Returns the current header. Words that the owner is about to change may be old or new.
+    /// *last* and *top* are within the block, whatever a page of a file contains.
     pub(crate) fn header(self) -> BlockHeader {
         let mut header = header_words::get(self.words());
         header.last = header.last.get().clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32).into();
@@ -172,15 +171,20 @@ impl Block {
         header
     }
 
-    /// Where it is in memory.
+    /// Returns its address in memory.
     pub(crate) fn address(self) -> usize {
         self.start.addr()
     }
 
-    /// *last*, brought within the block, and *count* (`.block.last`, `.block.count`).
+    /// Returns *last*, clamped to the block, and *count* (`.block.last`, `.block.count`).
     pub(crate) fn state(self) -> (u32, u32) {
         let (last, count) = header_words::state(self.words());
         (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)
+    }
+
+    /// Returns the number of the event after its last one.
+    pub(crate) fn event_end(self) -> u64 {
+        self.header().first.get() + u64::from(self.state().1)
     }
 
     /// The words of [from, to), both multiples of their size.
@@ -217,18 +221,18 @@ impl Block {
         self.peek(from, to, out);
     }
 
-    /// Copies [from, to) of a block that may begin anew meanwhile: [`is_still`](Block::is_still)
-    /// says afterwards whether the copy is of use.
+    /// Copies [from, to) of a block that may start again meanwhile: afterwards
+    /// [`is_still`](Block::is_still) tells whether the copy is valid.
     pub(crate) fn peek(self, from: usize, to: usize, out: &mut [u8]) {
         for (word, out) in self.words_of(from, to).iter().zip(out[..to - from].as_chunks_mut().0) {
             *out = word.load(Ordering::Relaxed).to_ne_bytes();
         }
     }
 
-    /// Whether this is still the block with that header, after some of it was read: it has not
-    /// begun anew (`.write.begin`).
+    /// Returns whether this still is the block with that header, after a read of it: it has not
+    /// started again (`.write.begin`).
     pub(crate) fn is_still(self, header: &BlockHeader) -> bool {
-        // What was read before stays before.
+        // Earlier reads stay before this.
         core::sync::atomic::fence(Ordering::Acquire);
         let before: [u64; header_words::HEADER_WORD_COUNT] = bytemuck::cast(*header);
         let now = |word: usize| self.words()[word].load(Ordering::Acquire);

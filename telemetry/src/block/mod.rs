@@ -1,6 +1,5 @@
-//! Blocks in memory: their pages, their words, the chain of events in them, parts; clocks, counts,
-//! the identity of the stream, and the root by which a debugger finds all of it. Knows the
-//! operating system, and no thread, registry or host.
+//! Blocks and the events in them: pages, words, parts; clocks, counts, the identity of the stream,
+//! and the root by which a debugger finds all of this. Knows os alone: no thread, registry or host.
 
 pub(crate) mod chain;
 pub(crate) mod clock;

@@ -1,7 +1,7 @@
-//! A block of parts, as it is put together in memory.
+//! A block of parts, as it is built in memory.
 //!
 //! ```text
-//!  │ header │ part │ part │ part │ 0 0 0 … │         written: up to here the host has it
+//!  │ header │ part │ part │ part │ 0 0 0 … │         written: the host has it up to here
 //!            └ 128 ─ payload ─ zeros to 8  └ used
 //! ```
 //!
@@ -14,20 +14,20 @@ use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
 };
 
-/// What parts are aligned to.
+/// The alignment of parts.
 const PART_ALIGNMENT: usize = 8;
-/// What is kept of a header block for the last account: one in so many.
+/// The header block keeps its size divided by this for the last account.
 const KEPT_FRACTION: usize = 4;
 
 /// A parts block, or the header block.
 pub(crate) struct PartsBlock {
     memory: PartsMemory,
     place: u64,
-    /// Where its parts begin.
+    /// The beginning of its parts.
     begin: usize,
     used: usize,
     written: usize,
-    /// Where its parts end at the latest.
+    /// The latest end of its parts.
     end: usize,
 }
 
@@ -40,19 +40,19 @@ impl PartsBlock {
         PartsBlock { memory, place: 0, begin, used: begin, written: 0, end }
     }
 
-    /// Keeps room in the header block for the [last account](PartsBlock::begin_last).
+    /// Reserves room in the header block for the [last account](PartsBlock::begin_last).
     pub(crate) fn keep_room(&mut self) {
         self.end -= self.memory.bytes().len() / KEPT_FRACTION;
     }
 
-    /// Memory for blocks, of which none is begun.
+    /// Returns memory for blocks, without a block in it.
     pub(crate) fn idle(memory: PartsMemory) -> PartsBlock {
         let size = memory.bytes().len();
         PartsBlock { memory, place: 0, begin: size, used: size, written: size, end: size }
     }
 
-    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
-    /// at a place of its own.
+    /// Begins another block in the same memory (`.parts.header`): number `sequence` of the stream,
+    /// at this place.
     pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
         let size = self.memory.bytes().len() as u32;
         let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
@@ -70,7 +70,7 @@ impl PartsBlock {
         self.end = self.memory.bytes().len();
     }
 
-    /// Goes on in the header block, of which the host has all: zeros from `used` on.
+    /// Continues in the header block, which the host has: `used` bytes, then zeros.
     pub(crate) fn begin_last(&mut self, used: usize) {
         self.memory.clear();
         self.place = 0;
@@ -78,22 +78,22 @@ impl PartsBlock {
         self.end = self.memory.bytes().len();
     }
 
-    /// Gives what was kept for the last account.
+    /// Releases the room that was reserved for the last account.
     pub(crate) fn open_kept(&mut self) {
         self.end = self.memory.bytes().len();
     }
 
-    /// Where its parts end.
+    /// Returns the end of its parts.
     pub(crate) fn used(&self) -> usize {
         self.used
     }
 
-    /// The most that the payload of a part may have in a parts block of this size (`.parts.fits`).
+    /// Returns the greatest payload of a part in a parts block of this size (`.parts.fits`).
     pub(crate) fn payload_size_max(block_size: usize) -> usize {
         block_size - 2 * BLOCK_HEADER_SIZE
     }
 
-    /// The most that the payload of the next part may have here, if there can be one.
+    /// Returns the greatest payload of the next part here, if a part has room.
     pub(crate) fn room(&self) -> Option<usize> {
         self.end.checked_sub(self.used + BLOCK_HEADER_SIZE)
     }
@@ -113,22 +113,22 @@ impl PartsBlock {
         true
     }
 
-    /// Whether it is a header block that the host has nothing of.
+    /// Returns whether this is a header block, none of whose bytes the host has.
     pub(crate) fn is_header(&self) -> bool {
         self.place == 0 && self.written == 0
     }
 
-    /// What the host does not have yet, and where in the stream it goes (`.stream.grow`).
+    /// Returns the bytes that the host lacks, and their offset in the stream (`.stream.grow`).
     pub(crate) fn unwritten(&self) -> (u64, &[u8]) {
         (self.offset() + self.written as u64, &self.memory.bytes()[self.written..self.used])
     }
 
-    /// The same to the end of the block, zeros and all.
+    /// Returns the bytes that the host lacks to the end of the block, including its zeros.
     pub(crate) fn unwritten_padded(&self) -> (u64, &[u8]) {
         (self.offset() + self.written as u64, &self.memory.bytes()[self.written..])
     }
 
-    /// Gives the header of the first part that the host does not have.
+    /// Passes on the header of the first part that the host lacks.
     pub(crate) fn first_unwritten(&self, give: impl FnOnce(&BlockHeader)) {
         let at = self.written.max(self.begin);
         if let Some(head) = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE) {
@@ -136,7 +136,7 @@ impl PartsBlock {
         }
     }
 
-    /// Where the first part ends that the host does not have, if there are others after it.
+    /// Returns the end of the first part that the host lacks, if other parts follow it.
     pub(crate) fn end_of_first_unwritten(&self) -> Option<usize> {
         let at = self.written.max(self.begin);
         let head = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE)?;
@@ -145,35 +145,34 @@ impl PartsBlock {
         (end < self.used).then_some(end)
     }
 
-    /// What the host does not have of the bytes before `end`, and where in the stream that goes.
+    /// Returns the bytes before `end` that the host lacks, and their offset in the stream.
     pub(crate) fn unwritten_to(&self, end: usize) -> (u64, &[u8]) {
         (self.offset() + self.written as u64, &self.memory.bytes()[self.written..end])
     }
 
-    /// The host has the parts before `end`.
+    /// Notes that the host has the parts before `end`.
     pub(crate) fn mark_written_to(&mut self, end: usize) {
         self.written = end;
     }
 
-    /// The host has all parts. (Where it also has zeros after them, further parts may come over
+    /// Notes that the host has all parts. (If it also has zeros after them, later parts may replace
     /// those.)
     pub(crate) fn mark_written(&mut self) {
         self.written = self.used;
     }
 
-    /// The host has the block to its end, and it takes no more parts.
+    /// Notes that the host has the block to its end. The block takes no more parts.
     pub(crate) fn close(&mut self) {
         self.used = self.memory.bytes().len();
         self.written = self.used;
     }
 
-    /// Whether it holds something that the host does not have.
+    /// Returns whether the host lacks some parts.
     pub(crate) fn is_unwritten(&self) -> bool {
         self.written < self.used
     }
 
-    /// Gives each part of events that the host does not have, or not for certain, until one is not
-    /// taken.
+    /// Passes on each part of events that the host lacks, or may lack, until `take` fails.
     pub(crate) fn each_unwritten<E>(
         &self,
         mut take: impl FnMut(&BlockHeader, &[u8]) -> Result<(), E>,
@@ -191,12 +190,12 @@ impl PartsBlock {
         Ok(())
     }
 
-    /// Its memory, for another one.
+    /// Returns its memory, for another one.
     pub(crate) fn into_memory(self) -> PartsMemory {
         self.memory
     }
 
-    /// Its place in the stream.
+    /// Returns its place in the stream.
     pub(crate) fn place(&self) -> u64 {
         self.place
     }
@@ -206,7 +205,7 @@ impl PartsBlock {
     }
 }
 
-/// The header of a part that holds no events.
+/// Returns the header of a part without events.
 pub(crate) fn header(block_type: BlockType) -> BlockHeader {
     let mut header = BlockHeader::native(block_type, memory::block_size_log2());
     header.stream = identity::id();
@@ -214,7 +213,7 @@ pub(crate) fn header(block_type: BlockType) -> BlockHeader {
     header
 }
 
-/// The header of a piece of a registry (`.part.registry`).
+/// Returns the header of a piece of a registry (`.part.registry`).
 pub(crate) fn piece_header(index: u16, offset: usize, piece: &Piece) -> BlockHeader {
     let mut header = header(BlockType::Registry);
     header.registry = index.into();
@@ -224,8 +223,8 @@ pub(crate) fn piece_header(index: u16, offset: usize, piece: &Piece) -> BlockHea
     header
 }
 
-/// How much of a parts block (or the header block) is whole parts, one after the other from its
-/// beginning: all that was put so far, if it was copied while the next part was put.
+/// Returns the size of the whole parts at the beginning of a parts block (or the header block). If
+/// the block was copied while a part was put, these are the parts before it.
 pub(crate) fn sound_size(bytes: &[u8], is_first: bool) -> usize {
     let mut used = if is_first { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
     while let Some((head, rest)) =
@@ -279,9 +278,9 @@ mod tests {
         assert_eq!(bytes[512 + 128 + 19..512 + 128 + 24], [0xEE, 0, 0, 0, 0]);
     }
 
-    /// `.stream.grow`: what was written is not written again.
+    /// `.stream.grow`: written bytes are not written again.
     #[test]
-    fn a_second_flush_writes_what_the_first_did_not() {
+    fn a_second_flush_writes_the_bytes_after_the_first() {
         let mut parts = stream_begun();
         push(&mut parts, 8, 1);
         parts.mark_written();
@@ -316,7 +315,7 @@ mod tests {
     /// `.sol.ordering`: a signal handler copies the block while its owner puts parts and begins it
     /// again. Miri and the thread sanitizer see a data race if a store is a plain one.
     #[test]
-    fn a_copy_made_meanwhile_holds_whole_parts() {
+    fn a_concurrent_copy_holds_whole_parts() {
         let mut parts = stream_begun();
         let block = parts.memory.block();
         let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -346,9 +345,9 @@ mod tests {
         });
     }
 
-    /// `.stream.grow`: the same bytes, whatever came after them.
+    /// `.stream.grow`: the same bytes, whatever follows them.
     #[test]
-    fn what_the_host_did_not_take_is_there_to_be_written_again() {
+    fn refused_bytes_are_written_again() {
         let mut parts = stream_begun();
         push(&mut parts, 8, 1);
         parts.mark_written();

@@ -1,7 +1,7 @@
-//! A registry in pieces, each as large as there is room for.
+//! The encoding of a registry, in pieces that fit the available room.
 //!
 //! ```text
-//!  encoding │ piece │ piece │ piece │   each a part: what is left of a block, or a block's worth
+//!  encoding │ piece │ piece │ piece │   each a part: the rest of a block, or a whole block
 //! ```
 //!
 //! Design: `.part.registry` in `design/format.md`.
@@ -19,12 +19,12 @@ const PIECE_SIZE_MIN: usize = 64;
 pub(crate) struct Piece {
     /// Its size, in bytes.
     pub(crate) size: usize,
-    /// That of the whole encoding.
+    /// The size of the whole encoding.
     pub(crate) whole: usize,
 }
 
-/// The piece of a registry that begins at an offset in its encoding, given the room in the parts
-/// block at hand; `None` at the end.
+/// Returns the piece at an offset of a registry's encoding, for the room in the current parts
+/// block; `None` at the end.
 pub(crate) fn next(control: &Control, offset: usize, room: usize) -> Option<Piece> {
     let whole = encoded_registry_size(control.registry);
     let rest = whole.checked_sub(offset).filter(|rest| *rest > 0)?;
@@ -34,14 +34,14 @@ pub(crate) fn next(control: &Control, offset: usize, room: usize) -> Option<Piec
 }
 
 impl Piece {
-    /// Its bytes.
+    /// Writes the bytes of the piece.
     pub(crate) fn encode(&self, control: &Control, offset: usize, out: &mut [u8]) {
         let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
         encode_piece(control.registry, masks, offset, out);
     }
 }
 
-/// The bytes of a registry's encoding from `offset` on.
+/// Writes the bytes of a registry's encoding from `offset` on.
 fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize, out: &mut [u8]) {
     let mut at = 0;
     encode_registry(registry, recorded, output, &mut |bytes| {

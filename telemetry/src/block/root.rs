@@ -1,15 +1,15 @@
-//! The root: from where a debugger, or a reader of a core dump, finds everything in memory.
+//! The root: from it a debugger, or a reader of a core dump, finds everything in memory.
 //!
 //! ```text
 //!  EventRoot ─▶ extents:    preamble · store · rings · a mapped file       where blocks are
 //!     │      └▶ registries: masks
-//!     └ process, stream, last clock sync, events that no buffer could count, entry points
+//!     └ process, stream, last clock sync, losses without a buffer, entry points
 //! ```
 //!
-//! It is kept up in the cold path, and costs the fast path nothing. Nothing here waits, so that it
-//! may be called anywhere: in a signal handler, under any lock. Design: `.sol.root` in
-//! `design/telemetry.md`; section 9 of `design/format.md`.
-#![expect(unsafe_code, reason = "a symbol that a debugger knows by its name")]
+//! Only the cold path updates it; the fast path does not. Nothing here waits, so any code may call
+//! it: a signal handler, or under any lock. Design: `.sol.root` in `design/telemetry.md`; section 9
+//! of `design/format.md`.
+#![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
 mod chain;
 
@@ -28,14 +28,14 @@ use eventlog::format::{
 const WORD_COUNT: usize = ROOT_SIZE / 8;
 const MAGIC_WORD_COUNT: usize = ROOT_MAGIC.len() / 8;
 const OWN_ADDRESS: usize = offset_of!(Root, own_address) / 8;
-/// The word with the turn and the uncertainty; the other three of a clock sync follow.
+/// The word with the turn and the uncertainty; the other three words of a clock sync follow it.
 const SYNC: usize = offset_of!(Root, sync_turn) / 8;
 const UNHOUSED: usize = offset_of!(Root, unhoused) / 8;
 const UNHOUSED_END: usize = offset_of!(Root, dump) / 8;
 /// Dump, describe, flush, last, control.
 const ENTRY_POINTS_END: usize = offset_of!(Root, control) / 8 + 1;
 const _: () = assert!(ENTRY_POINTS_END == UNHOUSED_END + 5);
-/// The word of an extent that says what it is.
+/// The word of an extent with its type.
 const EXTENT_WHAT: usize = offset_of!(ExtentEntry, what) / 8;
 const _: () = assert!(offset_of!(Root, sync_uncertainty) == offset_of!(Root, sync_turn) + 4);
 const _: () = assert!(offset_of!(Root, sync_ticks) / 8 == SYNC + 1);
@@ -48,13 +48,13 @@ const _: () = assert!(align_of::<Words>() == ROOT_ALIGNMENT && size_of::<Words>(
 #[derive(Debug)]
 pub(crate) struct Words([AtomicU64; WORD_COUNT]);
 
-/// The root (`.root.magic`). All but the magic is zero until something is recorded (`.root.self`).
-/// The magic is nowhere else: nothing here compares with it. Hidden from other libraries
-/// (`debug/unit.rs`).
+/// The root (`.root.magic`). All but the magic is zero until the first event (`.root.self`). No
+/// other bytes of the program are the magic: nothing here compares with it. Other libraries cannot
+/// see it (`debug/unit.rs`).
 ///
-/// Y1: what is linked into one program or shared library has this name once: two versions of this
-///     library the linker refuses, and that of another shared library stays there.
-// SAFETY: Y1: no other symbol that is linked into the same program or library has this name.
+/// Y1: one program or shared library has this name once: the linker refuses two versions of this
+/// library, and the root of another shared library stays separate.
+// SAFETY: Y1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 #[used]
 pub(crate) static EventRoot: Words = {
@@ -65,29 +65,29 @@ pub(crate) static EventRoot: Words = {
     Words(words)
 };
 
-/// Where blocks are: in this order they are a stream (`.root.stream`).
+/// The places of blocks: in this order they are a stream (`.root.stream`).
 pub(crate) static EXTENTS: Chain<{ size_of::<ExtentEntry>() / 8 }> = Chain::new();
 pub(crate) static REGISTRIES: Chain<{ size_of::<RegistryEntry>() / 8 }> = Chain::new();
-/// Whether it was there once, in this process or in its parent.
+/// Whether the root ever began, in this process or in its parent.
 pub(crate) static BEGUN: AtomicBool = AtomicBool::new(false);
 
 fn word(index: usize) -> &'static AtomicU64 {
     &EventRoot.0[index]
 }
 
-/// Whether there is a root.
+/// Returns whether the root is valid.
 pub(crate) fn is_there() -> bool {
     word(OWN_ADDRESS).load(Ordering::Relaxed) != 0
 }
 
-/// Notes what a debugger calls and changes: dump, describe, flush, last, control.
+/// Notes the addresses that a debugger calls and changes: dump, describe, flush, last, control.
 pub(crate) fn set_entry_points(addresses: [u64; 5]) {
     for (index, address) in (UNHOUSED_END..ENTRY_POINTS_END).zip(addresses) {
         word(index).store(address, Ordering::Relaxed);
     }
 }
 
-/// From now on there is a root: its own address comes last.
+/// Makes the root valid: stores its own address last.
 pub(crate) fn begin(uuid: [u8; 16]) {
     let mut root = Root::native();
     root.block_size_log2 = memory::block_size_log2();
@@ -98,7 +98,7 @@ pub(crate) fn begin(uuid: [u8; 16]) {
     root.set_sync(sync());
     let words: [u64; WORD_COUNT] = bytemuck::cast(root);
     for (index, value) in words.into_iter().enumerate().skip(MAGIC_WORD_COUNT) {
-        // Events may have been counted before, and the entry points are known.
+        // These may have counts already, and the entry points are set.
         if index != OWN_ADDRESS && !(UNHOUSED..ENTRY_POINTS_END).contains(&index) {
             word(index).store(value, Ordering::Relaxed);
         }
@@ -108,19 +108,19 @@ pub(crate) fn begin(uuid: [u8; 16]) {
     word(OWN_ADDRESS).store(own_address, Ordering::Release);
 }
 
-/// There is none until [`begin`]: what is in memory is a parent's, and not yet the child's.
+/// Makes the root invalid until [`begin`]: the memory describes a parent, and not yet the child.
 pub(crate) fn leave() {
     word(OWN_ADDRESS).store(0, Ordering::Release);
 }
 
-/// One instant on the three clocks, which is noted as the last one (`.root.sync`).
+/// Reads one instant on the three clocks, and notes it as the last one (`.root.sync`).
 pub(crate) fn sync() -> ClockSync {
     let sync = clock::sync();
     note_sync(&sync);
     sync
 }
 
-/// Notes a clock sync, unless another one is just being noted.
+/// Notes a clock sync, unless another thread is just noting one.
 fn note_sync(sync: &ClockSync) {
     let old = word(SYNC).load(Ordering::Relaxed);
     let [turn, uncertainty]: [u32; 2] = bytemuck::cast(old);
@@ -131,7 +131,7 @@ fn note_sync(sync: &ClockSync) {
     {
         return;
     }
-    // The odd turn comes before what follows it.
+    // The odd turn comes before the other words.
     fence(Ordering::Release);
     for (index, value) in [sync.ticks, sync.monotonic, sync.realtime].into_iter().enumerate() {
         word(SYNC + 1 + index).store(value, Ordering::Relaxed);
@@ -145,34 +145,34 @@ pub(crate) fn discard_unhoused(cause: Cause, count: u64) {
     word(UNHOUSED + cause as usize).fetch_add(count, Ordering::Relaxed);
 }
 
-/// A buffer counts so many of these now.
+/// Moves counts to a buffer, which states them from now on.
 pub(crate) fn house(cause: Cause, count: u64) {
-    // What is zero stays on a page that is shared with the parent.
+    // A page without stores stays shared with the parent.
     if count != 0 {
         word(UNHOUSED + cause as usize).fetch_sub(count, Ordering::Relaxed);
     }
 }
 
-/// None was lost so far. For a forked child.
+/// Resets these counts, in a forked child.
 pub(crate) fn reset_unhoused() {
     for index in UNHOUSED..UNHOUSED_END {
-        // What is zero stays on a page that is shared with the parent.
+        // A page without stores stays shared with the parent.
         if word(index).load(Ordering::Relaxed) != 0 {
             word(index).store(0, Ordering::Relaxed);
         }
     }
 }
 
-/// Where an extent says at what address its blocks are.
+/// The word of an extent with the address of its blocks.
 pub(crate) type Extent = AtomicU64;
 
-/// The blocks of an extent are elsewhere. For a forked child.
+/// Changes the address of an extent's blocks, in a forked child.
 pub(crate) fn move_extent(extent: &Extent, blocks: &Blocks) {
     extent.store(blocks.get(0).address() as u64, Ordering::Release);
 }
 
-/// Adds an extent (`.root.extent`). `None`: there is no memory for that, and who looks into this
-/// process will not find it.
+/// Adds an extent (`.root.extent`). Returns `None` if the system has no memory; then readers of
+/// this process will not find the blocks.
 pub(crate) fn add_extent(entry: ExtentEntry) -> Option<&'static Extent> {
     let words = EXTENTS.insert(bytemuck::cast(entry), EXTENT_WHAT)?;
     words.get(offset_of!(ExtentEntry, address) / 8)

@@ -1,15 +1,15 @@
-//! The way out for what is in memory when the program dies of a signal: without any lock.
+//! The way out for everything in memory when a signal ends the program: it waits for no lock.
 //!
 //! ```text
-//!  signal ─▶ the gate closes: other threads write no more ─▶ what was being written, once more
-//!         ─▶ parts that wait ─ registries ─ store ─ rings: copied, looked at again, sealed
-//!         ─▶ plinth ─▶ the handler that was there before, or the end
+//!  signal ─▶ the gate closes: other threads write no more ─▶ the interrupted write, again
+//!         ─▶ waiting parts ─ registries ─ store ─ rings: copied, checked again, sealed
+//!         ─▶ plinth ─▶ the previous handler, or the end
 //! ```
 //!
-//! The handler may have interrupted anything, the cold path of its own thread included. So it never
-//! counts on a state: it copies each block as a core dump would show it, sees whether it is still
-//! the same block, and writes the copy at a place of its own. Copies of what is in the stream
-//! already are told apart by their numbers (`.event.identity`). Design: `.sol.exit` in
+//! The handler may have interrupted anything, even the cold path of its own thread. So it relies on
+//! no state: it copies each block as a core dump would show it, checks that it is still the same
+//! block, and writes the copy at a new place. The reader recognises copies of events that the
+//! stream already has by their numbers (`.event.identity`). Design: `.sol.exit` in
 //! `design/telemetry.md`; `.read.open`, `.write.begin` in `design/format.md`.
 
 use crate::block::losses::Counts;
@@ -33,16 +33,17 @@ mod called;
 
 pub(crate) use called::bring_out;
 
-/// The environment variable that asks for output on fatal signals.
+/// The environment variable that requests output on fatal signals.
 const CRASH_VARIABLE: &CStr = c"MPS_TELEMETRY_CRASH";
-/// Allocations in which the standard library has put its own handler, at the start of a program.
+/// The number of allocations within which the standard library installs its handler at the start of
+/// a program.
 const LOOK_COUNT: u32 = 16;
-/// What is smaller than this part of a block goes out as a part: one in so many.
+/// Smaller contents than a block's size divided by this go out as a part.
 const PART_FRACTION: usize = 4;
 
 /// Whether the program records in its allocator.
 static ALLOCATES: AtomicBool = AtomicBool::new(false);
-/// Allocations until handlers that wait for the standard library's own wait no more; 0: none do.
+/// Allocations until handlers stop waiting for the standard library's own; 0: none wait.
 static LOOKS: AtomicU32 = AtomicU32::new(0);
 /// The memory of the way out.
 static ROOM: Locked<Option<Room>> = Locked::new(None);
@@ -52,7 +53,7 @@ struct Room {
     parts: PartsBlock,
 }
 
-/// Does what the environment says.
+/// Applies the environment variable.
 pub(crate) fn apply_environment() {
     sys::with_environment(CRASH_VARIABLE, |value| match value {
         None | Some(b"" | b"0") => {}
@@ -66,13 +67,13 @@ pub(crate) fn apply_environment() {
     });
 }
 
-/// Makes ready for fatal signals. After the first preparations of the process.
+/// Prepares for fatal signals. After the first preparations of the process.
 pub(crate) fn arm() {
     if !stack::want() {
         return;
     }
     if !ROOM.lock_waiting().is_some_and(|mut room| make_room(&mut room)) {
-        return report::say(format_args!("no memory for output on fatal signals: there is none"));
+        return report::say(format_args!("no memory: a fatal signal will output nothing"));
     }
     stack::make_own();
     if signal::install(ALLOCATES.load(Ordering::Relaxed)) {
@@ -81,7 +82,7 @@ pub(crate) fn arm() {
     thread::equip();
 }
 
-/// False: there is no memory for it.
+/// Maps the memory of the way out; returns false if the system has none.
 fn make_room(room: &mut Option<Room>) -> bool {
     if room.is_none() {
         let copy = pages::map_bytes(memory::block_size());
@@ -91,15 +92,15 @@ fn make_room(room: &mut Option<Room>) -> bool {
     room.is_some()
 }
 
-/// Handlers wait for the standard library's own no more.
+/// Installs the handlers that wait for the standard library's own.
 pub(crate) fn install_left() {
     if LOOKS.swap(0, Ordering::AcqRel) != 0 {
         signal::install_left(false);
     }
 }
 
-/// Before an event of the allocator: the first one may come while the standard library, at the
-/// start of the program, puts its handlers in place.
+/// Runs before each event of the allocator: the first one may come while the standard library
+/// installs its handlers.
 #[inline]
 pub(crate) fn note_allocator() {
     if !ALLOCATES.load(Ordering::Relaxed) {
@@ -119,20 +120,20 @@ fn look_again() {
     }
 }
 
-/// In a forked child, whose stream has nothing of the store.
+/// Forgets, in a forked child, what went to the parent's stream.
 pub(crate) fn forget_parent() {
     called::forget_store();
 }
 
-/// Brings out what is in memory, in a signal handler.
+/// Outputs everything in memory, in a signal handler.
 pub(crate) fn bring_out_in_signal() {
     leave(bring_all);
 }
 
-/// Does something as the one thread that is on the way out. False: this thread is already, or
-/// another one is and does not come to an end.
+/// Calls `bring` as the one thread on the way out. Returns false if this thread already is,
+/// or if another one is and does not finish.
 fn leave(bring: extern "C" fn(*mut c_void)) -> bool {
-    // No handler of the program comes in between, and no wish to end the thread.
+    // No handler of the program interrupts this, and no request cancels the thread.
     let _uncancelled = sys::Uncancelled::begin();
     let _deferred = Deferred::begin();
     let begun = way_out::begin();
@@ -144,13 +145,13 @@ fn leave(bring: extern "C" fn(*mut c_void)) -> bool {
 
 extern "C" fn bring_all(_: *mut c_void) {
     let Some(plinth) = stream::plinth_in_signal() else { return };
-    // What was recorded into a mapped file is where it is to be.
+    // Events recorded into a mapped file are in place already.
     if region::is_there() {
         return;
     }
     if !plinth.is_signal_safe() {
         way_out::tell_once(
-            b"telemetry: a fatal signal: this log takes nothing in a signal handler\n",
+            b"telemetry: a fatal signal: this log cannot be written in a signal handler\n",
         );
         return;
     }
@@ -180,7 +181,7 @@ extern "C" fn bring_all(_: *mut c_void) {
     plinth.flush();
 }
 
-/// What is on the way out.
+/// The output on the way out.
 struct WayOut {
     plinth: &'static dyn Plinth,
     room: Guard<'static, Option<Room>>,
@@ -189,21 +190,18 @@ struct WayOut {
 
 impl WayOut {
     fn write(&mut self, offset: u64, bytes: &[u8]) {
-        if called::write(self.plinth, offset, bytes).is_err() {
-            self.failed = true;
-            way_out::tell_failure();
-        }
+        write(self.plinth, &mut self.failed, offset, bytes);
     }
 
-    /// What this thread was writing when the signal came: the same bytes at the same place, so that
-    /// there is no hole.
+    /// Writes the bytes again that this thread was writing when the signal came, at the same
+    /// offset, so that no hole remains.
     fn write_again(&mut self) {
         if self.plinth.can_rewrite() {
             signals::with_carried(|offset, bytes| self.write(offset, bytes));
         }
     }
 
-    /// The parts that were put together and not written.
+    /// Writes the waiting parts.
     fn bring_pending(&mut self) {
         let Some(room) = &mut *self.room else { return };
         let can_rewrite = self.plinth.can_rewrite();
@@ -213,13 +211,11 @@ impl WayOut {
             room.copy[size..].fill(0);
         }
         let bytes = if can_rewrite { &room.copy[..size] } else { &*room.copy };
-        if called::write(self.plinth, offset, bytes).is_err() {
-            self.failed = true;
-            way_out::tell_failure();
-        }
+        write(self.plinth, &mut self.failed, offset, bytes);
     }
 
-    /// A registry that the stream may lack, from where it was stopped (`.part.registry`).
+    /// Writes a registry that the stream may lack, from where its output stopped
+    /// (`.part.registry`).
     fn bring_registry(&mut self, registered: &Registered) {
         let (first, put) = pending::registries();
         let mut offset = if usize::from(registered.index) == first { put } else { 0 };
@@ -252,8 +248,8 @@ impl WayOut {
         }
     }
 
-    /// Copies a block, and writes the copy if that is still the block which it was. False: it is
-    /// not, or there is nothing in it.
+    /// Copies a block, and writes the copy if the block did not change meanwhile. Returns false if
+    /// it changed, or is empty.
     fn bring(&mut self, block: Block, sequence: u64, buffer: u32, counts: &Counts) -> bool {
         let Some(room) = &mut *self.room else { return false };
         let mut header = block.header();
@@ -288,14 +284,11 @@ impl WayOut {
         header.seal(&room.copy[last..top]);
         room.copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         let offset = volume::take_place_by_force(self.plinth) * memory::block_size() as u64;
-        if called::write(self.plinth, offset, room.copy).is_err() {
-            self.failed = true;
-            way_out::tell_failure();
-        }
+        write(self.plinth, &mut self.failed, offset, room.copy);
     }
 
-    /// Puts a part into a parts block of its own, which goes out when it is full. The payload is at
-    /// `from` in the copy.
+    /// Puts a part into the parts block of the way out, which is written when full. The payload is
+    /// at `from` in the copy.
     fn put_part(&mut self, header: BlockHeader, from: usize) {
         let size = header.payload_size();
         let has_room = |room: &Room| room.parts.room().is_some_and(|room| room >= size);
@@ -312,14 +305,21 @@ impl WayOut {
         room.parts.push(header, &room.copy[from..from + size]);
     }
 
-    /// Writes that parts block, and takes no more into it.
+    /// Writes that parts block, and closes it.
     fn end_parts(&mut self) {
         let Some(room) = &mut *self.room else { return };
         let (offset, bytes) = room.parts.unwritten_padded();
-        if !bytes.is_empty() && called::write(self.plinth, offset, bytes).is_err() {
-            self.failed = true;
-            way_out::tell_failure();
+        if !bytes.is_empty() {
+            write(self.plinth, &mut self.failed, offset, bytes);
         }
         room.parts.close();
+    }
+}
+
+/// Writes bytes to the host, and notes a failure.
+fn write(plinth: &dyn Plinth, failed: &mut bool, offset: u64, bytes: &[u8]) {
+    if called::write(plinth, offset, bytes).is_err() {
+        *failed = true;
+        way_out::tell_failure();
     }
 }

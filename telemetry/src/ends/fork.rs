@@ -1,14 +1,13 @@
-//! What a forked child leaves to its parent, and how it begins again: a stream of its own, which
-//! names its parent.
+//! A forked child: it leaves its parent's stream, and starts its own, which names its parent.
 //!
 //! ```text
 //!  leave the parent's stream, new UUID      forked.rs: now     locks free: restart
-//!  restart: registries whole ─ rings empty ─ store to be told again ─ no stream yet
+//!  restart: registries whole ─ rings empty ─ store to be recorded again ─ no stream yet
 //! ```
 //!
-//! Only in the child: the parent does nothing before or after, so that nothing of ours can hold a
-//! fork up. The child has one thread, and its stream begins with the first thing that is to go out.
-//! Design: `.sol.fork` in `design/telemetry.md`; 2.1, *parent*, in `design/format.md`.
+//! This runs in the child only. The parent does nothing before or after, so the runtime cannot hold
+//! a fork up. The child has one thread, and its stream begins with its first output. Design:
+//! `.sol.fork` in `design/telemetry.md`; 2.1, *parent*, in `design/format.md`.
 
 use crate::block::{identity, root};
 use crate::ends::crash;
@@ -19,7 +18,7 @@ use crate::service::{listener, mask_changes};
 use crate::store::intern;
 use crate::stream::{self, writer};
 
-/// Leaves what is the parent's, in the child alone, before `fork` returns there.
+/// Abandons the parent's output, in the child alone, before `fork` returns there.
 pub(crate) fn leave_parent() {
     way_out::forget_others();
     crash::forget_parent();
@@ -33,7 +32,7 @@ pub(crate) fn leave_parent() {
     thread::leave_parent();
 }
 
-/// Begins again, with all locks free.
+/// Starts again, with all locks free.
 pub(crate) fn restart() {
     exit::forget();
     writer::forget();
@@ -45,6 +44,6 @@ pub(crate) fn restart() {
     ordinary::expect();
     stream::restart();
     mask_changes::accept();
-    // Last: from here on there may be a stream again.
+    // Last: from here on a stream may exist again.
     stream::stand_again();
 }

@@ -1,18 +1,18 @@
-//! What a debugger calls and changes: by the names of the MPS, in a process that it has stopped.
+//! The functions and data of a debugger, by the names of the MPS, in a process that it stopped.
 //!
 //! ```text
 //!  (gdb) print EventKindControl |= 2               the kinds that are output ─▶ control.rs
 //!  (gdb) call EventDump(1)                         all events in memory, oldest first
 //!  (gdb) call EventDumpLast(1, 20)                 the newest of them
 //!  (gdb) call EventDescribe(EventLast[3], 1)       the newest of kind 3; or the one at an address
-//!  (gdb) call EventFlush()                         what is output goes to the host now
+//!  (gdb) call EventFlush()                         the host gets what is output
 //! ```
 //!
-//! The process may have been stopped anywhere, other threads with it, and whatever lock they or the
-//! caller have stays taken. So none of these waits for a lock without a limit, calls the allocator,
-//! or uses thread-local storage that is not there yet (but for the error number, which they leave
-//! as it was); memory is mapped, and given back. Design: `.debug.dump`, `.debug.describe`,
-//! `.control.output` in `design/telemetry.md`.
+//! The process may be stopped anywhere, with other threads, and they or the caller may hold any
+//! lock. So none of these functions waits for a lock without a limit, calls the allocator, or uses
+//! thread-local storage that is not yet initialised. (They restore the error number.) They map
+//! memory, and unmap it. Design: `.debug.dump`, `.debug.describe`, `.control.output` in
+//! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "symbols that a debugger finds by their names")]
 
 mod describe;
@@ -27,19 +27,19 @@ use crate::service::mask_changes::{self, EventKindControl};
 use core::ffi::{c_int, c_long, c_void};
 use eventdef::KIND_COUNT_MAX;
 
-/// What stands for the newest event of a kind: its address alone is of use.
+/// Stands for the newest event of a kind: only its address matters.
 ///
-/// N1: what is linked into one program or shared library has the name of each symbol here once: two
-///     versions of this library the linker refuses. Functions of another shared library may take
-///     the place of these, which do the same there; data are hidden from it.
+/// N1: one program or shared library has the name of each symbol here once: the linker refuses two
+/// versions of this library. Functions of another shared library may replace these, and do the same
+/// there; data are hidden from it.
 #[derive(Clone, Copy)]
-pub(crate) struct Handle(#[expect(dead_code, reason = "it has an address")] u64);
+pub(crate) struct Handle(#[expect(dead_code, reason = "only its address is used")] u64);
 
 static HANDLES: [Handle; KIND_COUNT_MAX] = [Handle(0); KIND_COUNT_MAX];
 
-/// For each kind, by its index, the address by which [`EventDescribe`] describes its newest event,
-/// of whatever thread and registry.
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// For each kind, by its index: the address by which [`EventDescribe`] describes its newest event,
+/// of any thread and registry.
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
     let mut all = [&HANDLES[0]; KIND_COUNT_MAX];
@@ -51,10 +51,10 @@ pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
     all
 };
 
-/// Writes all events that are in memory to a file, a line each, oldest first: of all kinds and
-/// threads, output or not, but those of the store, which are shown where they are used. Gives how
-/// many; or an error number, negative.
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// Writes all events in memory to a file, one per line, oldest first: of all kinds and threads,
+/// output or not. Events of the store appear where other events use them. Returns the number of
+/// events, or a negative error number.
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
     dump(file)
@@ -64,8 +64,8 @@ extern "C" fn dump(file: c_int) -> c_long {
     guarded(|| dump::events(file, None))
 }
 
-/// The same of the newest events alone, so many at most.
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// Writes only the newest `count` events.
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
     guarded(|| {
@@ -74,9 +74,9 @@ pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
     })
 }
 
-/// Describes the event at this address to a file: an address within it, or one of [`EventLast`].
-/// Gives 1, or 0 where there is none, which it says; or an error number, negative.
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// Describes the event at this address to a file: an address within the event, or one of
+/// [`EventLast`]. Returns 1, or 0 with a message if it finds no event, or a negative error number.
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c_long {
     describe(address, file)
@@ -86,10 +86,10 @@ extern "C" fn describe(address: *const c_void, file: c_int) -> c_long {
     guarded(|| describe::describe(address.addr(), file))
 }
 
-/// Brings out what is in memory of the kinds that are output, as on a fatal signal: without any
-/// lock. Gives how many bytes; or an error number, negative: EAGAIN if the stream is in use by what
-/// is stopped, ENOTSUP if its plinth cannot be called now.
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// Outputs everything in memory of the kinds that are output, as on a fatal signal: it waits for no
+/// lock. Returns the number of bytes, or a negative error number: EAGAIN if a stopped thread is
+/// using the stream, ENOTSUP if its plinth cannot be called now.
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventFlush() -> c_long {
     flush()
@@ -99,12 +99,12 @@ extern "C" fn flush() -> c_long {
     guarded(|| mask_changes::with_changes(crash::bring_out))
 }
 
-/// The addresses of these, as the root has them: dump, describe, flush, last, control
-/// (section 9 of `design/format.md`). The functions are not those by name, which may be those of
-/// another library that carries the runtime.
+/// Returns the addresses that the root has: dump, describe, flush, last, control (section 9 of
+/// `design/format.md`). They are not the addresses of the symbols, which may belong to another
+/// library with the runtime.
 pub(crate) fn entry_points() -> [u64; 5] {
     unit::keep();
-    // The linker keeps what is called by its name alone.
+    // Makes the linker keep functions that are called only by name.
     core::hint::black_box((
         EventDump as *const (),
         EventDumpLast as *const (),
@@ -119,13 +119,13 @@ pub(crate) fn entry_points() -> [u64; 5] {
     [dump, describe, flush, last, control].map(|address| address.addr() as u64)
 }
 
-/// The kind whose handle is at this address.
+/// Returns the kind whose handle is at this address.
 fn kind_of(address: usize) -> Option<u8> {
     let kind = EventLast.iter().position(|handle| core::ptr::from_ref(*handle).addr() == address);
     kind.map(|kind| kind as u8)
 }
 
-/// Leaves the error number as it was, and makes a result one of C.
+/// Restores the error number, and turns a result into one of C.
 fn guarded(call: impl FnOnce() -> Result<usize, sys::Errno>) -> c_long {
     let _uncancelled = sys::Uncancelled::begin();
     let errno = sys::errno();

@@ -1,4 +1,4 @@
-//! The commands for gdb, carried by every program: gdb runs them by itself, where it may.
+//! The commands for gdb, embedded in every program: gdb runs them by itself, if it is allowed to.
 //!
 //! ```text
 //!  gdb/*.py ── one text ──▶ section .debug_gdb_scripts: │ 4 │ name ⏎ │ text │ 0 │
@@ -7,10 +7,10 @@
 //! Design: `.debug.commands` in `design/telemetry.md`.
 #![cfg_attr(
     target_os = "linux",
-    expect(unsafe_code, reason = "a section that gdb knows by its name")
+    expect(unsafe_code, reason = "a section that gdb finds by its name")
 )]
 
-/// What gdb is to run: 4 stands for text in Python, whose first line is its name.
+/// The text for gdb: 4 marks text in Python, whose first line is its name.
 const TEXT: &str = concat!(
     "\x04telemetry\n",
     include_str!("../../gdb/memory.py"),
@@ -26,7 +26,7 @@ const TEXT: &str = concat!(
     "\0"
 );
 
-// SAFETY: the section holds such entries, one after the other, each as long as it is.
+// SAFETY: the section consists of such entries, one after the other.
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".debug_gdb_scripts"))]
 #[used]
 static SCRIPT: [u8; TEXT.len()] = match TEXT.as_bytes().first_chunk() {
@@ -34,7 +34,7 @@ static SCRIPT: [u8; TEXT.len()] = match TEXT.as_bytes().first_chunk() {
     None => unreachable!(),
 };
 
-/// Has the linker keep it.
+/// Makes the linker keep the text.
 pub(crate) fn keep() {
     core::hint::black_box(SCRIPT.as_ptr());
 }

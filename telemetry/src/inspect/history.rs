@@ -1,12 +1,12 @@
-//! The events that are still in memory, newest first: of a block, of a ring, of all threads.
+//! The events in memory, newest first: of a block, of a ring, of all threads.
 //!
 //! ```text
 //!  ring   │ block │ block │ head │     last ─▶ newest, older … ─▶ top, then the block before
-//!  all    [ spot, spot, … spot ]       the newest so many of all rings: memory is bounded by that
+//!  all    [ spot, spot, … spot ]       the newest events of all rings, in memory of a fixed size
 //! ```
 //!
-//! Takes no lock and allocates nothing. Threads go on recording meanwhile: after each look at a
-//! block it is asked whether that is still the same block. Design: `.sol.traceback`,
+//! Takes no lock and allocates nothing. Threads go on recording meanwhile: after each read of a
+//! block, a check shows whether it is still the same block. Design: `.sol.traceback`,
 //! `.debug.buffer.reverse`, `.req.pm` in `design/telemetry.md`; `.event.fill`, `.event.base`,
 //! `.time.order` in `design/format.md`.
 
@@ -22,7 +22,7 @@ use eventlog::format::{
     EVENT_HEADER_SIZE, EventHeader,
 };
 
-/// Where an event is in memory, and when it was recorded. Ordered by age: the oldest is the least
+/// The place of an event in memory, and its time. Ordered by age: the oldest is the least
 /// (`.time.order`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -47,18 +47,18 @@ impl PartialOrd for Spot {
     }
 }
 
-/// An event as it was copied.
+/// A copy of an event.
 pub(crate) struct Recalled<'a> {
     pub(crate) registry: Option<&'static Registry>,
     pub(crate) thread: u32,
     pub(crate) code: u16,
-    /// From its header on; cut, if there was no room for all.
+    /// The event from its header on; cut if it was too long.
     pub(crate) bytes: &'a [u8],
     pub(crate) is_cut: bool,
 }
 
 impl Recalled<'_> {
-    /// What it is, if its registry has such a type.
+    /// Returns its event type, if its registry has it.
     pub(crate) fn event_type(&self) -> Option<&'static EventType> {
         let types = self.registry?.event_types;
         let index = types.binary_search_by_key(&self.code, |each| each.code).ok()?;
@@ -66,7 +66,7 @@ impl Recalled<'_> {
     }
 }
 
-/// A block that is being read from its newest event up.
+/// A block that is being read, from its newest event to its oldest.
 pub(crate) struct Walk {
     block: Block,
     header: BlockHeader,
@@ -78,14 +78,14 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Begins at the newest event of a block; `None` if the block is not there.
+    /// Begins at the newest event of a block; returns `None` if another block has its place.
     pub(crate) fn begin(block: Block, sequence: u64, buffer: u32) -> Option<Walk> {
         let mut walk = Walk::open(block, sequence, buffer)?;
         walk.base = walk.base_at_last();
         Some(walk)
     }
 
-    /// The same without the base in force there, for which the block must be walked.
+    /// Begins without the base in force there, for which the block must be walked.
     fn open(block: Block, sequence: u64, buffer: u32) -> Option<Walk> {
         let header = block.header();
         let (at, top) = (header.last.get() as usize, header.top.get() as usize);
@@ -98,7 +98,7 @@ impl Walk {
         Some(Walk { block, header, at, top, number, base: header.base.get() })
     }
 
-    /// The base in force at *last*: *base last* may be ahead of the chain (`.read.open`).
+    /// Returns the base in force at *last*: *base last* may be ahead of the chain (`.read.open`).
     fn base_at_last(&self) -> u64 {
         let mut at = self.at;
         while let Some(header) = self.event(at) {
@@ -110,7 +110,7 @@ impl Walk {
         self.base
     }
 
-    /// The header of the event at an offset, if there is one that the block can have.
+    /// Returns the header of the event at an offset, if the event fits the block.
     fn event(&self, at: usize) -> Option<EventHeader> {
         if at + EVENT_HEADER_SIZE > self.top {
             return None;
@@ -148,27 +148,27 @@ impl Iterator for Walk {
     }
 }
 
-/// The word at an offset, a multiple of 8.
+/// Returns the word at an offset, a multiple of 8.
 fn word(block: Block, at: usize) -> u64 {
     let mut bytes = [0; 8];
     block.peek(at, at + 8, &mut bytes);
     u64::from_ne_bytes(bytes)
 }
 
-/// The events of a ring that are in memory, newest first.
+/// Returns the events of a ring in memory, newest first.
 pub(crate) fn of_ring(ring: &Ring) -> impl Iterator<Item = Spot> {
     let buffer = ring.buffer();
     let blocks = ring.kept();
     blocks.map_while(move |(sequence, block)| Walk::begin(block, sequence, buffer)).flatten()
 }
 
-/// The events of the store, newest first.
+/// Returns the events of the store, newest first.
 pub(crate) fn of_store() -> impl Iterator<Item = Spot> {
     intern::kept().filter_map(|(sequence, block)| Walk::begin(block, sequence, 0)).flatten()
 }
 
-/// The newest events of all rings, as many as there is room for, oldest first. Gives how many there
-/// are.
+/// Finds the newest events of all rings, as many as `spots` holds, oldest first. Returns their
+/// number.
 pub(crate) fn newest(spots: &mut [Spot]) -> usize {
     let mut count = 0;
     for ring in thread::rings() {
@@ -181,22 +181,21 @@ pub(crate) fn newest(spots: &mut [Spot]) -> usize {
     count
 }
 
-/// The oldest events of all rings that are after `after` and not after `until`, oldest first: as
-/// many as there is room for, or at least half as many. `None`, or 0: there are no more. Gives how
-/// many there are.
+/// Finds the oldest events of all rings after `after` and up to `until`, oldest first. Returns
+/// their number: at least half of what `spots` holds, unless fewer are left; 0: none is left.
 ///
-/// Of each ring the blocks that are newer than what is kept are passed over, and those that are
-/// older than `after` not reached: to go on so through all that is in memory takes a look at each
-/// event or two for each time that there was no more room.
+/// In each ring it skips the blocks that are newer than the events found so far, and does not reach
+/// those older than `after`. So reading all of memory in this way reads each event once or twice
+/// for each call.
 pub(crate) fn oldest(spots: &mut [Spot], after: Option<Spot>, until: u64) -> usize {
     let mut oldest = Oldest { spots, count: 0, bound: None, until };
-    thread::rings().for_each(|ring| oldest.look_at(ring, after));
+    thread::rings().for_each(|ring| oldest.search(ring, after));
     let Oldest { spots, count, .. } = oldest;
     spots[..count].sort_unstable();
     count
 }
 
-/// The oldest events, as they are being looked for.
+/// A search for the oldest events.
 struct Oldest<'a> {
     spots: &'a mut [Spot],
     count: usize,
@@ -206,7 +205,7 @@ struct Oldest<'a> {
 }
 
 impl Oldest<'_> {
-    fn look_at(&mut self, ring: &Ring, after: Option<Spot>) {
+    fn search(&mut self, ring: &Ring, after: Option<Spot>) {
         for (sequence, block) in ring.kept() {
             let Some(mut walk) = Walk::open(block, sequence, ring.buffer()) else { continue };
             let base = walk.header.base.get().min(walk.header.base_last.get());
@@ -239,30 +238,30 @@ impl Oldest<'_> {
     }
 }
 
-/// The newest event of the kinds with this index, in whatever registry.
+/// Returns the newest event of the kinds with this index, in any registry.
 pub(crate) fn newest_of_kind(kind: u8) -> Option<Spot> {
     let rings = thread::rings().filter(|ring| ring.kind() == kind);
     rings.filter_map(|ring| of_ring(ring).next()).max()
 }
 
-/// What is at an address.
+/// The meaning of an address.
 pub(crate) enum Found {
     /// An event.
     Event(Spot),
-    /// Some of a block that is no event: its header, or what nothing was recorded into yet.
+    /// A part of a block outside its events: its header, or unused space. Buffer and sequence.
     Block(u32, u64),
-    /// None of our memory.
+    /// Not in our blocks.
     Nothing,
 }
 
-/// What is at an address: looks at all blocks that are in memory, those of the store too.
+/// Searches all blocks in memory for an address, those of the store too.
 pub(crate) fn at(address: usize) -> Found {
-    let is_there = |block: Block| {
+    let contains = |block: Block| {
         block.address() <= address && address < block.address() + memory::block_size()
     };
     let mut found = Found::Nothing;
-    let mut look = |block: Block, sequence: u64, buffer: u32| {
-        if is_there(block) {
+    let mut search = |block: Block, sequence: u64, buffer: u32| {
+        if contains(block) {
             let spots = Walk::begin(block, sequence, buffer).into_iter().flatten();
             let offset = (address - block.address()) as u32;
             let before = spots.take_while(|spot| spot.offset <= offset).last();
@@ -270,14 +269,14 @@ pub(crate) fn at(address: usize) -> Found {
             found = spot.map_or(Found::Block(buffer, sequence), Found::Event);
         }
     };
-    intern::kept().for_each(|(sequence, block)| look(block, sequence, 0));
+    intern::kept().for_each(|(sequence, block)| search(block, sequence, 0));
     for ring in thread::rings() {
-        ring.kept().for_each(|(sequence, block)| look(block, sequence, ring.buffer()));
+        ring.kept().for_each(|(sequence, block)| search(block, sequence, ring.buffer()));
     }
     found
 }
 
-/// Keeps an event among the newest, which are in order. False: all that are kept are newer.
+/// Keeps an event among the newest, which are sorted. Returns false if all kept events are newer.
 fn keep(spots: &mut [Spot], count: &mut usize, spot: Spot) -> bool {
     let at = spots[..*count].partition_point(|kept| *kept < spot);
     if *count < spots.len() {
@@ -294,13 +293,13 @@ fn keep(spots: &mut [Spot], count: &mut usize, spot: Spot) -> bool {
 }
 
 impl Spot {
-    /// Copies the event; `None`: it was overwritten meanwhile.
+    /// Copies the event; returns `None` if it was overwritten meanwhile.
     pub(crate) fn read<'a>(&self, out: &'a mut [u8]) -> Option<Recalled<'a>> {
         let (block, registry) = self.block()?;
         self.read_in(block, registry, out)
     }
 
-    /// The same where it is known which ring it is in.
+    /// Copies the event from a known ring.
     pub(crate) fn read_in_ring<'a>(&self, ring: &Ring, out: &'a mut [u8]) -> Option<Recalled<'a>> {
         self.read_in(ring.block_of(self.sequence), Some(ring.control.registry), out)
     }
@@ -335,12 +334,12 @@ impl Spot {
         Some((ring.block_of(self.sequence), Some(ring.control.registry)))
     }
 
-    /// The ring that it is in; none if it is of the store.
+    /// Returns its ring; `None` for an event of the store.
     pub(crate) fn ring(&self) -> Option<&'static Ring> {
         thread::rings().find(|ring| ring.buffer() == self.buffer)
     }
 
-    /// The offset at which it ends, in its block.
+    /// Returns the offset of its end, in its block.
     fn end(&self, block: Block) -> Option<u32> {
         let walk = Walk::open(block, self.sequence, self.buffer)?;
         Some(self.offset + u32::from(walk.event(self.offset as usize)?.size))
@@ -362,7 +361,7 @@ mod tests {
         registry "history" version(1, 0, 0);
         kinds standard;
 
-        /// What is looked for.
+        /// An event to find.
         Found(1, always, Object) {
             /// which
             index: W,
@@ -387,9 +386,9 @@ mod tests {
         of_ring(ring).map(|spot| (spot.ticks, spot.number)).collect()
     }
 
-    /// `.event.fill`, `.event.base`: a base record counts for the events below it alone.
+    /// `.event.fill`, `.event.base`: a base record counts only for the events below it.
     #[test]
-    fn a_ring_is_read_from_its_newest_event_on() {
+    fn a_ring_is_read_from_its_newest_event() {
         let ring = ring(1000);
         assert!(put(&ring, 1, 0) && put(&ring, 2, 0));
         let claim = ring.block().claim(BASE_RECORD_SIZE).expect("room");
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_before_is_read_while_it_is_there() {
+    fn the_previous_block_is_read_while_it_exists() {
         let ring = ring(clock::ticks());
         let mut count = 0;
         for _ in 0..3 {
@@ -413,10 +412,10 @@ mod tests {
         assert_eq!(numbers, (oldest..count).rev().collect::<Vec<_>>(), "one full, one empty");
         let oldest = of_ring(&ring).last().expect("an event");
         assert!(Walk::begin(ring.block_of(oldest.sequence), oldest.sequence, 77).is_some());
-        assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun anew since");
+        assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun again since");
     }
 
-    /// `.debug.describe`: an address within the event, its first byte and its last.
+    /// `.debug.describe`: any address within the event, from its first byte to its last.
     #[test]
     fn an_event_is_found_by_any_address_within_it() {
         let put = |index: usize| crate::event!(Found, index);
@@ -435,14 +434,14 @@ mod tests {
             assert!(matches!(found, super::Found::Block(buffer, 0) if buffer == ring.buffer()));
         }
         assert!(matches!(at(block.address() - 1), super::Found::Nothing));
-        let store = of_store().last().expect("a thread was made known");
+        let store = of_store().last().expect("the store has a thread");
         let (block, _) = store.block().expect("the store's");
         let found = at(block.address() + store.offset as usize + 1);
         assert!(matches!(found, super::Found::Event(found) if found == store));
     }
 
     #[test]
-    fn the_newest_are_kept_in_the_order_of_their_time() {
+    fn the_newest_events_are_kept_in_order_of_time() {
         let mut spots = [Spot::zeroed(); 4];
         let mut count = 0;
         let spot = |ticks| Spot { ticks, ..Spot::zeroed() };

@@ -1,5 +1,5 @@
-//! What looks into memory while the program runs or dies: history, events as text, tracebacks, the
-//! debugger's entry points. Knows every room but that of annotations.
+//! Readers of memory, while the program runs or dies: history, tracebacks, the debugger's entry
+//! points. Knows every room except that of annotations.
 
 pub(crate) mod debug;
 pub(crate) mod gdb;

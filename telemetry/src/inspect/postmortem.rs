@@ -1,14 +1,14 @@
-//! The events that are still in memory, for the program itself: newest first, of all threads.
+//! The events in memory, for the program itself: newest first, of all threads.
 //!
 //! ```text
 //!  ring ─ its newest ┐
-//!  ring ─ its newest ┼─▶ the newest of these ─▶ Event: copied      ring ─ the one before that ┐ …
+//!  ring ─ its newest ┼─▶ the newest of these ─▶ Event: copied      ring ─ its next older event ┐ …
 //!  ring ─ its newest ┘
 //! ```
 //!
-//! Other threads go on recording meanwhile. Takes no lock of the runtime; allocates: some hundred
-//! bytes for each buffer that there is, and each event by itself. So it is for ordinary code and
-//! for panic hooks, not for signal handlers. Design: `.req.pm`, `.debug.buffer` in
+//! Other threads go on recording meanwhile. It takes no lock of the runtime. It allocates some
+//! hundred bytes for each buffer, and each event separately. So it is for ordinary code and for
+//! panic hooks, not for signal handlers. Design: `.req.pm`, `.debug.buffer` in
 //! `design/telemetry.md`; `.event.params` in `design/format.md`.
 
 use crate::inspect::history::{self, Recalled, Spot};
@@ -20,11 +20,11 @@ use eventdef::{EventType, Kind, Param, Registry, Sort};
 use eventlog::format::EVENT_SIZE_MAX;
 use std::collections::BinaryHeap;
 
-/// The events of all threads and kinds that are in memory now, newest first, output or not; but not
-/// strings, labels and the like, which are shown where they are used.
+/// Returns the events of all threads and kinds that are in memory now, newest first, output or not.
+/// Strings and labels appear where other events use them.
 ///
-/// What is recorded from now on is not among them. What is overwritten before it was given is left
-/// out, and [counted](Postmortem::overwritten).
+/// Later events are not among them. Events that are overwritten before the iterator reaches them
+/// are left out, and [counted](Postmortem::overwritten).
 ///
 /// ```
 /// telemetry::events! {
@@ -59,66 +59,46 @@ use std::collections::BinaryHeap;
 /// ```
 pub fn postmortem() -> Postmortem {
     let now = Now::read();
-    let mut rings = BinaryHeap::new();
+    let (mut rings, mut newest) = (Vec::new(), BinaryHeap::new());
     for ring in thread::rings() {
         let mut older = Box::new(history::of_ring(ring).filter(move |s| s.ticks <= now.ticks));
-        if let Some(newest) = older.next() {
-            let (registry, kind) = (ring.control.registry, ring.kind());
-            rings.push(Ahead { newest, registry, kind, older });
-        }
+        newest.extend(older.next().map(|spot| (spot, rings.len())));
+        rings.push(Source { registry: ring.control.registry, kind: ring.kind(), older });
     }
-    Postmortem { rings, now, room: vec![0; EVENT_SIZE_MAX], overwritten: 0 }
+    Postmortem { newest, rings, now, room: vec![0; EVENT_SIZE_MAX], overwritten: 0 }
 }
 
 /// The events that were in memory when [`postmortem`] was called, newest first.
 pub struct Postmortem {
-    rings: BinaryHeap<Ahead>,
+    /// The newest event of each ring that was not returned yet, and the ring's index in `rings`.
+    newest: BinaryHeap<(Spot, usize)>,
+    rings: Vec<Source>,
     now: Now,
-    /// Where an event is copied to.
+    /// The buffer for a copy of an event.
     room: Vec<u8>,
     overwritten: u64,
 }
 
-/// What is still to come of a ring. The greatest is the one whose newest event is the newest.
-struct Ahead {
-    newest: Spot,
+/// A ring, and its events that were not read yet.
+struct Source {
     registry: &'static Registry,
     kind: u8,
     older: Box<dyn Iterator<Item = Spot> + Send>,
 }
 
-impl PartialEq for Ahead {
-    fn eq(&self, other: &Ahead) -> bool {
-        self.newest == other.newest
-    }
-}
-
-impl Eq for Ahead {}
-
-impl PartialOrd for Ahead {
-    fn partial_cmp(&self, other: &Ahead) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ahead {
-    fn cmp(&self, other: &Ahead) -> core::cmp::Ordering {
-        self.newest.cmp(&other.newest)
-    }
-}
-
 impl Postmortem {
-    /// Only those of the kind that is called so, in any case, in whichever registry.
+    /// Keeps only events of the kinds with this name, in any case, in any registry.
     pub fn of_kind(mut self, name: &str) -> Postmortem {
-        self.rings.retain(|ahead| {
-            let kind = kind_of(ahead.registry, ahead.kind);
+        self.newest.retain(|(_, index)| {
+            let ring = &self.rings[*index];
+            let kind = kind_of(ring.registry, ring.kind);
             kind.is_some_and(|kind| kind.name.eq_ignore_ascii_case(name))
         });
         self
     }
 
-    /// Events that were in memory and were overwritten before they were given. Of a block that is
-    /// begun anew meanwhile it is known of one event only; the others are gone with it.
+    /// Returns the number of events that were overwritten before the iterator reached them. A block
+    /// that began again meanwhile counts as one event; the number of its other events is unknown.
     pub fn overwritten(&self) -> u64 {
         self.overwritten
     }
@@ -129,17 +109,15 @@ impl Iterator for Postmortem {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            let mut ahead = self.rings.pop()?;
-            let (spot, kind) = (ahead.newest, ahead.kind);
+            let (spot, index) = self.newest.pop()?;
+            let ring = &mut self.rings[index];
             let event = spot.read(&mut self.room).and_then(|event| {
-                let registry = event.registry?;
+                let (registry, kind) = (event.registry?, ring.kind);
                 let (thread, code) = (event.thread, event.code);
                 let now = self.now;
                 Some(Event { spot, now, registry, kind, thread, code, bytes: event.bytes.into() })
             });
-            if let Some(older) = ahead.older.next() {
-                self.rings.push(Ahead { newest: older, ..ahead });
-            }
+            self.newest.extend(ring.older.next().map(|older| (older, index)));
             match event {
                 Some(event) => return Some(event),
                 None => self.overwritten += 1,
@@ -150,11 +128,11 @@ impl Iterator for Postmortem {
 
 impl fmt::Debug for Postmortem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postmortem").field("buffers", &self.rings.len()).finish_non_exhaustive()
+        f.debug_struct("Postmortem").field("buffers", &self.newest.len()).finish_non_exhaustive()
     }
 }
 
-/// An event that was still in memory: a copy.
+/// A copy of an event in memory.
 #[derive(Clone)]
 pub struct Event {
     spot: Spot,
@@ -186,17 +164,17 @@ pub enum Value<'a> {
 }
 
 impl Event {
-    /// When it was recorded, in ticks of the stream's clock.
+    /// Returns its time, in ticks of the stream's clock.
     pub fn ticks(&self) -> u64 {
         self.spot.ticks
     }
 
-    /// The index of the thread that recorded it, in the stream: from 1.
+    /// Returns the index in the stream of the thread that recorded it: from 1.
     pub fn thread(&self) -> u32 {
         self.thread
     }
 
-    /// What that thread was called when it began to record, as far as the store has it.
+    /// Returns the name of that thread when it began to record, if the store has it.
     pub fn thread_name(&self) -> Option<String> {
         let mut name = String::new();
         let give = &mut |text: &[u8]| name = Text(text).to_string();
@@ -204,27 +182,27 @@ impl Event {
         Some(name)
     }
 
-    /// The registry that its event type is of.
+    /// Returns the registry of its event type.
     pub fn registry(&self) -> &'static Registry {
         self.registry
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub fn kind(&self) -> Option<&'static Kind> {
         kind_of(self.registry, self.kind)
     }
 
-    /// Its code, within its registry.
+    /// Returns its code, within its registry.
     pub fn code(&self) -> u16 {
         self.code
     }
 
-    /// Its event type: its name, its parameters, what it says.
+    /// Returns its event type: name, parameters, documentation.
     pub fn event_type(&self) -> Option<&'static EventType> {
         self.recalled().event_type()
     }
 
-    /// Its parameters, in their order, with their values.
+    /// Returns its parameters, in their order, with their values.
     pub fn params(&self) -> impl Iterator<Item = (&'static Param, Value<'_>)> {
         let event_type = self.event_type();
         let params = event_type.map_or(&[][..], |event_type| event_type.params);
@@ -234,12 +212,12 @@ impl Event {
             .filter_map(move |(index, param)| Some((param, self.value(event_type?, index)?)))
     }
 
-    /// The value of the parameter of this name, if there is one.
+    /// Returns the value of the parameter of this name, if it exists.
     pub fn param(&self, name: &str) -> Option<Value<'_>> {
         self.params().find(|(param, _)| param.name == name).map(|(_, value)| value)
     }
 
-    /// The event as it stands in its block (3.2 of `design/format.md`), in this machine's byte
+    /// Returns the event as its block has it (3.2 of `design/format.md`), in this machine's byte
     /// order.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -267,7 +245,8 @@ impl Event {
     }
 }
 
-/// The line of a [traceback](crate::traceback()), its age that at the call of [`postmortem`].
+/// Writes the line of a [traceback](crate::traceback()), with its age at the call of
+/// [`postmortem`].
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_event(f, self.spot.ticks, &self.recalled(), self.now, &text::scan)
@@ -280,6 +259,7 @@ impl fmt::Debug for Event {
     }
 }
 
-fn kind_of(registry: &'static Registry, index: u8) -> Option<&'static Kind> {
+/// Returns the kind of this index in a registry.
+pub(super) fn kind_of(registry: &'static Registry, index: u8) -> Option<&'static Kind> {
     registry.kinds.iter().find(|kind| kind.index == index)
 }

@@ -2,38 +2,38 @@
 //!
 //! ```text
 //!      -0.000012345 s  1 main      PoolAlloc pool:00007F…4000["a pool"] size:0000000000000010
-//!       age             thread     registry ─ layout of parameters ─ store: what is called what
+//!       age             thread     registry ─ layout of parameters ─ store: labels and strings
 //! ```
 //!
-//! What events mean is known from the registries in the program, and where their parameters lie
-//! from `eventdef`'s layout. Allocates nothing, and takes no lock. Design: `.sol.traceback` in
+//! The registries in the program give the meaning of events, and `eventdef`'s layout the places of
+//! parameters. Allocates nothing, and takes no lock. Design: `.sol.traceback` in
 //! `design/telemetry.md`; `.event.params`, `.event.string`, `.store.label` in `design/format.md`.
 
 use crate::block::root;
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::os::report::{self, Line};
-use core::fmt::{self, Write};
+use core::fmt::{self, Write as _};
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventdef::layout::param_offset;
 use eventdef::{Event, EventType, Sort, store};
 use eventlog::format::text::is_steering;
 
-/// Bytes of an event that are shown, at most: all parameters but a long string.
+/// The longest shown part of an event, in bytes: all parameters except a long string.
 pub(crate) const EVENT_SIZE_SHOWN: usize = 4096;
-/// Bytes of a line, at most.
+/// The longest line, in bytes.
 pub(crate) const LINE_SIZE_MAX: usize = 4 * EVENT_SIZE_SHOWN;
-/// Events of the store that are looked at for the name of one thing, at most.
+/// The greatest number of store events that a search for one name reads.
 pub(crate) const STORE_STEP_MAX: usize = 100_000;
-/// Columns of the name of a thread.
+/// The columns of a thread's name.
 const THREAD_WIDTH: usize = 15;
-/// Bytes of a name that are shown, at most.
+/// The longest shown part of a name, in bytes.
 const NAME_SIZE_SHOWN: usize = 128;
 const WORD_SIZE: usize = size_of::<usize>();
 
-/// Ticks and ns when the process began to record, from which the rate of the clock is known.
+/// Ticks and ns when the process began to record: they give the rate of the clock.
 static START: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// Notes when the process begins to record.
+/// Notes the time when the process begins to record.
 pub(crate) fn prepare() {
     let sync = root::sync();
     START[0].store(sync.ticks, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Now {
         Now { ticks: sync.ticks, monotonic: sync.monotonic }
     }
 
-    /// How many ns ago it was: ticks between two clock syncs (`.time.interpolate`).
+    /// Returns the age of an instant, in ns: ticks between two clock syncs (`.time.interpolate`).
     fn age(self, then: u64) -> u64 {
         let [ticks, monotonic] = [0, 1].map(|index| START[index].load(Ordering::Relaxed));
         let span = self.ticks.saturating_sub(ticks).max(1);
@@ -63,25 +63,25 @@ impl Now {
     }
 }
 
-/// Finds the newest event of the store of a type (by its code) that is not after that time and
-/// whose first word is this.
+/// Finds the newest event of the store with this code that is not after this time, and whose first
+/// word is this.
 pub(crate) type Find<'a> = dyn Fn(u16, u64, u64) -> Option<Spot> + 'a;
 
-/// Finds it by looking at one after the other.
+/// Finds it by reading one event after the other.
 pub(crate) fn scan(code: u16, ticks: u64, first: u64) -> Option<Spot> {
     let spots = history::of_store().take(STORE_STEP_MAX);
     let is_it = |spot: &Spot| first_word(spot) == Some((code, first));
     spots.filter(|spot| spot.ticks <= ticks).find(is_it)
 }
 
-/// The code and the first word of an event of the store.
+/// Returns the code and the first word of an event of the store.
 pub(crate) fn first_word(spot: &Spot) -> Option<(u16, u64)> {
     let mut begin = [0; 16];
     let event = spot.read(&mut begin)?;
     Some((event.code, word(event.bytes, 8)?))
 }
 
-/// Writes the event at a spot; `bytes` is room for it.
+/// Writes the event at a spot; `bytes` is a buffer for it.
 pub(crate) fn write_spot(
     out: &mut dyn fmt::Write,
     spot: &Spot,
@@ -118,7 +118,7 @@ fn write_age(out: &mut dyn fmt::Write, age: u64) -> fmt::Result {
     write!(out, "{:>6}.{:09} s  ", Negative(age / 1_000_000_000), age % 1_000_000_000)
 }
 
-/// A number with a minus before it.
+/// A number with a minus in front.
 struct Negative(u64);
 
 impl fmt::Display for Negative {
@@ -131,24 +131,24 @@ impl fmt::Display for Negative {
 
 fn write_thread(out: &mut dyn fmt::Write, thread: u32, find: &Find<'_>) -> fmt::Result {
     write!(out, "{thread} ")?;
-    let (mut bytes, mut name) = ([0; NAME_SIZE_SHOWN], [0; 64]);
+    let (mut bytes, mut name) = ([0; NAME_SIZE_SHOWN], [0; 65]);
     let mut name = Line::new(&mut name);
     let _ = thread_name(thread, &mut bytes, find, &mut |text| {
-        // What is too long is cut.
+        // A name that is too long is cut.
         let _ = write!(name, "{}", report::Text(text));
     });
     write!(out, "{:THREAD_WIDTH$} ", name.text())
 }
 
-/// Gives the name of a thread, if it is known; `bytes` is room for the event that says it.
+/// Passes on the name of a thread, if it is known; `bytes` is a buffer for the event with the name.
 pub(crate) fn thread_name(
     thread: u32,
     bytes: &mut [u8],
     find: &Find<'_>,
-    give: &mut dyn FnMut(&[u8]),
+    take: &mut dyn FnMut(&[u8]),
 ) -> Option<()> {
     let spot = find(store::Thread::TYPE.code, u64::MAX, thread.into())?;
-    give(string(&spot.read(bytes)?, store::Thread::TYPE));
+    take(string(&spot.read(bytes)?, store::Thread::TYPE));
     Some(())
 }
 
@@ -167,7 +167,7 @@ fn write_params(
             out.write_str(if event.is_cut { "…" } else { "" })?;
             continue;
         }
-        // The event is as large as its type says, for it was recorded here.
+        // The event is as large as its type requires, because this program recorded it.
         let Some(value) = value(event_type, index, event.bytes) else {
             return out.write_str("?");
         };
@@ -185,7 +185,7 @@ fn write_params(
     Ok(())
 }
 
-/// The parameter of this index, as bits, if it is no string.
+/// Returns the parameter of this index, as bits, unless it is a string.
 pub(crate) fn value(event_type: &EventType, index: usize, bytes: &[u8]) -> Option<u64> {
     let at = param_offset(event_type.params, index, WORD_SIZE);
     match event_type.params.get(index)?.sort {
@@ -197,7 +197,7 @@ pub(crate) fn value(event_type: &EventType, index: usize, bytes: &[u8]) -> Optio
     }
 }
 
-/// What an address was called then, if anything (`.store.label`).
+/// Writes the label of an address at that time, if it had one (`.store.label`).
 fn write_label(out: &mut dyn fmt::Write, address: u64, ticks: u64, find: &Find<'_>) -> fmt::Result {
     let mut bytes = [0; NAME_SIZE_SHOWN];
     let label = find(store::Label::TYPE.code, ticks, address);
@@ -214,7 +214,7 @@ fn write_label(out: &mut dyn fmt::Write, address: u64, ticks: u64, find: &Find<'
     out.write_str(if event.is_cut { "…]" } else { "]" })
 }
 
-/// The string of an event, which is its last parameter (`.event.string`).
+/// Returns the string of an event, which is its last parameter (`.event.string`).
 pub(crate) fn string<'a>(event: &Recalled<'a>, event_type: &EventType) -> &'a [u8] {
     let at = param_offset(event_type.params, event_type.params.len() - 1, WORD_SIZE);
     let string = event.bytes.get(at..).unwrap_or_default();
@@ -252,7 +252,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?).into())
 }
 
-/// A word of this platform.
+/// Returns a word of this platform.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     if WORD_SIZE == 8 { whole(bytes, at) } else { half(bytes, at) }
 }

@@ -1,7 +1,7 @@
 //! The traceback: the last events of all threads as text, newest last, from memory.
 //!
 //! ```text
-//!  panic ─▶ the hook that was there ─▶ ours: history, oldest first ─ registry ─▶ a line an event
+//!  panic ─▶ the previous hook ─▶ ours: history, oldest first ─ registry ─▶ a line an event
 //!      -0.000012345 s  1 main      PoolAlloc pool:00007F…4000["a pool"] size:0000000000000010
 //! ```
 //!
@@ -19,12 +19,12 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
-/// The environment variable that says how many events a panic shows.
+/// The environment variable with the number of events that a panic shows.
 const TRACEBACK_VARIABLE: &CStr = c"MPS_TELEMETRY_TRACEBACK";
-/// Events of a traceback, at most.
+/// The greatest number of events in a traceback.
 pub const TRACEBACK_COUNT_MAX: usize = 1024;
 
-/// How many events a panic shows; 0: none.
+/// The number of events that a panic shows; 0: none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static IS_HOOKED: AtomicBool = AtomicBool::new(false);
 static ROOM: Locked<Option<Room>> = Locked::new(None);
@@ -32,14 +32,14 @@ static ROOM: Locked<Option<Room>> = Locked::new(None);
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
 static HOOK_BEFORE: OnceLock<Hook> = OnceLock::new();
 
-/// The memory of a traceback.
+/// The buffers of a traceback.
 struct Room {
     spots: &'static mut [Spot],
     event: &'static mut [u8],
     text: &'static mut [u8],
 }
 
-/// Does what the environment says, before the first event.
+/// Applies the environment variable, before the first event.
 pub(crate) fn prepare() {
     text::prepare();
     let count = sys::with_environment(TRACEBACK_VARIABLE, |value| {
@@ -48,7 +48,7 @@ pub(crate) fn prepare() {
         if count.is_none() {
             let value = report::Text(value);
             report::say(format_args!(
-                "MPS_TELEMETRY_TRACEBACK: `{value}` is no number of events; a panic shows none"
+                "MPS_TELEMETRY_TRACEBACK: `{value}` is not a number of events; a panic shows none"
             ));
         }
         if count.is_some_and(|count| count > TRACEBACK_COUNT_MAX) {
@@ -63,8 +63,8 @@ pub(crate) fn prepare() {
     COUNT.store(count.unwrap_or(0).min(TRACEBACK_COUNT_MAX), Ordering::Relaxed);
 }
 
-/// Has panics show the last events, once they have shown what they show; at a later registration,
-/// where the thread is panicking just now. In ordinary code: the standard library has a lock.
+/// Makes panics show the last events, after the previous hook. If the thread is panicking just now,
+/// a later registration does it. In ordinary code: the standard library takes a lock.
 pub(crate) fn hook() {
     let is_wanted = COUNT.load(Ordering::Relaxed) != 0 && !std::thread::panicking();
     if !is_wanted || IS_HOOKED.swap(true, Ordering::Relaxed) {
@@ -72,7 +72,7 @@ pub(crate) fn hook() {
     }
     let before = std::panic::take_hook();
     let _ = HOOK_BEFORE.set(before);
-    // It holds nothing, so that nothing is allocated for it.
+    // The closure captures nothing, so its box allocates nothing.
     std::panic::set_hook(Box::new(|info| {
         if let Some(before) = HOOK_BEFORE.get() {
             before(info);
@@ -87,9 +87,9 @@ fn on_panic() {
     let _ = write(count, &mut out);
 }
 
-/// Shows the last events of all threads that are still in memory, output or not, at most so many
-/// (and at most [`TRACEBACK_COUNT_MAX`]), newest last: an event a line, with its age, its thread,
-/// its name, and its parameters. Other threads go on meanwhile.
+/// Writes the last `count` events of all threads in memory (at most [`TRACEBACK_COUNT_MAX`]),
+/// output or not, newest last. Each event is a line with its age, its thread, its name, and its
+/// parameters. Other threads go on meanwhile.
 ///
 /// ```
 /// let mut text = String::new();
@@ -118,10 +118,10 @@ fn write(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
     writeln!(out, "telemetry: the last {count} event{plural} in memory, newest last:")?;
     for spot in &spots[..count] {
         let mut line = Line::new(text);
-        // What is too long is cut.
+        // A line that is too long is cut.
         let _ = text::write_spot(&mut line, spot, event, now, &text::scan);
+        line.end();
         out.write_str(line.text())?;
-        out.write_str("\n")?;
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ fn make_room() -> Option<Room> {
     Some(Room { spots: bytemuck::cast_slice_mut(spots), event, text })
 }
 
-/// Standard error, as it is.
+/// Standard error, without a buffer.
 struct ErrorLines;
 
 impl Write for ErrorLines {

@@ -1,8 +1,8 @@
-//! Atomics, by the one door through which proofs watch them.
+//! Atomics. The runtime takes all atomics from here, so that proofs can replace them.
 //!
 //! ```text
 //!  the product     core's
-//!  unit tests      core's, each operation a point where a signal handler may come (`points`)
+//!  unit tests      core's; a signal handler may run at each operation (`points`)
 //!  tests/models    loom's, in place of this file
 //! ```
 //!
@@ -19,31 +19,30 @@ pub(crate) use points::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
 };
 
-/// Atomics before each operation of which a test may have a function called, as if a signal had
-/// come there.
+/// Atomics that a test can interrupt: a function runs before an operation, as a signal handler may.
 #[cfg(test)]
 pub(crate) mod points {
     use core::sync::atomic::{self, Ordering};
     use std::cell::Cell;
 
-    /// How many points are passed before the handler comes, and the handler.
+    /// The number of points before the handler runs, and the handler.
     type Armed = (u64, fn());
 
     thread_local! {
         static ARMED: Cell<Option<Armed>> = const { Cell::new(None) };
     }
 
-    /// Has a handler called once on this thread, at the `index`th point from here.
+    /// Lets `handler` run once on this thread, at the `index`th point from now.
     pub(crate) fn arm(index: u64, handler: fn()) {
         ARMED.set(Some((index, handler)));
     }
 
-    /// Calls it off; false if it was called already.
+    /// Cancels the handler; returns false if it ran already.
     pub(crate) fn disarm() -> bool {
         ARMED.take().is_some()
     }
 
-    /// A point.
+    /// Passes a point, where the handler may run.
     #[inline]
     pub(crate) fn pass() {
         match ARMED.take() {

@@ -1,7 +1,7 @@
-//! How deep a thread is in the cold path, and which thread it is.
+//! The depth of a thread's entries into the cold path, and a number for the thread.
 //!
 //! ```text
-//!  event! ─▶ deepen ── signal ─▶ event! ─▶ deepen: in it already ─ rise ── rise
+//!  event! ─▶ deepen ── signal ─▶ event! ─▶ deepen: nested ─▶ rise ─▶ rise
 //! ```
 //!
 //! Thread-local storage is zero at first and has no destructor. Design: `.sol.nested` in
@@ -13,7 +13,7 @@ thread_local! {
     static DEPTH: AtomicU32 = const { AtomicU32::new(0) };
 }
 
-/// Counts an entry of this thread; true if it was in one already.
+/// Counts an entry of this thread; returns true if the entry is nested in another one.
 pub(crate) fn deepen() -> bool {
     DEPTH.with(|depth| {
         let before = depth.load(Ordering::Relaxed);
@@ -23,7 +23,7 @@ pub(crate) fn deepen() -> bool {
     })
 }
 
-/// The opposite.
+/// Counts the end of an entry.
 pub(crate) fn rise() {
     DEPTH.with(|depth| {
         compiler_fence(Ordering::SeqCst);
@@ -31,8 +31,8 @@ pub(crate) fn rise() {
     });
 }
 
-/// A number that no other thread has at the same time, never 0, and that a forked child keeps: the
-/// place of what is thread-local.
+/// Returns a number that is never 0 and that no other live thread has: the address of a
+/// thread-local variable. A forked child keeps it.
 pub(crate) fn place() -> usize {
     DEPTH.with(|depth| core::ptr::from_ref(depth).addr())
 }

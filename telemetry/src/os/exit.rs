@@ -1,4 +1,4 @@
-//! Whether the program exits, and which thread of it does.
+//! The normal exit of the program, and the thread that exits it.
 //!
 //! ```text
 //!  expect ─▶ atexit, or the linker ─▶ at_exit ─▶ the exiting thread alone outputs: end_stream
@@ -10,14 +10,14 @@ use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::{depth, hooks, ordinary, sys};
 
-/// The [`depth::place`] of the thread that exits the program; 0: none does so far. From then on it
-/// alone puts something into the stream.
+/// The [`depth::place`] of the thread that exits the program; 0: no thread does yet. Afterwards
+/// this thread alone outputs to the stream.
 static EXITING: AtomicUsize = AtomicUsize::new(0);
-/// Whether `at_exit` will be called, or called once more.
+/// Whether `at_exit` will be called, or called again.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks for the normal exit of the program. Where this may be no ordinary code the linker has asked
-/// for it: that call comes last of all.
+/// Registers `at_exit`. Outside ordinary code it relies on the call that the linker arranged, which
+/// comes after all others.
 pub(crate) fn expect(entry: &Entry) {
     if !EXPECTED.swap(true, Ordering::Relaxed)
         && (!sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry))
@@ -26,29 +26,28 @@ pub(crate) fn expect(entry: &Entry) {
     }
 }
 
-/// The same where the program is not exiting, for a stream that begins.
+/// Registers `at_exit` for a stream that begins, unless the program is exiting.
 pub(crate) fn expect_for_stream(entry: &Entry) {
     if !is_exiting() {
         expect(entry);
     }
 }
 
-/// Whether the program exits.
+/// Returns whether the program exits.
 pub(crate) fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed) != 0
 }
 
-/// The same once the program is exiting, for what a function of the program's own records that is
-/// called at exit after ours. For the slow path, where such an event comes, as `at_exit` has left
-/// the thread without rings.
+/// Registers `at_exit` again if this thread is exiting the program: one of the program's own exit
+/// functions records. The slow path calls this, since `at_exit` left the thread without rings.
 pub(crate) fn expect_again(entry: &Entry) {
     if is_exiting() && !is_elsewhere() {
         expect(entry);
     }
 }
 
-/// In a forked child no other thread exits the program; the call for its exit may have been used up
-/// by one, or have been about to be arranged.
+/// Forgets an exit by another thread, which a forked child does not have. That thread may have used
+/// up the call of `at_exit`, or was about to register it.
 pub(crate) fn forget() {
     if is_elsewhere() {
         EXITING.store(0, Ordering::Relaxed);
@@ -56,9 +55,9 @@ pub(crate) fn forget() {
     }
 }
 
-/// Whether another thread exits the program: what this one records waits for it, and stays in
-/// memory when the process is gone. To be asked under the lock of what is to go out: whoever passed
-/// before the exit began, and still writes, holds that lock, for which `at_exit` waits.
+/// Returns whether another thread exits the program. Events of this thread then wait for that
+/// thread, and stay in memory when the process ends. Call it under the lock of the output: a thread
+/// that passed before the exit began holds that lock while it writes, and `at_exit` waits for it.
 pub(crate) fn is_elsewhere() -> bool {
     match EXITING.load(Ordering::Relaxed) {
         0 => false,
@@ -66,7 +65,7 @@ pub(crate) fn is_elsewhere() -> bool {
     }
 }
 
-/// Whether this thread exits the program: it alone may wait for a slow host, for a while.
+/// Returns whether this thread exits the program: it alone may wait some time for a slow host.
 pub(crate) fn is_here() -> bool {
     match EXITING.load(Ordering::Relaxed) {
         0 => false,
@@ -74,9 +73,9 @@ pub(crate) fn is_here() -> bool {
     }
 }
 
-/// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
+/// Outputs all events and ends the stream (`.part.end`) when the program exits normally.
 pub(crate) extern "C" fn at_exit() {
-    // Arranged twice, by a thread that a fork left half-way: once is enough.
+    // A thread that a fork stopped half-way may have registered it twice: one call is enough.
     if EXPECTED.swap(false, Ordering::Relaxed) {
         EXITING.store(depth::place(), Ordering::Relaxed);
         if let Some(hooks) = hooks::get() {

@@ -1,9 +1,9 @@
-//! Whether this process is a forked child, by whatever call, and whether it is to begin again.
+//! Detection of a forked child, whichever call made it, and when the child starts again.
 //!
 //! ```text
-//!  fork ─▶ in_child: leave the parent's ─┬─ in no entry ──────────────▶ restart
-//!                                        └─ in one (the fork came in a
-//!                                           handler) ─ it ends ───────▶ restart
+//!  fork ─▶ in_child: leave the parent's ─┬─ outside an entry ─────────▶ restart
+//!                                        └─ inside one (a handler
+//!                                           forked) ─ its end ────────▶ restart
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -13,19 +13,19 @@ use crate::os::link::Link;
 use crate::os::sync::{self, Entry};
 use crate::os::{hooks, process, sys};
 
-/// Whether forks are known of.
+/// Whether forks are detected.
 static ARRANGED: AtomicBool = AtomicBool::new(false);
-/// 1; in a child of which it is not known yet, 0, whatever call made the child.
+/// 1; 0 in a child not yet detected, whichever call made it.
 static MARK: Link<core::sync::atomic::AtomicU32> = Link::none();
-/// The process, as known: where there is no mark.
+/// The process id last seen, where the mark is not available.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
-/// Forks that this process comes of, since its program began.
+/// The number of forks from the start of the program to this process.
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Whether the child still has to begin again.
+/// Whether the child still has to start again.
 static DUE: AtomicBool = AtomicBool::new(false);
 
-/// Arranges that a fork is known of, before anything is locked; false if that must wait, for this
-/// is a nested entry, which may have interrupted just that.
+/// Sets up the detection of forks, before any lock is taken. Returns false in a nested entry, which
+/// may have interrupted this very function: the setup must wait.
 pub(crate) fn arrange(entry: &Entry) -> bool {
     if ARRANGED.load(Ordering::Acquire) {
         return true;
@@ -39,32 +39,33 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
     true
 }
 
-/// Has the system tell of forks. Once, when what carries the runtime is loaded: the C library has a
-/// lock for it, which a first event in a handler may find taken.
-#[cfg(not(miri))]
+/// Asks the system to call `in_child` after each fork. Called once, when the program or library
+/// with the runtime is loaded: the C library takes a lock, which a first event in a handler may
+/// find taken.
 pub(crate) fn expect() {
     sys::at_fork_in_child(in_child);
 }
 
-/// Forks that this process comes of, since its program began: 0 for one that is no forked child.
+/// Returns the number of forks from the start of the program to this process; 0: not a forked
+/// child.
 pub(crate) fn count() -> u32 {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// Whether this is a child of which `in_child` was not told: it was made by a call that tells
-/// nobody, such as `clone`. Where it shares its parent's memory it is no child in this sense.
+/// Returns whether this is a child for which `in_child` was not called, because a call such as
+/// `clone` made it. A child that shares its parent's memory does not count.
 pub(crate) fn is_unnoticed() -> bool {
     MARK.get().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
 }
 
-/// The same as being told. At the beginning of each entry.
+/// Calls `in_child` in such a child. Runs at the beginning of each entry.
 pub(crate) fn notice() {
     if is_unnoticed() {
         in_child();
     }
 }
 
-/// Runs in the child alone, before `fork` returns there.
+/// Prepares a forked child. The C library calls it in the child, before `fork` returns.
 extern "C" fn in_child() {
     let own = sys::process_ids().0;
     let is_new = match MARK.get() {
@@ -77,7 +78,7 @@ extern "C" fn in_child() {
     PROCESS.store(own, Ordering::Relaxed);
     COUNT.fetch_add(1, Ordering::Relaxed);
     if !ARRANGED.load(Ordering::Acquire) {
-        // Its parent recorded nothing.
+        // The parent recorded nothing.
         return;
     }
     let Some(hooks) = hooks::get() else { return };
@@ -85,13 +86,13 @@ extern "C" fn in_child() {
     sync::wait_no_more();
     (hooks.leave_parent)();
     DUE.store(true, Ordering::Relaxed);
-    // An entry that the fork came in ends first: it has locks, and goes on with what they guard.
+    // The entry that forked ends first: it holds locks and still uses what they guard.
     drop(entry);
 }
 
-/// Begins again, if that is due. At the end of each entry that is not nested.
+/// Starts the child again if that is due. Runs at the end of each entry that is not nested.
 pub(crate) fn settle() {
-    // Once more where a handler forks meanwhile, in the child of that.
+    // Repeats when a handler forks meanwhile, in the child of that fork.
     while DUE.load(Ordering::Relaxed) && DUE.swap(false, Ordering::Relaxed) {
         sync::free_all_locks();
         if let Some(hooks) = hooks::get() {

@@ -1,23 +1,22 @@
-//! What higher rooms do at moments that only this room sees: the one table of calls that run
-//! upward.
+//! The one table of calls that run upward: higher rooms act at moments that only this room sees.
 //!
 //! ```text
 //!  fork ─▶ leave_parent … restart     exit ─▶ end_stream     ordinary code ─▶ catch_up
 //! ```
 //!
-//! Set before anything is recorded, and never changed; no fast path reads it.
+//! `record/setup.rs` sets it before the first event, and never changes it; no fast path reads it.
 
 use crate::os::link::Link;
 use crate::os::sync::Entry;
 
 pub(crate) struct Hooks {
-    /// In a forked child: leaves what is the parent's.
+    /// In a forked child: abandons the parent's output.
     pub(crate) leave_parent: fn(),
-    /// In a forked child, in no entry: begins again.
+    /// In a forked child, outside any entry: starts again.
     pub(crate) restart: fn(),
-    /// The program exits: everything goes out, and the stream ends.
+    /// At the exit of the program: outputs everything and ends the stream.
     pub(crate) end_stream: fn(),
-    /// Does what waits for ordinary code.
+    /// In ordinary code: does the deferred work.
     pub(crate) catch_up: fn(&Entry),
     /// Counts the events that the host refused.
     pub(crate) refused: fn() -> u64,
@@ -29,7 +28,7 @@ pub(crate) fn set(hooks: &'static Hooks) {
     HOOKS.set(Some(hooks));
 }
 
-/// The table; none before anything is recorded.
+/// Returns the table; `None` before the first event.
 pub(crate) fn get() -> Option<&'static Hooks> {
     HOOKS.get()
 }

@@ -1,21 +1,21 @@
-//! Pointers to what lives for ever: rings, threads, registries.
+//! Pointers to values that live for ever: rings, threads, registries.
 //!
 //! ```text
 //!  Link     ─ for all threads: acquire, release      null │ &'static T
 //!  OwnLink  ─ for one thread and its handlers: plain loads and stores
 //! ```
 //!
-//! All zeros, which is how mapped memory and thread-local storage begin, is no pointer. Design:
+//! All zeros is the null pointer; mapped memory and thread-local storage start as zeros. Design:
 //! `.sol.memory`, `.sol.thread` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "references made of pointers to what is never given back")]
+#![expect(unsafe_code, reason = "references made from pointers to memory that is never freed")]
 
 use crate::os::atomic::{AtomicPtr, Ordering};
 use bytemuck::Zeroable;
 use core::marker::PhantomData;
 
-/// A pointer to something that lives for ever, or none. For all threads.
+/// A pointer to a value that lives for ever, or null. For all threads.
 pub(crate) struct Link<T: 'static> {
-    /// K1: null, or made of a `&'static T`, all of which happened before it was stored (release).
+    /// K1: null, or made from a `&'static T`, initialised before the store (release).
     pointer: AtomicPtr<T>,
 }
 
@@ -28,7 +28,7 @@ impl<T: Sync> Link<T> {
     }
 
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K1: the pointer is null, or made of a `&'static T` before it was stored.
+        // SAFETY: K1: the pointer is null, or made from a `&'static T` before it was stored.
         unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
@@ -36,16 +36,16 @@ impl<T: Sync> Link<T> {
         self.pointer.store(as_pointer(value), Ordering::Release);
     }
 
-    /// Sets it where it still is `old`.
+    /// Sets it if it still is `old`; returns whether it did.
     pub(crate) fn replace(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
         let (old, new) = (as_pointer(old), as_pointer(new));
         self.pointer.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
 
-/// The same for one thread and its signal handlers: not `Sync`, plain loads and stores.
+/// A pointer for one thread and its signal handlers: not `Sync`, plain loads and stores.
 pub(crate) struct OwnLink<T: 'static> {
-    /// K2: null, or made of a `&'static T` by this thread.
+    /// K2: null, or made from a `&'static T` by this thread.
     pointer: AtomicPtr<T>,
     here: PhantomData<*const ()>,
 }
@@ -57,7 +57,7 @@ impl<T: Sync> OwnLink<T> {
 
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K2: the pointer is null, or made of a `&'static T` by this thread.
+        // SAFETY: K2: the pointer is null, or made from a `&'static T` by this thread.
         unsafe { self.pointer.load(Ordering::Relaxed).as_ref() }
     }
 

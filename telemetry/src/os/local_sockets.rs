@@ -1,25 +1,23 @@
-//! Sockets in the file system that serve tools of the same machine: the calls of the operating
-//! system.
+//! Calls of the operating system about sockets that serve tools of the same machine.
 //!
 //! ```text
-//!  listen(DIR/PID.sock) ─ poll ─ accept ─ whose? ─ receive, send ─ end, close
+//!  listen(DIR/PID.sock) ─ poll ─ accept ─ peer_user ─ receive, send ─ end, close
 //! ```
 //!
-//! Nothing here waits but `wait`, and nothing allocates. Design: `.control.tool` in
-//! `design/telemetry.md`.
+//! Only `wait` waits, and nothing allocates. Design: `.control.tool` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
 use crate::os::sockets::{self, Peer};
 use crate::os::sys::{Errno, File, close, errno, identify_name, retry, unlink_file};
 use core::ffi::{CStr, c_int};
 
-/// Connections that wait to be accepted, at most.
+/// The greatest number of connections that wait to be accepted.
 const BACKLOG: c_int = 64;
-/// What a socket lets through: its owner alone (`.control.tool.owner`).
+/// The mode of a socket: only its owner may connect (`.control.tool.owner`).
 const MODE: libc::mode_t = 0o600;
 
-/// Listens at a path. A socket that a process has left there is replaced
-/// (`.control.tool.stale`); one that somebody listens at, or something that is no socket, is not.
+/// Listens at a path. Replaces a socket that an ended process left there
+/// (`.control.tool.stale`); fails if a process listens there, or the file is not a socket.
 pub(crate) fn listen(path: &CStr) -> Result<File, Errno> {
     let peer = Peer::unix(path.to_bytes()).ok_or(libc::ENAMETOOLONG)?;
     let file = sockets::open(libc::AF_UNIX)?;
@@ -29,10 +27,10 @@ pub(crate) fn listen(path: &CStr) -> Result<File, Errno> {
 
 fn listen_with(file: c_int, path: &CStr, peer: &Peer) -> Result<(), Errno> {
     let (address, size) = peer.address();
-    // SAFETY: the path ends with a NUL, and the address is as long as it says.
+    // SAFETY: the address has `size` bytes; the other calls touch no memory.
     unsafe {
-        // On Linux the socket in the file system gets the mode of this one; elsewhere the mode is
-        // what the umask leaves, for as long as the call takes. At no moment can others open it.
+        // On Linux the socket in the file system gets the mode of this one. Elsewhere the umask
+        // gives the mode, for the length of the call. At no moment can others open it.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         libc::fchmod(file, MODE);
         let bind = || {
@@ -54,20 +52,20 @@ fn listen_with(file: c_int, path: &CStr, peer: &Peer) -> Result<(), Errno> {
     }
 }
 
-/// Whether there is a socket at which nobody listens any more.
+/// Returns whether the path has a socket at which no process listens any more.
 fn is_left(path: &CStr, peer: &Peer) -> Result<bool, Errno> {
     if identify_name(path)?.sort != libc::S_IFSOCK {
         return Ok(false);
     }
     let (address, size) = peer.address();
     let file = sockets::open(libc::AF_UNIX)?;
-    // SAFETY: the address is as long as it says.
+    // SAFETY: the address has `size` bytes.
     let result = retry(|| unsafe { libc::connect(file, address, size) } as isize);
     close(file);
     Ok(result == Err(libc::ECONNREFUSED))
 }
 
-/// Opens a directory, to remove something from it later.
+/// Opens a directory, in which a file will be removed later.
 pub(crate) fn open_directory(path: &CStr) -> Result<File, Errno> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a NUL.
@@ -81,24 +79,24 @@ pub(crate) fn remove(directory: c_int, name: &CStr) {
     unsafe { libc::unlinkat(directory, name.as_ptr(), 0) };
 }
 
-/// The next connection; EAGAIN if there is none.
+/// Accepts the next connection; EAGAIN if none waits.
 pub(crate) fn accept(listener: c_int) -> Result<File, Errno> {
     let (address, size) = (core::ptr::null_mut(), core::ptr::null_mut());
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let call = || {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: nothing is asked for of the address.
+        // SAFETY: null pointers request no address.
         unsafe { libc::accept4(listener, address, size, flags) as isize }
     };
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    // SAFETY: nothing is asked for of the address.
+    // SAFETY: null pointers request no address.
     let call = || unsafe { libc::accept(listener, address, size) as isize };
     let file = retry(call)? as c_int;
     sockets::set_flags(file);
     File::new(file)
 }
 
-/// The user who has connected (`.control.tool.owner`).
+/// Returns the user at the other end (`.control.tool.owner`).
 pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: fills a structure of plain integers that lives through the call.
@@ -117,37 +115,37 @@ pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
     }
 }
 
-/// What is waited for of a file, and whether it has come.
+/// An event to wait for at a file, and whether it occurred.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Awaited(libc::pollfd);
 
 impl Awaited {
-    /// Nothing.
+    /// No event.
     pub(crate) const NONE: Awaited = Awaited(libc::pollfd { fd: -1, events: 0, revents: 0 });
 
-    /// Bytes or a connection to come.
+    /// The arrival of bytes or of a connection.
     pub(crate) fn input(file: c_int) -> Awaited {
         Awaited(libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 })
     }
 
-    /// Room for bytes to go.
+    /// Room for bytes to send.
     pub(crate) fn room(file: c_int) -> Awaited {
         Awaited(libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 })
     }
 
-    /// Whether it has come, or never will.
+    /// Returns whether the event occurred, or never will.
     pub(crate) fn has_come(&self) -> bool {
         self.0.revents != 0
     }
 }
 
-/// Waits until something of these has come, for so many ns at most; `None`: for ever. False: it
-/// cannot be waited for so many. (The limit of open files is also that of what is waited for.)
+/// Waits up to `limit` ns for one of the events; `None`: for ever. Returns false if the system
+/// cannot wait for this number of files, whose limit is that of open files.
 pub(crate) fn wait(awaited: &mut [Awaited], limit: Option<u64>) -> bool {
     let (first, count) = (awaited.as_mut_ptr().cast::<libc::pollfd>(), awaited.len());
-    // SAFETY: each of `awaited` is a pollfd and nothing else; all of them, and the time, live
-    // through the call.
+    // SAFETY: `Awaited` has the layout of a pollfd; all of them, and the time, live through the
+    // call.
     let result = unsafe {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
@@ -167,14 +165,14 @@ pub(crate) fn wait(awaited: &mut [Awaited], limit: Option<u64>) -> bool {
     result >= 0 || errno() == libc::EINTR
 }
 
-/// Takes bytes that came; none of them: no more will.
+/// Receives bytes; 0: no more will arrive.
 pub(crate) fn receive(file: c_int, bytes: &mut [u8]) -> Result<usize, Errno> {
     let (start, size) = (bytes.as_mut_ptr().cast(), bytes.len());
-    // SAFETY: at most so many bytes of a slice are written.
+    // SAFETY: the call writes at most `size` bytes of a slice.
     retry(|| unsafe { libc::recv(file, start, size, 0) }).map(|size| size as usize)
 }
 
-/// Nothing more is sent.
+/// Ends the sending direction.
 pub(crate) fn end_sending(file: c_int) {
     // SAFETY: the call touches no memory.
     unsafe { libc::shutdown(file, libc::SHUT_WR) };
@@ -193,15 +191,15 @@ mod tests {
 
     /// `.control.tool.owner`
     #[test]
-    fn a_socket_is_its_owners_alone_and_knows_who_connects() {
+    fn a_socket_admits_its_owner_and_knows_the_user() {
         let folder = tempfile::tempdir().unwrap();
-        let path = path_in(&folder, "1.sock");
-        let held = listen(&path).unwrap();
+        let path = folder.path().join("1.sock");
+        let held = listen(&path_in(&folder, "1.sock")).unwrap();
         let listener = held.number().unwrap();
-        let about = std::fs::metadata(path.to_str().unwrap()).unwrap();
+        let about = std::fs::metadata(&path).unwrap();
         assert_eq!((about.permissions().mode() & 0o777, about.uid()), (0o600, own_user()));
         assert_eq!(accept(listener).err(), Some(libc::EAGAIN));
-        let _client = std::os::unix::net::UnixStream::connect(path.to_str().unwrap()).unwrap();
+        let _client = std::os::unix::net::UnixStream::connect(&path).unwrap();
         let file = accept(listener).unwrap();
         assert_eq!(peer_user(file.number().unwrap()), Some(own_user()));
         file.close();
@@ -210,17 +208,17 @@ mod tests {
 
     /// `.control.tool.stale`
     #[test]
-    fn a_socket_that_was_left_is_replaced_and_nothing_else() {
+    fn a_left_socket_is_replaced_and_nothing_else_is() {
         let folder = tempfile::tempdir().unwrap();
         let address = path_in(&folder, "1.sock");
         let first = listen(&address).unwrap();
-        assert_eq!(listen(&address).err(), Some(libc::EADDRINUSE), "somebody listens");
+        assert_eq!(listen(&address).err(), Some(libc::EADDRINUSE), "a process listens");
         first.close();
         let second = listen(&address).unwrap();
         second.close();
         std::fs::write(folder.path().join("2.sock"), "mine").unwrap();
         let other = path_in(&folder, "2.sock");
-        assert_eq!(listen(&other).err(), Some(libc::EADDRINUSE), "no socket");
+        assert_eq!(listen(&other).err(), Some(libc::EADDRINUSE), "not a socket");
         assert_eq!(std::fs::read(folder.path().join("2.sock")).unwrap(), b"mine");
     }
 }

@@ -1,5 +1,5 @@
-//! The operating system and the process: its calls, the cold path's entry and lock, sockets,
-//! stacks, lines on standard error. Knows nothing of events, blocks or streams.
+//! The operating system: system calls, pages, locks, sockets, forks, exits, stacks. Knows no event,
+//! block or stream.
 
 pub(crate) mod atomic;
 pub(crate) mod depth;

@@ -1,5 +1,5 @@
-//! What has to wait for ordinary code: all that may allocate memory or wait for a lock of the C
-//! library, which a signal handler, or the program's own memory manager, may have interrupted.
+//! Work deferred to ordinary code: it may allocate memory or wait for a lock of the C library, and
+//! a signal handler or the program's own memory manager may have interrupted such a call.
 //!
 //! ```text
 //!  first event, in a handler ─▶ due          next full block, new ring, flush, `prepare`
@@ -12,20 +12,21 @@ use crate::os::atomic::{AtomicBool, Ordering};
 use crate::os::sync::Entry;
 use crate::os::{exit, hooks, sys};
 
-/// Whether something waits.
+/// Whether work is deferred.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
-/// Something waits for ordinary code.
+/// Defers work to ordinary code.
 pub(crate) fn expect() {
     IS_DUE.store(true, Ordering::Relaxed);
 }
 
-/// Whether this entry is surely from ordinary code.
+/// Returns whether this entry certainly comes from ordinary code.
 pub(crate) fn is_ordinary(entry: &Entry) -> bool {
     entry.is_promised() || !entry.is_nested() && sys::is_ordinary()
 }
 
-/// Does what waits, if this is surely ordinary code. On the cold path, with no lock held.
+/// Does the deferred work if this is certainly ordinary code. Called on the cold path, with no lock
+/// held.
 #[inline]
 pub(crate) fn catch_up(entry: &Entry) {
     if IS_DUE.load(Ordering::Relaxed) {
@@ -35,7 +36,7 @@ pub(crate) fn catch_up(entry: &Entry) {
 
 #[cold]
 fn catch_up_if_ordinary(entry: &Entry) {
-    // A program that exits needs none of it, and a thread that begins then only holds it up.
+    // An exiting program needs none of it, and a new thread would only delay the exit.
     if exit::is_exiting() || !is_ordinary(entry) || !IS_DUE.swap(false, Ordering::Relaxed) {
         return;
     }

@@ -1,11 +1,11 @@
 //! Pages from the operating system, for ever.
 //!
 //! ```text
-//!  mmap ─▶ │ bytes │ a slice │ a value and what is large of it │     never given back or moved
+//!  mmap ─▶ │ bytes │ a slice │ a value and its large part │     never unmapped or moved
 //! ```
 //!
-//! What is here lives as long as the process, which makes references to it `'static`. Nothing
-//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`.
+//! These pages live as long as the process, so references to them are `'static`. Nothing comes
+//! from the allocator. Design: `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "memory from the operating system")]
 
 mod temporary;
@@ -15,7 +15,7 @@ pub(crate) use temporary::Temporary;
 use bytemuck::Zeroable;
 use core::ptr::NonNull;
 
-/// Pages of zeros for ever, touched beforehand so that using them faults no more.
+/// Maps zeroed pages for ever, and touches them, so that later accesses cause no page fault.
 pub(crate) fn map(size: usize) -> Option<NonNull<u8>> {
     // Miri has no pages to touch.
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
@@ -28,14 +28,12 @@ pub(crate) fn map(size: usize) -> Option<NonNull<u8>> {
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }
 
-/// Zeroed bytes for ever.
+/// Maps zeroed bytes for ever.
 pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
-    let start = map(size)?;
-    // SAFETY: `size` mapped bytes, zero, that nothing else points to and nothing unmaps.
-    Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), size) })
+    map_slice(size)
 }
 
-/// So many zeroed values for ever.
+/// Maps `count` zeroed values for ever.
 pub(crate) fn map_slice<T: Zeroable>(count: usize) -> Option<&'static mut [T]> {
     const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
     let start = map(count.checked_mul(size_of::<T>())?)?.cast::<T>();
@@ -46,18 +44,11 @@ pub(crate) fn map_slice<T: Zeroable>(count: usize) -> Option<&'static mut [T]> {
 
 /// Puts a small value into pages of its own, for ever.
 pub(crate) fn place<T>(value: T) -> Option<&'static T> {
-    const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
-    let start = map(size_of::<T>())?.cast::<T>();
-    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing
-    // unmaps.
-    unsafe {
-        start.write(value);
-        Some(start.as_ref())
-    }
+    place_with::<T, [u8; 0]>(|_| value)
 }
 
-/// Puts a value into pages of its own, for ever, together with something larger that is zero at
-/// first. That is never on the stack, which in a signal handler may be small.
+/// Puts a value into pages of its own, for ever, together with a larger one that is zero at first.
+/// The larger one is never on the stack, which may be small in a signal handler.
 pub(crate) fn place_with<T, Z: Zeroable + 'static>(
     value: impl FnOnce(&'static mut Z) -> T,
 ) -> Option<&'static T> {

@@ -1,8 +1,8 @@
-//! What the operating system knows of this process: when it began, whether it was forked.
+//! Facts of the operating system about this process: its start, and whether it was forked.
 //!
 //! ```text
 //!  /proc/self/stat ─┬─ ticks since boot ─▶ start ─ before a stream of the same number began?
-//!                   └─ flags ─▶ forked, and executed nothing since
+//!                   └─ flags ─▶ forked, and no program executed since
 //! ```
 //!
 //! Plain calls that neither allocate nor take a lock of the standard library.
@@ -16,20 +16,19 @@
 use crate::os::sys;
 use core::sync::atomic::AtomicU32;
 
-/// What [`start`] rounds off at most: a tick of the slowest kernel's clock, in ns.
+/// The greatest rounding error of [`start`]: a tick of the slowest kernel's clock, in ns.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const TICK: u64 = 10_000_000;
 
-/// A mark that is 1, and in a child that is forked, by whatever call, 0; `None` where the system
-/// has no such thing, as Miri has none.
+/// Maps a mark that is 1, and 0 in a forked child, whichever call made it; returns `None` where the
+/// system lacks this, as Miri does.
 pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     {
         const PAGE: usize = 4096;
         let page = crate::os::pages::map_bytes(PAGE)?.as_mut_ptr();
-        // SAFETY: the page was mapped just now, private and of no file, for ever, and is aligned;
-        // the call changes what becomes of it in a child, to zero, which is a value of what is put
-        // there.
+        // SAFETY: the page was just mapped, private, without a file, for ever, and is aligned. The
+        // call makes it zero in a child, which is a value of the mark.
         unsafe {
             if libc::madvise(page.cast(), PAGE, libc::MADV_WIPEONFORK) != 0 {
                 return None;
@@ -43,7 +42,8 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     None
 }
 
-/// When this process began, in ns since 1970, or somewhat before: the system counts ticks.
+/// Returns the start of this process, in ns since 1970, or a little before: the system counts
+/// ticks.
 pub(crate) fn start() -> Option<u64> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -61,8 +61,8 @@ pub(crate) fn start() -> Option<u64> {
     None
 }
 
-/// A field of `/proc/self/stat`, counted from the one after the name of the program. That stands in
-/// parentheses and may hold anything.
+/// Returns a field of `/proc/self/stat`, counted from the one after the program's name. The name is
+/// in parentheses and may contain anything.
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 fn stat_field(stat: &[u8], field: usize) -> Option<u64> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -70,8 +70,8 @@ fn stat_field(stat: &[u8], field: usize) -> Option<u64> {
     core::str::from_utf8(fields.nth(field)?).ok()?.parse().ok()
 }
 
-/// Whether this process was forked, and has executed no program since: by the kernel's word, so
-/// also where nothing here was told of the fork. False where that cannot be known.
+/// Returns whether this process was forked, and has executed no program since. The kernel knows
+/// this even if the runtime did not notice the fork. Returns false where the system cannot tell.
 pub(crate) fn is_forked() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -87,7 +87,7 @@ pub(crate) fn is_forked() -> bool {
     false
 }
 
-/// A clock of the system, in ns.
+/// Reads a clock of the system, in ns.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn time(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_of_a_process_is_read_whatever_its_program_is_called() {
+    fn the_start_of_a_process_is_found_behind_any_program_name() {
         let fields = (3..=52).map(|field| field.to_string()).collect::<Vec<_>>().join(" ");
         for name in ["prog", "a) b (c", ")", ""] {
             let stat = format!("4711 ({name}) {fields}");
@@ -114,7 +114,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn this_process_began_before_now_and_not_long_ago() {
         let now = time(libc::CLOCK_REALTIME);
-        let start = start().expect("Linux says it");
+        let start = start().expect("Linux has it");
         assert!(start < now && now - start < 3_600_000_000_000, "{start} {now}");
     }
 }

@@ -1,19 +1,19 @@
-//! What the runtime says on standard error: whole lines, without allocating.
+//! Messages of the runtime on standard error: whole lines, without allocation.
 //!
 //! ```text
 //!  format_args! ──▶ Line (512 bytes on the stack) ──▶ write(2)
 //! ```
 //!
-//! Design: `.sol.quiet` in `design/telemetry.md`: each thing is said once.
+//! Design: `.sol.quiet` in `design/telemetry.md`: each problem is reported once.
 
 use crate::os::sys;
 use core::fmt::{Arguments, Write};
 pub(crate) use eventlog::format::text::OneLine as Text;
 
-/// The longest line, in bytes; what is beyond is cut.
+/// The longest message, in bytes; longer ones are cut.
 const LINE_SIZE_MAX: usize = 512;
 
-/// Text that is put together in a slice, as much as fits: the rest is cut.
+/// Lines of text under construction; text beyond the size of `bytes` is cut.
 pub(crate) struct Line<'a> {
     bytes: &'a mut [u8],
     size: usize,
@@ -24,7 +24,7 @@ impl<'a> Line<'a> {
         Line { bytes, size: 0 }
     }
 
-    /// Its bytes so far, whole characters.
+    /// Returns the text so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.size]
     }
@@ -33,7 +33,7 @@ impl<'a> Line<'a> {
         core::str::from_utf8(self.bytes()).unwrap_or_default()
     }
 
-    /// Ends the last line, where it was cut.
+    /// Ends the last line, if it has no newline.
     pub(crate) fn end(&mut self) {
         if self.size != 0 && self.bytes[self.size - 1] != b'\n' {
             self.bytes[self.size] = b'\n';
@@ -53,12 +53,12 @@ impl Write for Line<'_> {
     }
 }
 
-/// Says a line on standard error, after the name of the runtime.
-pub(crate) fn say(what: Arguments<'_>) {
+/// Writes a line to standard error, after the name of the runtime.
+pub(crate) fn say(message: Arguments<'_>) {
     let mut bytes = [0; LINE_SIZE_MAX];
     let mut line = Line::new(&mut bytes);
-    // An error says that the line was cut, and there is nobody to tell.
-    let _ = write!(line, "telemetry: {what}");
+    // An error means that the line was cut; the rest is still useful.
+    let _ = write!(line, "telemetry: {message}");
     line.end();
     sys::write_error(line.bytes());
 }
@@ -71,12 +71,13 @@ mod tests {
     fn a_line_that_is_too_long_is_cut_between_characters() {
         let mut bytes = [0; LINE_SIZE_MAX];
         let mut line = Line::new(&mut bytes);
-        assert!(line.write_str(&"é".repeat(300)).is_err());
+        let long = "é".repeat(300);
+        assert!(line.write_str(&long).is_err());
         assert_eq!(line.text(), "é".repeat(255));
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
+    fn bytes_that_are_not_text_are_replaced() {
         assert_eq!(format!("{}", Text(b"a\xffb")), "a\u{fffd}b");
     }
 }

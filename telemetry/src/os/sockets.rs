@@ -1,12 +1,12 @@
-//! What the runtime asks of the operating system's sockets. No call waits but `wait`.
+//! Calls of the operating system about outgoing sockets. Only `wait` waits.
 //!
 //! ```text
 //!  host ── resolve ──▶ Peer ── connect ──▶ file ── is_connected? ── send … ── close
 //!  path ─────────────▶ Peer
 //! ```
 //!
-//! Nothing is allocated, but by the system's resolver, which is asked for a host that is neither an
-//! address nor `localhost`. Design: `.sol.msg`, `.req.external` in `design/telemetry.md`.
+//! Nothing allocates except the system's resolver, for a host that is neither an address nor
+//! `localhost`. Design: `.sol.msg`, `.req.external` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
 use crate::os::sys::{Errno, File, close, errno, retry};
@@ -14,35 +14,34 @@ use core::ffi::{CStr, c_int};
 use core::mem::{offset_of, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What the system is asked to hold of what was sent, in bytes. It gives what it allows.
+/// The size of the send buffer that is requested, in bytes. The system gives what it allows.
 const SEND_BUFFER_SIZE: c_int = 4 << 20;
-/// A system that gives this much unasked is left alone: it may give more by itself, which it does
-/// no longer once it was asked.
+/// A buffer of this size needs no request. The system may enlarge it by itself, which it stops
+/// after a request.
 const SEND_BUFFER_ENOUGH: c_int = 1 << 20;
-/// What TCP may hold that its window does not let go, in bytes: it would hold more, which is kept
-/// for the end.
+/// The unsent bytes that TCP may hold. The system would hold more; the rest is kept for the end.
 const UNSENT_MAX: c_int = 1 << 20;
-/// What the system needs beside the bytes that it holds.
+/// What the system needs in addition to the bytes that it holds.
 const ROOM_SPARE: c_int = 16 << 10;
 /// The longest path of a socket, in bytes.
 pub(crate) const SOCKET_PATH_SIZE_MAX: usize =
     size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - 1;
-/// The longest name of a host that is resolved, in bytes.
+/// The longest host name that is resolved, in bytes.
 const HOST_NAME_SIZE_MAX: usize = 255;
 
-/// Who is to receive: an address as the system has it.
+/// The receiver: an address in the system's form.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer {
-    /// P1: holds an address of `size` bytes, of the family that it says.
+    /// P1: holds an address of `size` bytes, of the family that it names.
     address: libc::sockaddr_storage,
     size: libc::socklen_t,
 }
 
 impl Peer {
-    /// The address in `address`, which is as large as its type.
+    /// Copies an address of any family.
     fn new<T: Copy>(address: T) -> Peer {
         const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
-        // SAFETY: a storage of addresses is plain integers, and has room for any of them.
+        // SAFETY: a storage of addresses consists of plain integers, and has room for any address.
         unsafe {
             let mut storage: libc::sockaddr_storage = zeroed();
             (&raw mut storage).cast::<T>().write_unaligned(address);
@@ -50,12 +49,7 @@ impl Peer {
         }
     }
 
-    /// Its address and that one's size, for a call of the system.
-    pub(crate) fn address(&self) -> (*const libc::sockaddr, libc::socklen_t) {
-        ((&raw const self.address).cast(), self.size)
-    }
-
-    /// A port of a host that is known by its number.
+    /// Returns the address of a port of a host.
     fn inet(host: IpAddr, port: u16) -> Peer {
         match host {
             IpAddr::V4(host) => {
@@ -77,7 +71,7 @@ impl Peer {
         }
     }
 
-    /// A socket in the file system; `None` if its path is too long for one.
+    /// Returns the address of a socket in the file system; `None` if the path is too long.
     pub(crate) fn unix(path: &[u8]) -> Option<Peer> {
         if path.len() > SOCKET_PATH_SIZE_MAX || path.contains(&0) {
             return None;
@@ -90,16 +84,21 @@ impl Peer {
         }
         Some(Peer::new(address))
     }
+
+    /// Returns the address and its size, as the calls of the system take them.
+    pub(crate) fn address(&self) -> (*const libc::sockaddr, libc::socklen_t) {
+        ((&raw const self.address).cast(), self.size)
+    }
 }
 
-/// Whether [`resolve`] asks nobody for this host.
+/// Returns whether [`resolve`] needs no resolver for this host.
 pub(crate) fn is_known(host: &[u8]) -> bool {
     host.eq_ignore_ascii_case(b"localhost")
         || core::str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok())
 }
 
-/// Puts the addresses of a host into `peers`, and says how many there are: what is a number, and
-/// `localhost`, is understood without asking anybody.
+/// Puts the addresses of a host into `peers`, and returns their number. A numeric address and
+/// `localhost` need no resolver.
 pub(crate) fn resolve(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
     let number = core::str::from_utf8(host).ok().and_then(|host| host.parse::<IpAddr>().ok());
     let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -122,8 +121,8 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
     room.copy_from_slice(host);
     let Ok(name) = CStr::from_bytes_until_nul(&name) else { return 0 };
     let mut count = 0;
-    // SAFETY: the hints are plain integers and null pointers; what is found is read as the family
-    // that it says, and freed once.
+    // SAFETY: the hints are plain integers and null pointers; each result is read as its own
+    // family, and the list is freed once.
     unsafe {
         let mut hints: libc::addrinfo = zeroed();
         hints.ai_socktype = libc::SOCK_STREAM;
@@ -158,7 +157,7 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
     count
 }
 
-/// Begins to connect. Gives a file, and whether it is connected already.
+/// Begins to connect. Returns a file, and whether it is connected already.
 pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Errno> {
     let family = c_int::from(peer.address.ss_family);
     let file = open(family)?;
@@ -180,7 +179,7 @@ pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Er
     Ok((File::new(file)?, is_connected))
 }
 
-/// A socket that does not wait, does not outlive `exec`, and raises no SIGPIPE.
+/// Opens a socket that does not wait, does not outlive `exec`, and raises no SIGPIPE.
 pub(crate) fn open(family: c_int) -> Result<c_int, Errno> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const TYPE: c_int = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -192,7 +191,7 @@ pub(crate) fn open(family: c_int) -> Result<c_int, Errno> {
     Ok(file)
 }
 
-/// Makes a socket not wait, not outlive `exec` and not raise SIGPIPE, where it is not made so.
+/// Makes a socket non-blocking, closed by `exec`, and without SIGPIPE, where it was not opened so.
 pub(crate) fn set_flags(file: c_int) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = file;
@@ -206,27 +205,27 @@ pub(crate) fn set_flags(file: c_int) {
     set_option(file, libc::SO_NOSIGPIPE, 1);
 }
 
-/// Sees to it that the system holds some blocks.
+/// Enlarges the send buffer so that the system can hold some blocks.
 fn enlarge(file: c_int) {
     if option(file, libc::SO_SNDBUF).is_ok_and(|size| size < SEND_BUFFER_ENOUGH) {
         set_option(file, libc::SO_SNDBUF, SEND_BUFFER_SIZE);
     }
 }
 
-/// Keeps some of what the system would hold for the end, when [`use_room`] has it.
+/// Reserves a part of the send buffer for the end, when [`use_room`] releases it.
 fn keep_room(file: c_int, block_size: usize) {
-    // A block that was begun, and the last one; and what the system takes for itself.
+    // An unfinished block, the last one, and the system's own need.
     let room = 2 * block_size as c_int + ROOM_SPARE;
     if !set_unsent_max(file, UNSENT_MAX.max(room))
         && let Ok(given) = option(file, libc::SO_SNDBUF)
     {
-        // Linux doubles what it is asked for.
+        // Linux doubles the requested size.
         let doubled = if cfg!(any(target_os = "linux", target_os = "android")) { 2 } else { 1 };
         set_option(file, libc::SO_SNDBUF, (given - room.min(given / 2)) / doubled);
     }
 }
 
-/// Has the system hold as much as it would.
+/// Releases the whole send buffer.
 pub(crate) fn use_room(file: c_int) {
     let is_small = || option(file, libc::SO_SNDBUF).is_ok_and(|size| size < SEND_BUFFER_ENOUGH);
     if !set_unsent_max(file, c_int::MAX) || is_small() {
@@ -234,7 +233,7 @@ pub(crate) fn use_room(file: c_int) {
     }
 }
 
-/// Bounds what TCP holds and has not sent yet; false where that cannot be, as elsewhere.
+/// Limits the unsent bytes that TCP holds; returns false where the system has no such limit.
 fn set_unsent_max(file: c_int, size: c_int) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     return set_option_of(file, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size);
@@ -249,7 +248,7 @@ fn set_option(file: c_int, name: c_int, value: c_int) {
     set_option_of(file, libc::SOL_SOCKET, name, value);
 }
 
-/// False: the system does not do it, and all is left as it is.
+/// Sets an option; returns false if the system refuses and changes nothing.
 fn set_option_of(file: c_int, level: c_int, name: c_int, value: c_int) -> bool {
     let size = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: reads one integer.
@@ -265,7 +264,7 @@ fn option(file: c_int, name: c_int) -> Result<c_int, Errno> {
     if result == 0 { Ok(value) } else { Err(errno()) }
 }
 
-/// Whether what was begun to be connected is, by now.
+/// Returns whether the connection is established by now.
 pub(crate) fn is_connected(file: c_int) -> Result<bool, Errno> {
     if !wait(file, 0) {
         return Ok(false);
@@ -276,7 +275,7 @@ pub(crate) fn is_connected(file: c_int) -> Result<bool, Errno> {
     }
 }
 
-/// Sends as much as is taken at once; 0 if nothing is.
+/// Sends as much as the system accepts at once; 0 if nothing.
 pub(crate) fn send(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     #[cfg(target_vendor = "apple")]
     const FLAGS: c_int = libc::MSG_DONTWAIT;
@@ -286,13 +285,14 @@ pub(crate) fn send(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     let send = || unsafe { libc::send(file, bytes.as_ptr().cast(), bytes.len(), FLAGS) };
     match retry(send) {
         Ok(size) => Ok(size as usize),
-        // What is not connected yet takes nothing either.
+        // A socket that is not connected yet accepts nothing either.
         Err(libc::EAGAIN | libc::ENOBUFS) => Ok(0),
         Err(errno) => Err(errno),
     }
 }
 
-/// Waits until something can be sent (or an error is to be had), for so many ms; whether it can.
+/// Waits up to `milliseconds` until the socket accepts bytes or has an error; returns whether it
+/// does.
 pub(crate) fn wait(file: c_int, milliseconds: c_int) -> bool {
     let mut poll = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one structure, which lives through the call.
@@ -307,7 +307,7 @@ mod tests {
         let mut peers = [None; 4];
         let count = resolve(host.as_bytes(), 0x1234, &mut peers);
         let shown = |peer: &Peer| {
-            // SAFETY: P1: the address has `size` bytes, of the family that it says.
+            // SAFETY: P1: the address has `size` bytes, of the family that it names.
             let bytes = unsafe {
                 let start = (&raw const peer.address).cast::<u8>();
                 core::slice::from_raw_parts(start, peer.size as usize)
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_localhost_are_understood_without_a_resolver() {
+    fn numbers_and_localhost_need_no_resolver() {
         let found = resolved("127.0.0.2");
         assert_eq!((found.len(), found[0].0), (1, libc::AF_INET));
         assert_eq!(found[0].1[2..8], [0x12, 0x34, 127, 0, 0, 2]);
@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_too_long_for_a_socket_is_none() {
+    fn a_path_that_is_too_long_for_a_socket_gives_none() {
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX]).is_some());
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX + 1]).is_none());
         assert!(Peer::unix(b"a\0b").is_none());
     }
 
     #[test]
-    fn what_nobody_receives_is_taken_until_the_system_holds_enough() {
+    fn a_socket_that_nobody_reads_accepts_bytes_until_its_buffer_is_full() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
@@ -366,8 +366,8 @@ mod tests {
         }));
     }
 
-    /// Whether `holds` within ten seconds: a process that another test forks has this one's
-    /// sockets until it executes its program or exits.
+    /// Returns whether `holds` becomes true within ten seconds. A process that another test forks
+    /// has this one's sockets until it executes its program or exits.
     fn at_last(mut holds: impl FnMut() -> bool) -> bool {
         let began = std::time::Instant::now();
         while !holds() {

@@ -1,4 +1,4 @@
-//! Stacks for signal handlers: one for the way out, and one for each thread that has none.
+//! Stacks for signal handlers: one for the way out, and one for each thread that lacks one.
 //!
 //! ```text
 //!  thread that overflowed ─▶ spare stack: kernel's frame │ handle ─▶ own stack: the way out
@@ -6,43 +6,43 @@
 //!  │ guard: nothing │ stack ……… │
 //! ```
 //!
-//! A stack of SIGSTKSZ, 8 KiB, is what the standard library and most programs give a thread; the
-//! kernel takes up to a half of it. Design: `.sol.exit.stack` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "stacks: memory that is used by what runs")]
+//! The standard library and most programs give a thread a stack of SIGSTKSZ, 8 KiB; the kernel
+//! takes up to a half of it. Design: `.sol.exit.stack` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "stacks: memory that running code uses")]
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// What a stack for handlers has beside the kernel's frame, in bytes: room for what the program's
-/// own handlers take that run on it. Pages that are not used cost no memory.
+/// The bytes of a handler stack above the kernel's frame: room for the program's own handlers that
+/// run on it. Unused pages cost no memory.
 const SPARE_SIZE: usize = 256 << 10;
-/// How much of it is touched beforehand, so that a handler finds it where memory has run out.
+/// The bytes touched beforehand, so that a handler finds them when memory has run out.
 const TOUCHED_SIZE: usize = 16 << 10;
-/// The size of the stack for the way out.
+/// The size of the stack for the way out, in bytes.
 const OWN_SIZE: usize = 64 << 10;
-/// What lies below a stack and ends the program where a handler takes more: a multiple of the
-/// pages of every system.
+/// The size of the guard below a stack, in bytes: a handler that overflows the stack ends the
+/// program. A multiple of the page size of every system.
 const GUARD_SIZE: usize = 64 << 10;
-/// What a function may use below the stack pointer without saying so.
+/// The bytes that a function may use below the stack pointer without moving it.
 const RED_ZONE_SIZE: usize = 128;
 
-/// The stack for the way out: A1: null, or `OWN_SIZE` bytes for ever.
+/// The stack for the way out. A1: null, or `OWN_SIZE` bytes for ever.
 static OWN: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// Whether fatal signals are handled, so that threads need stacks.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on threads need stacks for their handlers. False: that was so already.
+/// Notes that threads now need stacks for their handlers; returns false if they already did.
 pub(crate) fn want() -> bool {
     !WANTED.swap(true, Ordering::AcqRel)
 }
 
-/// Maps a stack for ever, below which there is a guard, and touches so much of its top.
+/// Maps a stack for ever, with a guard below, and touches `touched_size` bytes of its top.
 fn map(size: usize, touched_size: usize) -> Option<NonNull<u8>> {
     let (none, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: a new private mapping, placed by the system, changes no memory that exists; the pages
-    // that are touched are in it, and nobody else knows them.
+    // SAFETY: a new private mapping, placed by the system, changes no memory that exists; the
+    // touched pages are in it, and nothing else points to them.
     unsafe {
         let guard = libc::mmap(null_mut(), GUARD_SIZE + size, none, flags, -1, 0);
         if guard == libc::MAP_FAILED {
@@ -60,14 +60,14 @@ fn map(size: usize, touched_size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Calls something on another stack.
+/// Calls a function on another stack.
 ///
 /// # Safety
 ///
-/// `top` is the top of a stack that nobody is on, aligned to 16 bytes. `call` does not unwind.
+/// `top` is the top of an unused stack, aligned to 16 bytes. `call` does not unwind.
 unsafe fn call_on(top: *mut u8, call: extern "C" fn(*mut c_void), argument: *mut c_void) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's promise. `call` preserves r12, and comes back.
+    // SAFETY: the caller's promise. `call` preserves r12, and returns.
     unsafe {
         core::arch::asm!(
             "xchg rsp, r12",
@@ -80,7 +80,7 @@ unsafe fn call_on(top: *mut u8, call: extern "C" fn(*mut c_void), argument: *mut
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: the caller's promise. `call` preserves x21, and comes back.
+    // SAFETY: the caller's promise. `call` preserves x21, and returns.
     unsafe {
         core::arch::asm!(
             "mov x21, sp",
@@ -101,19 +101,19 @@ unsafe fn call_on(top: *mut u8, call: extern "C" fn(*mut c_void), argument: *mut
     }
 }
 
-/// Calls something on a stack of its own, since that of a signal handler may be small: 8 KiB, of
-/// which the kernel takes up to a half. By one thread at a time, not from within itself, and with
-/// all signals blocked: the kernel takes the stack of handlers for free meanwhile.
+/// Calls a function on the stack for the way out, since the stack of a signal handler may be as
+/// small as 8 KiB. Only one thread at a time may call it, not from within itself, and with all
+/// signals blocked: the kernel takes the handlers' stack for free meanwhile.
 pub(crate) fn on_own(call: extern "C" fn(*mut c_void)) {
     let start = OWN.load(Ordering::Relaxed);
     if start.is_null() {
         return call(null_mut());
     }
-    // SAFETY: A1: the top is aligned to a page, and nobody else is on this stack.
+    // SAFETY: A1: the top is aligned to a page, and one thread at a time uses this stack.
     unsafe { call_on(start.add(OWN_SIZE), call, null_mut()) };
 }
 
-/// Makes the stack for the way out; without memory for it, that takes place where the handler is.
+/// Maps the stack for the way out. Without memory for it, the way out uses the handler's stack.
 pub(crate) fn make_own() {
     if let Some(start) = map(OWN_SIZE, OWN_SIZE) {
         OWN.store(start.as_ptr(), Ordering::Relaxed);
@@ -121,13 +121,13 @@ pub(crate) fn make_own() {
 }
 
 /// Calls a handler of the program where the kernel would have called it: on the stack that the
-/// signal interrupted, where this thread has its stack for handlers from us: `is_spare`, given
-/// where a stack begins, says whether it is that. While it runs the thread has none, so that
-/// another handler does not overwrite this one, which is on it.
+/// signal interrupted, if this thread's stack for handlers is one of ours. `is_spare` gets the
+/// start of a stack and returns whether the stack is ours. During the call the thread has no stack
+/// for handlers, so that another handler does not overwrite this one, which is on it.
 ///
 /// # Safety
 ///
-/// In a signal handler with this context. `call` does not unwind, and `argument` is what it takes.
+/// In a signal handler with this context. `call` does not unwind, and takes this `argument`.
 pub(crate) unsafe fn where_interrupted(
     context: *mut c_void,
     is_spare: fn(*mut c_void) -> bool,
@@ -139,8 +139,8 @@ pub(crate) unsafe fn where_interrupted(
         argument: *mut c_void,
     }
     extern "C" fn call_without_spare(moved: *mut c_void) {
-        // SAFETY: what `where_interrupted` gave; the structure lives through the call. The kernel
-        // makes the stack what it was when the signal handler returns.
+        // SAFETY: `where_interrupted` gave the pointer, and the structure lives through the call.
+        // The kernel restores the stack when the signal handler returns.
         unsafe {
             let mut none: libc::stack_t = core::mem::zeroed();
             none.ss_flags = libc::SS_DISABLE;
@@ -149,8 +149,8 @@ pub(crate) unsafe fn where_interrupted(
             (moved.call)(moved.argument);
         }
     }
-    // SAFETY: the caller's promise; the structures live through the calls. The interrupted stack is
-    // in use above its pointer, and by a leaf function just below.
+    // SAFETY: the caller's promise; the structures live through the calls. The interrupted code
+    // uses its stack above the pointer, and a leaf function uses the red zone just below.
     unsafe {
         let mut old: libc::stack_t = core::mem::zeroed();
         let is_ours = libc::sigaltstack(null(), &mut old) == 0
@@ -171,7 +171,7 @@ pub(crate) unsafe fn where_interrupted(
     }
 }
 
-/// The stack pointer of what a signal interrupted; `None` where it is not known how to find it.
+/// Returns the stack pointer of the interrupted code; `None` on platforms where it is unknown.
 ///
 /// # Safety
 ///
@@ -194,9 +194,9 @@ unsafe fn interrupted_pointer(context: *mut c_void) -> Option<*mut u8> {
     }
 }
 
-/// A stack for the signal handlers of a thread that has none, mapped when it is first needed.
+/// A stack for the signal handlers of a thread that lacks one, mapped at first need.
 pub(crate) struct SpareStack {
-    /// A2: null, or `spare_size()` bytes for ever, which one thread at a time has.
+    /// A2: null, or `spare_size()` bytes for ever; one thread at a time uses them.
     start: AtomicPtr<c_void>,
 }
 
@@ -205,14 +205,14 @@ impl SpareStack {
         SpareStack { start: AtomicPtr::new(null_mut()) }
     }
 
-    /// Gives it to this thread if handlers may come, unless that has one. A thread of an
-    /// overflowing stack has nowhere else to run a handler.
+    /// Gives the stack to this thread if handlers may run and the thread has no other. A thread
+    /// whose own stack overflowed has no other place for a handler.
     pub(crate) fn give(&self) {
         if !WANTED.load(Ordering::Acquire) {
             return;
         }
-        // SAFETY: A2: the bytes are mapped for ever, and this thread alone has them. The structures
-        // live through the calls.
+        // SAFETY: A2: the bytes are mapped for ever, and this thread alone uses them. The
+        // structures live through the calls.
         unsafe {
             let mut old: libc::stack_t = core::mem::zeroed();
             if libc::sigaltstack(null(), &mut old) != 0 || old.ss_flags & libc::SS_DISABLE == 0 {
@@ -228,12 +228,12 @@ impl SpareStack {
         }
     }
 
-    /// Whether it begins there.
+    /// Returns whether the stack starts there.
     pub(crate) fn begins_at(&self, start: *mut c_void) -> bool {
         !start.is_null() && self.start.load(Ordering::Relaxed) == start
     }
 
-    /// Takes it away from this thread, if that has it.
+    /// Takes the stack away from this thread, if the thread uses it.
     pub(crate) fn take_away(&self) {
         let start = self.start.load(Ordering::Relaxed);
         if start.is_null() {
@@ -252,7 +252,7 @@ impl SpareStack {
 
 fn spare_size() -> usize {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: reads what the kernel told the process at its start; 0 if it told no such thing.
+    // SAFETY: reads a value that the kernel gave the process at its start, or 0.
     let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let frame = libc::MINSIGSTKSZ;

@@ -1,16 +1,16 @@
-//! Who may be where: entries into the cold path, and the one kind of lock.
+//! Entries into the cold path, and the one kind of lock.
 //!
 //! ```text
 //!  event! ─ fast path: no entry, no lock
 //!     └──▶ Entry ── lock ── lock ──▶ …          waits its turn
-//!            └ signal ──▶ event! ──▶ Entry, nested: a lock that is taken is not waited for
+//!            └ signal ──▶ event! ──▶ Entry, nested: never waits for a taken lock
 //! ```
 //!
-//! A signal may come while this very thread holds a lock, and its code may record. An entry that
-//! begins within another one of its thread therefore never waits, and never calls the plinth: what
-//! it cannot do it gives up, and counts. Locks are taken in the order registrations, masks, ring,
-//! store, stream, plinth. In a forked child the locks of threads that are not there are free, by
-//! their generation. Design: `.sol.lock`, `.sol.fork` in `design/telemetry.md`.
+//! A signal may arrive while this very thread holds a lock, and its handler may record. So an entry
+//! nested in another entry of its thread never waits, and never calls the plinth: it gives up what
+//! it cannot do, and counts that. The order of locks is registrations, masks, ring, store, stream,
+//! plinth. In a forked child the locks of missing threads are free, by their generation. Design:
+//! `.sol.lock`, `.sol.fork` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
 use crate::os::atomic::{AtomicU32, Ordering, spin_loop};
@@ -21,32 +21,32 @@ use core::ops::{Deref, DerefMut};
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
-/// Tries at a lock before the thread gives way to others.
+/// Attempts at a lock before the thread yields to others.
 const SPIN_COUNT_MAX: u32 = 100;
-/// Tries at a lock, giving way after each, before the thread sleeps between them.
+/// Attempts at a lock, with a yield after each, before the thread sleeps between them.
 const YIELD_COUNT_MAX: u32 = 200;
-/// Tries at a lock on the way out in a signal handler: after these it gives up.
+/// Attempts at a lock in a signal handler on the way out; then it gives up.
 const CRASH_COUNT_MAX: u32 = YIELD_COUNT_MAX + 400;
-/// How long it sleeps then, in ns.
+/// The length of such a sleep, in ns.
 const NAP: u64 = 50_000;
 
-/// What [`Locked::holder`] is where nobody has the lock.
+/// The value of [`Locked::holder`] of a free lock.
 const NOBODY: u32 = 0;
 
-/// Set in a forked child where the holder of a lock may not exist: there no lock is waited for.
+/// Set in a forked child, where the holder of a lock may not exist: nothing waits for a lock.
 static ALONE: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
-/// What a lock is taken with. It changes in a forked child: what was taken with another one is held
-/// by a thread that is not there, and so is free.
+/// The value that a taken lock holds. A forked child changes it: a lock with another value belonged
+/// to a thread that the child lacks, and so is free.
 static GENERATION: AtomicU32 = AtomicU32::new(NOBODY + 1);
 
-/// Makes all waiting end. For a forked child.
+/// Ends all waiting, in a forked child.
 pub(crate) fn wait_no_more() {
     ALONE.store(true, Ordering::Relaxed);
 }
 
-/// Makes every lock free, whoever had it, wherever it is. For a forked child, whose one thread has
-/// none: no guard of it exists any more. What a lock guards may be half changed, by a thread that
-/// is not there: whoever has such a value puts it right by [`Locked::take_over`].
+/// Frees every lock, wherever it is and whichever thread held it, in a forked child. The child's
+/// one thread holds none, and no guard exists. A missing thread may have left a locked value half
+/// changed: its owner repairs the value by [`Locked::take_over`].
 pub(crate) fn free_all_locks() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     ALONE.store(false, Ordering::Relaxed);
@@ -55,19 +55,19 @@ pub(crate) fn free_all_locks() {
 /// A stay of this thread in the cold path.
 pub(crate) struct Entry {
     nested: bool,
-    /// Whether the program promises that this is ordinary code (`.sol.ordinary`).
+    /// Whether the program promises that it made this call in ordinary code (`.sol.ordinary`).
     promised: bool,
-    /// What the program, which may have been interrupted between a call and its look at the error
-    /// number, finds there again.
+    /// The error number to restore: the program may have been interrupted between a call and
+    /// reading its error number.
     errno: sys::Errno,
-    /// No call of the system made here ends the thread (`.sol.cancel`).
+    /// Keeps the system calls made here from ending the thread (`.sol.cancel`).
     _uncancelled: sys::Uncancelled,
     // Not Send: it counts the depth of its thread.
     here: PhantomData<*const ()>,
 }
 
 impl Entry {
-    /// Enters.
+    /// Enters the cold path.
     pub(crate) fn new() -> Entry {
         let _uncancelled = sys::Uncancelled::begin();
         forked::notice();
@@ -75,19 +75,19 @@ impl Entry {
         Entry { nested, promised: false, errno, _uncancelled, here: PhantomData }
     }
 
-    /// Enters from what is surely ordinary code.
+    /// Enters the cold path from code that is certainly ordinary.
     pub(crate) fn promised() -> Entry {
         let mut entry = Entry::new();
         entry.promised = true;
         entry
     }
 
-    /// Whether the program promises that this is ordinary code.
+    /// Returns whether the program promises that it made this call in ordinary code.
     pub(crate) fn is_promised(&self) -> bool {
         self.promised && !self.nested
     }
 
-    /// Whether a signal has put it in the middle of another one of the same thread.
+    /// Returns whether a signal put this entry in the middle of another one of the same thread.
     pub(crate) fn is_nested(&self) -> bool {
         self.nested
     }
@@ -103,8 +103,8 @@ impl Drop for Entry {
     }
 }
 
-/// Calls what may come to a plinth of the program's own, where nobody expects it to unwind: a panic
-/// ends here, and what it met is counted already.
+/// Calls a function that may reach the program's own plinth, where the caller does not expect a
+/// panic. A panic ends here; its effect is counted already.
 #[inline(always)]
 pub(crate) fn without_unwinding(call: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
@@ -115,10 +115,10 @@ pub(crate) fn without_unwinding(call: impl FnOnce()) {
 
 /// A value that one thread at a time may use.
 pub(crate) struct Locked<T> {
-    /// The generation that it was taken with, or nobody.
+    /// The generation of the thread that took it, or `NOBODY`.
     holder: AtomicU32,
     /// L1: used only by the thread that set `holder` to its generation, until it clears it. A
-    ///     generation ends where its other threads do, and this one has no lock then.
+    /// generation ends where its other threads do, and the remaining thread holds no lock then.
     value: UnsafeCell<T>,
 }
 
@@ -130,12 +130,12 @@ impl<T> Locked<T> {
         Locked { holder: AtomicU32::new(NOBODY), value: UnsafeCell::new(value) }
     }
 
-    /// Takes the lock, waiting for it unless the entry is nested.
+    /// Takes the lock. Waits for it unless the entry is nested.
     pub(crate) fn lock(&self, entry: &Entry) -> Option<Guard<'_, T>> {
         self.lock_if(|| !entry.is_nested())
     }
 
-    /// Takes the lock, waiting for it as long as that is needed, unless the entry is nested.
+    /// Takes the lock. Waits while `is_needed` returns true, unless the entry is nested.
     pub(crate) fn lock_while(
         &self,
         entry: &Entry,
@@ -144,8 +144,7 @@ impl<T> Locked<T> {
         self.lock_if(|| !entry.is_nested() && is_needed())
     }
 
-    /// Takes the lock, waiting for it. For the innermost locks, which are not taken in nested
-    /// entries.
+    /// Takes the lock, and waits for it. Only for innermost locks, which no nested entry takes.
     pub(crate) fn lock_waiting(&self) -> Option<Guard<'_, T>> {
         self.lock_if(|| true)
     }
@@ -155,13 +154,14 @@ impl<T> Locked<T> {
         self.lock_if(|| false)
     }
 
-    /// Whether somebody has it. For a forked child, where nothing changes any more.
+    /// Returns whether a thread holds the lock. Only for a forked child, where no other thread
+    /// runs.
     pub(crate) fn is_taken(&self) -> bool {
         self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Takes it in a forked child, after [`free_all_locks`], and says whether a thread that is not
-    /// there had it: then the value may be half changed, and is written before it is read.
+    /// Takes the lock in a forked child, after [`free_all_locks`]. Returns whether a missing thread
+    /// held it: then the value may be half changed, and the caller writes it before reading it.
     pub(crate) fn take_over(&self) -> (Guard<'_, T>, bool) {
         let generation = GENERATION.load(Ordering::Relaxed);
         let holder = self.holder.swap(generation, Ordering::Acquire);
@@ -184,7 +184,7 @@ impl<T> Locked<T> {
                 return None;
             } else {
                 wait(&mut count);
-                // In a signal handler the holder may be what it interrupted.
+                // In a signal handler the interrupted code may be the holder.
                 if count > CRASH_COUNT_MAX && way_out::is_here() {
                     return None;
                 }
@@ -193,7 +193,7 @@ impl<T> Locked<T> {
     }
 }
 
-/// Waits until something is so; false in a forked child that waits no more.
+/// Waits until `is_so` returns true; returns false in a forked child that waits no more.
 pub(crate) fn wait_until(is_so: impl Fn() -> bool) -> bool {
     let mut count = 0;
     while !is_so() {
@@ -223,16 +223,16 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, which has
-        // this guard.
+        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, and has this
+        // guard.
         unsafe { &*self.locked.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, which has
-        // this guard.
+        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, and has this
+        // guard.
         unsafe { &mut *self.locked.value.get() }
     }
 }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_waited_for_as_long_as_it_is_needed() {
+    fn a_lock_waits_as_long_as_it_is_needed() {
         static VALUE: Locked<u8> = Locked::new(0);
         let entry = Entry::new();
         let _guard = VALUE.lock(&entry).expect("free");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_leaves_the_error_number_as_it_was() {
+    fn an_entry_restores_the_error_number() {
         sys::set_errno(libc::EILSEQ);
         let entry = Entry::new();
         sys::set_errno(libc::ENOSPC);

@@ -1,4 +1,4 @@
-//! What the runtime asks of the operating system, but for memory and clocks.
+//! Calls of the operating system, except those for memory and clocks.
 //!
 //! ```text
 //!  environment · standard error · files · threads: number, name, end · process: exit, fork, names
@@ -31,13 +31,13 @@ pub(crate) use threads::*;
 
 use core::ffi::{CStr, c_int};
 
-/// Miri lacks some calls of the C library, which are left out there.
+/// Miri lacks some calls of the C library; they are left out there.
 const IS_MIRI: bool = cfg!(miri);
 
 /// An error number of the operating system.
 pub(crate) type Errno = i32;
 
-/// The calls that take files of more than 2 GiB on machines of 32 bits as well.
+/// The calls that take files over 2 GiB on 32-bit machines too.
 #[cfg(target_os = "linux")]
 mod files {
     pub(super) use libc::{
@@ -52,59 +52,59 @@ mod files {
     pub(super) use libc::*;
 }
 
-/// Where this thread's error number is.
+/// Returns the address of this thread's error number.
 fn errno_place() -> *mut c_int {
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: returns a pointer to this thread's error number.
     return unsafe { libc::__errno_location() };
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: returns a pointer to this thread's error number.
     return unsafe { libc::__errno() };
     #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "dragonfly"))]
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: returns a pointer to this thread's error number.
     return unsafe { libc::__error() };
     #[cfg(any(target_os = "solaris", target_os = "illumos"))]
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: returns a pointer to this thread's error number.
     return unsafe { libc::___errno() };
 }
 
-/// The error of the last call.
+/// Returns the error of the last call.
 pub(crate) fn errno() -> Errno {
-    // SAFETY: a place of this thread, which is there as long as the thread.
+    // SAFETY: a variable of this thread, which lives as long as the thread.
     unsafe { errno_place().read() }
 }
 
-/// Makes it what it was, so that the program sees nothing of the calls made meanwhile.
+/// Restores the error number, so that the program does not notice the calls in between.
 pub(crate) fn set_errno(errno: Errno) {
-    // SAFETY: a place of this thread, which is there as long as the thread.
+    // SAFETY: a variable of this thread, which lives as long as the thread.
     unsafe { errno_place().write(errno) };
 }
 
-/// Writes to standard error, as much as it takes.
+/// Writes to standard error, as much as it accepts.
 pub(crate) fn write_error(text: &[u8]) {
     let _ = write_all(libc::STDERR_FILENO, text);
 }
 
-/// Claims a file for this process until it ends or leaves the file; false if another one has it. A
-/// file system without locks lets everybody have it.
+/// Claims a file for this process until the process ends or leaves the file; returns false if
+/// another process has claimed it. A file system without locks lets every process have it.
 pub(crate) fn claim_file(file: c_int) -> bool {
     // SAFETY: the call touches no memory.
     let result = retry(|| unsafe { libc::flock(file, libc::LOCK_EX | libc::LOCK_NB) } as isize);
     result != Err(libc::EWOULDBLOCK)
 }
 
-/// Takes away what a file holds.
+/// Empties a file.
 pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
     // SAFETY: the call touches no memory.
     retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
 }
 
-/// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
-/// that what was interrupted in a write cannot hit another file. False where there is no number for
-/// nothing, or a limit of numbers is below: then the file is closed.
+/// Leaves a shared file to the other process. The file's number stays in use, for `/dev/null`, so
+/// that an interrupted write cannot hit another file. Returns false if `/dev/null` cannot be
+/// opened, or the limit of file numbers is too low: then the file is closed.
 pub(crate) fn leave_file(file: c_int) -> bool {
     let flags = libc::O_WRONLY | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a NUL; the numbers are this process's own.
+    // SAFETY: the path ends with a NUL; the file numbers belong to this process.
     unsafe {
         let nothing = libc::open(c"/dev/null".as_ptr(), flags);
         if nothing < 0 {
@@ -121,7 +121,7 @@ pub(crate) fn leave_file(file: c_int) -> bool {
     }
 }
 
-/// The greatest size that this process may give a file.
+/// Returns the greatest size that this process may give a file.
 pub(crate) fn file_size_max() -> u64 {
     let mut limit = files::rlimit { rlim_cur: files::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: fills a structure that lives through the call.
@@ -131,7 +131,7 @@ pub(crate) fn file_size_max() -> u64 {
     u64::try_from(limit.rlim_cur as i128).ok().filter(|_| is_limited).unwrap_or(u64::MAX)
 }
 
-/// Writes all bytes at the end of what was written, or says how many were and why no more.
+/// Writes all bytes at the file's position. The error holds the number of bytes written.
 pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
     put_all(bytes, |rest, _| {
         // SAFETY: reads the bytes of a slice.
@@ -139,22 +139,22 @@ pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)>
     })
 }
 
-/// The same, and no SIGPIPE comes of it where nobody reads any more: it is blocked meanwhile, and
-/// taken away if it was not there before.
+/// Writes all bytes like [`write_all`], without raising SIGPIPE when the reader is gone: the signal
+/// is blocked meanwhile, and consumed unless it was pending before.
 pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
     without_sigpipe(|| write_all(file, bytes))
 }
 
-/// The same for whoever must come to an end though nobody reads: each piece is so small that a pipe
-/// which takes anything takes all of it, and one that takes nothing for so long, in ms, is given
-/// up.
+/// Writes all bytes like [`write_all_in_peace`], for a caller that must finish even if nothing
+/// reads. A pipe that accepts anything accepts a whole piece. After `time` ms in which the pipe
+/// accepts nothing, the call gives up.
 pub(crate) fn write_all_in_time(
     file: c_int,
     bytes: &[u8],
     time: c_int,
 ) -> Result<(), (usize, Errno)> {
     if file < 0 {
-        // Which `poll` would wait for.
+        // `poll` would wait for it.
         return Err((0, libc::EBADF));
     }
     without_sigpipe(|| {
@@ -182,7 +182,7 @@ fn without_sigpipe(write: impl Fn() -> Result<(), (usize, Errno)>) -> Result<(),
             libc::sigismember(&pending, libc::SIGPIPE) == 1
         };
         if is_pending() {
-            // It is blocked already, and another one adds nothing.
+            // It is blocked already, and another one would add nothing.
             return write();
         }
         let mut pipe: libc::sigset_t = core::mem::zeroed();
@@ -200,36 +200,7 @@ fn without_sigpipe(write: impl Fn() -> Result<(), (usize, Errno)>) -> Result<(),
     }
 }
 
-/// The same within a time, in ms, for a signal handler, which must come to its end though nobody
-/// reads: the file does not block meanwhile.
-pub(crate) fn write_all_within(
-    file: c_int,
-    bytes: &[u8],
-    time: c_int,
-) -> Result<(), (usize, Errno)> {
-    let write = |rest: &[u8]| {
-        // SAFETY: reads the bytes of a slice.
-        unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) }
-    };
-    // SAFETY: the calls touch no memory but a structure that lives through them.
-    unsafe {
-        let flags = libc::fcntl(file, libc::F_GETFL);
-        libc::fcntl(file, libc::F_SETFL, flags | libc::O_NONBLOCK);
-        let result = put_all(bytes, |rest, _| {
-            let size = write(rest);
-            if size >= 0 || errno() != libc::EAGAIN {
-                return size;
-            }
-            let mut wait = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
-            libc::poll(&mut wait, 1, time);
-            write(rest)
-        });
-        libc::fcntl(file, libc::F_SETFL, flags);
-        result
-    }
-}
-
-/// Writes all bytes at `offset`, or says how many were written and why no more.
+/// Writes all bytes at `offset`. The error holds the number of bytes written.
 pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
     let end = offset.checked_add(bytes.len() as u64);
     if end.is_none_or(|end| files::off_t::try_from(end).is_err()) {
@@ -254,7 +225,7 @@ fn put_all(bytes: &[u8], put: impl Fn(&[u8], usize) -> isize) -> Result<(), (usi
     Ok(())
 }
 
-/// Calls again what a signal interrupted.
+/// Repeats a call that a signal interrupted.
 pub(crate) fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
     loop {
         match call() {
@@ -273,15 +244,15 @@ pub(crate) fn close(file: c_int) {
     unsafe { libc::close(file) };
 }
 
-/// The beginning of an open file, as much as fits.
+/// Reads the beginning of an open file, as much as fits.
 pub(crate) fn read_open_file(file: c_int, bytes: &mut [u8]) -> Option<&[u8]> {
     let (start, size) = (bytes.as_mut_ptr().cast(), bytes.len());
-    // SAFETY: at most so many bytes of a slice are written.
+    // SAFETY: writes at most `size` bytes of a slice.
     let size = retry(|| unsafe { files::pread(file, start, size, 0) }).ok()?;
     bytes.get(..size as usize)
 }
 
-/// The beginning of a file, as much as fits.
+/// Reads the beginning of a file, as much as fits.
 pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
     // SAFETY: `path` ends with a NUL; at most `len` bytes are written.
     let size = unsafe {
@@ -296,16 +267,16 @@ pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]>
     text.get(..usize::try_from(size).ok()?)
 }
 
-/// Random bytes from the operating system; false if it has none.
+/// Fills the bytes at random; returns false if the operating system has no source.
 pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: at most `len` bytes are written. The C library's own function may keep a state.
+    // SAFETY: writes at most `len` bytes. The C library's own function may keep a state.
     return unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) } == 16;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     return read_file(c"/dev/urandom", bytes).is_some_and(|bytes| bytes.len() == 16);
 }
 
-/// The process, and the one that started it.
+/// Returns the numbers of this process and of its parent.
 pub(crate) fn process_ids() -> (u64, u64) {
     if IS_MIRI {
         return (1, 0);
@@ -314,19 +285,22 @@ pub(crate) fn process_ids() -> (u64, u64) {
     unsafe { (libc::getpid() as u64, libc::getppid() as u64) }
 }
 
-/// The name of the host, into a field that keeps a zero at its end.
+/// Writes the name of the host into a field that keeps a zero at its end.
 pub(crate) fn host_name(name: &mut [u8; 64]) {
     if IS_MIRI {
         return;
     }
-    // SAFETY: at most so many bytes are written.
+    // SAFETY: writes at most `len - 1` bytes.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
 }
 
-/// Has a function called in every forked child, before `fork` returns there.
-#[cfg(not(miri))]
+/// Has the C library call a function in every forked child, before `fork` returns there.
 pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
-    // SAFETY: a function that stays. The declared type of libc's parameter asks for an unsafe one.
+    if IS_MIRI {
+        return;
+    }
+    // SAFETY: a function that lives for ever. The declared type of libc's parameter asks for an
+    // unsafe one.
     unsafe { libc::pthread_atfork(None, None, Some(call)) };
 }
 
@@ -335,8 +309,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_that_no_file_has_is_refused() {
-        let nothing = open_log(c"/dev/null").expect("there is one").expect("it is nobody's");
+    fn an_offset_that_no_file_can_have_is_refused() {
+        let nothing = open_log(c"/dev/null").expect("it exists").expect("it may be written");
         let nothing = nothing.number().expect("it is open");
         for offset in [u64::MAX, i64::MAX as u64, files::off_t::MAX as u64 + 1] {
             assert_eq!(write_all_at(nothing, b"x", offset), Err((0, libc::EFBIG)), "{offset}");

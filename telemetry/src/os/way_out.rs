@@ -1,8 +1,7 @@
-//! Which thread is on the way out of a program that dies, and the gate to the plinth that it closes
-//! behind itself.
+//! The way out of a dying program: one thread is on it, and it keeps the others out of the plinth.
 //!
 //! ```text
-//!  block ─▶ begin ─▶ carry: what, and where ─▶ plinth ─▶ drop
+//!  block ─▶ begin ─▶ carry: bytes, offset ─▶ plinth ─▶ drop
 //!            └ waits while another thread is on the way out
 //! ```
 //!
@@ -11,22 +10,22 @@
 use crate::os::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use crate::os::{signals, sys};
 
-/// How long a handler waits for blocks that other threads are writing, in ns.
+/// The longest time that a handler waits for blocks that other threads are writing, in ns.
 const DRAIN_TIME_MAX: u64 = 1_000_000_000;
-/// How long a thread waits for another one that is on the way out, in ns.
+/// The longest time that a thread waits for another one that is on the way out, in ns.
 const GATE_TIME_MAX: u64 = 5_000_000_000;
-/// How long it sleeps between two looks.
+/// The time between two checks, in ns.
 const NAP: u64 = 100_000;
 
-/// The operating system's number of the thread that is on the way out; 0: none is.
+/// The operating system's number of the thread on the way out; 0: none.
 static LEAVING: AtomicUsize = AtomicUsize::new(0);
-/// Threads that are giving something to the plinth.
+/// The number of threads in a call of the plinth.
 static CROSSING: AtomicU32 = AtomicU32::new(0);
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
-/// Whether a debugger called for the way out, which comes back.
+/// Whether a debugger called for the way out; the program then goes on.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this thread is on the way out.
+/// Returns whether this thread is on the way out.
 pub(crate) fn is_here() -> bool {
     match LEAVING.load(Ordering::SeqCst) {
         0 => false,
@@ -34,8 +33,8 @@ pub(crate) fn is_here() -> bool {
     }
 }
 
-/// Makes this thread the one on the way out, and waits for others that are with the plinth. False:
-/// it is already, or another one is and does not come to an end.
+/// Puts this thread on the way out, and waits for other threads to leave the plinth. Returns false
+/// if this thread or another one already is on it, and the other one does not finish.
 pub(crate) fn begin() -> bool {
     let me = sys::thread_number();
     let mut waited = 0;
@@ -55,48 +54,48 @@ pub(crate) fn begin() -> bool {
     true
 }
 
-/// Lets other threads go on: the program does.
+/// Lets other threads go on, because the program goes on.
 pub(crate) fn come_back() {
     let me = sys::thread_number();
     let _ = LEAVING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::SeqCst);
 }
 
-/// In a forked child, where other threads do not exist.
+/// Forgets the other threads, which a forked child does not have.
 pub(crate) fn forget_others() {
     LEAVING.store(0, Ordering::SeqCst);
     CROSSING.store(u32::from(signals::is_crossing()), Ordering::SeqCst);
 }
 
-/// Notes whether a debugger called for it.
+/// Notes whether a debugger called for the way out.
 pub(crate) fn set_called(is_called: bool) {
     CALLED.store(is_called, Ordering::Relaxed);
 }
 
-/// Reports once that the host failed; not to a debugger, which is given the error.
+/// Reports once that the host failed; not to a debugger, which gets the error.
 pub(crate) fn tell_failure() {
     if !(CALLED.load(Ordering::Relaxed) && is_here()) {
-        tell_once(b"telemetry: a fatal signal: the log does not take all that is in memory\n");
+        tell_once(b"telemetry: a fatal signal: some buffered events could not be written\n");
     }
 }
 
-/// Reports one failure.
+/// Reports a failure, only the first time.
 pub(crate) fn tell_once(text: &[u8]) {
     if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
         sys::write_error(text);
     }
 }
 
-/// A stay of this thread with the plinth. While another thread is on the way out none begins, so
-/// that a program that dies leaves no hole and tears nothing.
+/// A call of the plinth by this thread. While another thread is on the way out none begins, so that
+/// a dying program leaves no hole and no torn block.
 pub(crate) struct Crossing(Stay);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stay {
-    /// It is counted.
+    /// Counted in `CROSSING`.
     Outer,
-    /// Within another one of the thread, which is.
+    /// Inside another one of the thread, which is counted.
     Inner,
-    /// This thread itself is on the way out, and may have interrupted another stay.
+    /// This thread is on the way out, and may have interrupted another call.
     WayOut,
 }
 
@@ -119,7 +118,7 @@ impl Crossing {
             }
             CROSSING.fetch_sub(1, Ordering::SeqCst);
             if waited >= GATE_TIME_MAX {
-                // It went somewhere else, by `longjmp` for one.
+                // It left without coming back, for example by `longjmp`.
                 let _ = LEAVING.compare_exchange(other, 0, Ordering::SeqCst, Ordering::SeqCst);
             }
             sys::nap(NAP);
@@ -127,8 +126,8 @@ impl Crossing {
         }
     }
 
-    /// Says what is about to be written, in one piece: a signal handler that interrupts it writes
-    /// the same once more.
+    /// Notes the bytes about to be written, in one piece: a signal handler that interrupts the
+    /// write writes the same bytes again.
     pub(crate) fn carry(&self, offset: u64, bytes: &[u8]) {
         if self.0 != Stay::WayOut {
             signals::carry(offset, bytes);

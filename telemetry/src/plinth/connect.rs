@@ -15,44 +15,44 @@ use crate::os::sockets::{self, Peer};
 use crate::os::sys::Errno;
 use crate::plinth::destination::{self, Destination};
 
-/// Addresses of one host that are tried, at most.
+/// The greatest number of addresses of one host that are tried.
 const PEER_COUNT_MAX: usize = 4;
-/// How long it may take to connect, in ns. Nobody waits meanwhile.
+/// The longest time to connect, in ns. Nothing waits meanwhile.
 const CONNECT_TIME_MAX: u64 = 3_000_000_000;
 /// The least time between two attempts to connect, in ns.
 const RETRY_TIME: u64 = 1_000_000_000;
 
-/// How the connection stands.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was never asked for.
+    /// Never requested.
     None,
-    /// It was asked for: what is to be sent waits.
+    /// Requested: bytes to send wait.
     Connecting,
-    /// It is there.
+    /// Connected.
     Up,
-    /// It could not be made, or is lost.
+    /// It could not be made, or was lost.
     Down,
-    /// It was asked for again. Nothing is taken before it is there.
+    /// Requested again. Until it is connected, no bytes are accepted.
     Trying,
-    /// It is there again, for another volume.
+    /// Connected again, for another volume.
     Found,
 }
 
 pub(super) struct Link {
     pub(super) standing: Standing,
-    /// When it came to stand so, in ns.
+    /// The time of its last change of state, in ns.
     pub(super) since: u64,
-    /// Why it does not stand better.
+    /// The reason for the state.
     pub(super) errno: Errno,
     pub(super) queue: Option<Queue>,
     pub(super) block_size: usize,
-    /// Events that were taken, and given up at the end of the program for its last word.
+    /// Events that were accepted, and given up at the end of the program for its last blocks.
     pub(super) given_up: u64,
     /// Whether a block was refused.
     pub(super) has_refused: bool,
     pub(super) peers: [Option<Peer>; PEER_COUNT_MAX],
-    /// The one to try after this one.
+    /// The address to try next.
     pub(super) peer_next: usize,
 }
 
@@ -71,8 +71,8 @@ impl Link {
         }
     }
 
-    /// Gives up the blocks that wait, but where `keeps_accounts` those that have only counts; false
-    /// if there are none.
+    /// Gives up the waiting blocks; with `keeps_accounts`, not those that have only counts. Returns
+    /// false if none waited.
     pub(super) fn give_up(&mut self, keeps_accounts: bool) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let (dropped, lost) = queue.drop_blocks(self.block_size, keeps_accounts);
@@ -87,7 +87,7 @@ impl Link {
 }
 
 impl SocketPlinth {
-    /// Whom to connect to. Asks the resolver once.
+    /// Finds the addresses. Asks the resolver once.
     pub(super) fn find_peers(&self, link: &mut Link) -> Result<(), PlinthError> {
         let failed = |errno| PlinthError { operation: Operation::Create, errno };
         if link.peers[0].is_some() {
@@ -135,7 +135,7 @@ impl SocketPlinth {
         Err(self.fail(link, link.errno))
     }
 
-    /// The connection is lost, and with it what was to be sent.
+    /// Notes that the connection is lost, and with it the queued bytes.
     pub(super) fn fail(&self, link: &mut Link, errno: Errno) -> Errno {
         self.close();
         if let Some(queue) = &mut link.queue {
@@ -146,7 +146,7 @@ impl SocketPlinth {
         errno
     }
 
-    /// Looks whether a connection that was begun is there by now; if it failed, begins another one.
+    /// Checks whether a connection attempt succeeded by now; if it failed, begins another one.
     pub(super) fn settle(&self, link: &mut Link) -> Result<bool, Errno> {
         match sockets::is_connected(self.file()) {
             Ok(true) => return Ok(true),
@@ -157,13 +157,13 @@ impl SocketPlinth {
         self.connect(link).map(|()| false)
     }
 
-    /// Looks for a receiver that was lost; whether it is there. Nobody waits for it.
+    /// Looks for a receiver that was lost, without waiting; returns whether it is connected.
     pub(super) fn seek(&self, link: &mut Link) -> bool {
         let standing = link.standing;
         match standing {
             Standing::Down if clock::monotonic() - link.since >= RETRY_TIME => {
                 link.peer_next = 0;
-                // If not, it is asked again a second later.
+                // If not, it tries again a second later.
                 let _ = self.connect(link);
             }
             Standing::Trying if self.settle(link) == Ok(true) => link.stand(Standing::Found),

@@ -11,17 +11,18 @@
 use crate::plinth::{COUNT_MAX, COUNT_MIN, Volumes};
 use crate::registry::names;
 
-/// Destinations of a tee, at most.
+/// The greatest number of destinations of a tee.
 pub(crate) const TEE_COUNT_MAX: usize = 8;
-/// The size of a ring whose destination does not say one, in bytes.
+/// The size of a ring without a size option, in bytes.
 pub(crate) const RING_SIZE_DEFAULT: u64 = 64 << 20;
-/// Files of a stream in volumes that does not say how many.
+/// The number of files of a stream in volumes without a count option.
 pub(crate) const VOLUME_COUNT_DEFAULT: u32 = 8;
 
-/// Where a stream goes. Paths may hold a `%p`.
+/// The destination of a stream. Paths may contain a `%p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination<'a> {
-    /// A file; with a size, volumes of at most so many bytes, and so many of them at most.
+    /// A file. With options: the greatest size of a volume in bytes, and the greatest number of
+    /// volumes.
     File { path: &'a [u8], volumes: Option<Volumes> },
     /// A bounded ring in a mapped file of this size.
     Ring { path: &'a [u8], size: u64 },
@@ -33,7 +34,7 @@ pub(crate) enum Destination<'a> {
     Tee { list: &'a [u8] },
 }
 
-/// Reads a destination; or says what is wrong with it.
+/// Parses a destination; returns the reason if it is invalid.
 pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
     if let Some(rest) = text.strip_prefix(b"file:") {
         let (path, options) = split(rest);
@@ -69,7 +70,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
     }
 }
 
-/// The texts of the destinations of a tee.
+/// Returns the texts of the destinations of a tee.
 pub(crate) fn each(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == b',')
 }
@@ -86,7 +87,7 @@ fn parse_tee(list: &[u8]) -> Result<Destination<'_>, &'static str> {
     if count > TEE_COUNT_MAX { Err("more than 8 places") } else { Ok(Destination::Tee { list }) }
 }
 
-/// `HOST:PORT`, the host in brackets if there are colons in it.
+/// Parses `HOST:PORT`, with the host in brackets if it contains colons.
 fn parse_tcp(text: &[u8]) -> Result<Destination<'_>, &'static str> {
     const WRONG: &str = "it is not tcp://HOST:PORT";
     let colon = text.iter().rposition(|byte| *byte == b':').ok_or(WRONG)?;
@@ -103,7 +104,7 @@ fn parse_tcp(text: &[u8]) -> Result<Destination<'_>, &'static str> {
     }
 }
 
-/// What comes after a question mark.
+/// The options after a question mark.
 struct Options {
     size: Option<u64>,
     count: Option<u32>,
@@ -133,7 +134,7 @@ fn read_options(text: &[u8]) -> Result<Options, &'static str> {
     Ok(options)
 }
 
-/// A size: a number, and K, M or G for powers of 1024.
+/// Parses a size: a number, and K, M or G for powers of 1024.
 fn size(text: &[u8]) -> Option<u64> {
     let (number, shift) = match text {
         [number @ .., b'K' | b'k'] => (number, 10),

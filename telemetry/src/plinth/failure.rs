@@ -11,7 +11,7 @@ use crate::block::memory;
 use crate::os::report::{self, Text};
 use crate::os::sys;
 
-/// Says what the host failed at.
+/// Reports a failure of the host.
 pub(crate) fn say(error: &PlinthError, plinth: Option<&dyn Plinth>) {
     let name = Name(plinth);
     let mut text = [0; 128];
@@ -38,7 +38,7 @@ pub(crate) fn say(error: &PlinthError, plinth: Option<&dyn Plinth>) {
         )),
         Operation::Refuse => {}
         Operation::Write => report::say(format_args!(
-            "cannot write to {name}: {text}; what is not written is counted, the program goes on"
+            "cannot write to {name}: {text}; lost events are counted, the program goes on"
         )),
     }
 }

@@ -24,9 +24,9 @@ use eventlog::format::STREAM_HEADER_SIZE;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// How long a signal handler waits for a reader, in ms.
+/// The longest time that a signal handler waits for a reader, in ms.
 const CRASH_TIME_MAX: i32 = 1000;
-/// How often a file is opened anew that another process renames meanwhile.
+/// The greatest number of attempts to open a file that another process keeps renaming.
 const OPEN_COUNT_MAX: u32 = 100;
 
 /// A stream in a file of the operating system, or in several of bounded size.
@@ -34,8 +34,8 @@ pub struct FilePlinth {
     name: LogName,
     volumes: Option<Volumes>,
     file: Held,
-    /// The file that has the name while `file`, a volume that begins, does not have it yet; kept
-    /// for the claim.
+    /// The file that has the name while `file`, a new volume, does not have it yet; kept for the
+    /// claim.
     before: Held,
     /// The name that `file` has until then ([`Unnamed::hidden`]).
     hidden: AtomicU64,
@@ -44,11 +44,12 @@ pub struct FilePlinth {
     /// A file that is being opened, and not claimed yet.
     opening: Held,
     regular: AtomicBool,
-    /// Whether somebody took its name away, when it was written last.
+    /// Whether its name was removed, at the last write.
     removed: AtomicBool,
-    /// The size that the process may give it: a write beyond would end the program by a signal.
+    /// The greatest size that the process may give it: a write beyond would end the program by a
+    /// signal.
     size_max: AtomicU64,
-    /// Held while a block is appended. True: one was torn, and what would follow could not be read.
+    /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
 }
@@ -108,19 +109,20 @@ impl FilePlinth {
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
     }
 
-    /// Does what takes room on the disk, for which older volumes give way.
+    /// Calls a write that needs room on the disk; older volumes are deleted for it.
     fn with_room<T>(&self, offset: u64, write: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
         self.room.with(self.volumes, &self.name, &self.before, offset, write)
     }
 
-    /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
+    /// Writes at the end. A torn block there cannot be repaired: afterwards nothing more is
+    /// written.
     fn append(&self, file: i32, bytes: &[u8]) -> Result<(), i32> {
         let mut torn = self.torn.lock_waiting().ok_or(libc::EAGAIN)?;
         if *torn {
             return Err(libc::EIO);
         }
         let result = match way_out::is_here() {
-            true => sys::write_all_within(file, bytes, CRASH_TIME_MAX),
+            true => sys::write_all_in_time(file, bytes, CRASH_TIME_MAX),
             false => sys::write_all_in_peace(file, bytes),
         };
         result.map_err(|(done, errno)| {
@@ -139,7 +141,7 @@ enum Taken {
     OwnBefore,
     /// Another process has just given the name to another file.
     Renamed,
-    /// It is not this user's alone.
+    /// It belongs to another user.
     NotOwn(NotOwn),
 }
 
@@ -154,8 +156,8 @@ impl fmt::Display for Taken {
 }
 
 impl FilePlinth {
-    /// Opens the file of the name as it is now, and begins the stream in it once it is this
-    /// process's own: another's log is not touched.
+    /// Opens the current file of the name, and begins the stream in it once this process has
+    /// claimed it: another process's log is not touched.
     fn open(&self) -> Result<Result<(), Taken>, i32> {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
@@ -165,8 +167,8 @@ impl FilePlinth {
                 Err(NotOwn::Exchanged) => continue,
                 Err(why) => return Ok(Err(Taken::NotOwn(why))),
             };
-            // From here on a fork, in a signal handler, has the child leave the file, whose number
-            // then stands for nothing.
+            // If a signal handler forks after this, the child leaves the file, and its number then
+            // stands for `/dev/null`.
             self.opening.set(Some(file));
             let result = match fork_count == forked::count() {
                 true => self.claim(file),
@@ -209,8 +211,8 @@ impl FilePlinth {
         self.begin(file).map(Ok)
     }
 
-    /// Begins the stream in a file that was opened: empties it, or, in volumes, leaves it as it is
-    /// and begins another one.
+    /// Begins the stream in an opened file: empties it, or, with volumes, leaves it and begins
+    /// another one.
     fn begin(&self, file: File) -> Result<(), i32> {
         let found = file.look()?;
         self.regular.store(found.is_regular(), Ordering::Relaxed);
@@ -226,8 +228,8 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Goes on in another file than this one, which keeps its name, and the claim, until that has
-    /// its header.
+    /// Goes on in a new file. This one keeps its name, and the claim, until the new one has its
+    /// header.
     fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
         let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
         let next = self.with_room(u64::MAX, open)?;
@@ -244,7 +246,7 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Gives the volume that begins the name of the stream.
+    /// Gives the new volume the name of the stream.
     fn publish(&self) -> Result<(), i32> {
         let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
         let file = self.file.get().ok_or(libc::EBADF)?;
@@ -254,14 +256,14 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Whether nobody need be told why the log has another name: one with `%p` is no name that
-    /// somebody looks for, and what this process was before an `exec` had the same number.
+    /// Returns whether the user expects that the log has another name: no user looks for a name
+    /// with `%p`, and this process had the same number before an `exec`.
     fn is_expected(&self, why: Taken) -> bool {
         self.name.has_pid() && matches!(why, Taken::OwnBefore)
     }
 
-    /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
-    /// processes' log.
+    /// Returns whether the name is that of a forked child's parent, and not a regular file: two
+    /// processes cannot share such a log.
     fn is_shared(&self) -> bool {
         let is_other = |path: &CStr| sys::is_other_than_file(path);
         self.name.is_parents() && self.name.with_path_of(0, is_other).unwrap_or(true)
@@ -316,8 +318,8 @@ impl Plinth for FilePlinth {
         result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
     }
 
-    /// Also where somebody took the name away, bounded or not: what would be written could never be
-    /// read.
+    /// Also if the name was removed, with or without bounds: a reader could never find further
+    /// bytes.
     fn wants_volume(&self, size: u64) -> bool {
         let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
@@ -352,8 +354,8 @@ impl Plinth for FilePlinth {
     }
 }
 
-/// Whether a file is a log that this process wrote before an `exec`. One that cannot be read counts
-/// as such.
+/// Returns whether a file is a log that this process wrote before an `exec`. A file that cannot be
+/// read counts as one.
 fn is_own_before(file: c_int) -> bool {
     let mut bytes = [0; STREAM_HEADER_SIZE];
     let is_read = sys::read_open_file(file, &mut bytes).is_some();

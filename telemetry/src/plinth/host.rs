@@ -13,19 +13,19 @@ use crate::plinth::destination::{self, Destination, TEE_COUNT_MAX};
 use crate::plinth::{FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth};
 use core::ffi::CStr;
 
-/// The environment variable that says what the log is called.
+/// The environment variable with the name of the log.
 pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
-/// What the log is called otherwise.
+/// The default name of the log.
 pub const FILENAME_DEFAULT: &str = "mpsio.log";
-/// What the environment says is no destination; this was said.
+/// The environment names an invalid destination; this was reported.
 pub(crate) struct Refused;
 
-/// The plinth that the environment names; `Ok(None)` if there is no memory for it, and `Err` if it
-/// names none.
+/// Returns the plinth that the environment names; `Ok(None)` if the system has no memory for it,
+/// and `Err` if the name is invalid.
 pub(crate) fn of_environment() -> Result<Option<&'static dyn Plinth>, Refused> {
     let Some(text) = pages::map_bytes(PATH_SIZE_MAX + 1) else { return Ok(None) };
-    // What is too long is cut where it is too long for the operating system as well, which then
-    // says so. A `%p` stays: it is another one in a forked child.
+    // A name that is too long for the operating system is cut there; the system then reports it. A
+    // `%p` stays: it differs in a forked child.
     sys::with_environment(FILENAME_VARIABLE, |value| {
         let value = value.filter(|value| !value.is_empty()).unwrap_or(FILENAME_DEFAULT.as_bytes());
         let size = value.len().min(PATH_SIZE_MAX);
@@ -38,7 +38,7 @@ pub(crate) fn of_environment() -> Result<Option<&'static dyn Plinth>, Refused> {
     }
 }
 
-/// The plinth of a destination and its text; `Ok(None)` if there is no memory for it.
+/// Returns the plinth of a destination and its text; `Ok(None)` if the system has no memory for it.
 fn of(
     text: &'static [u8],
     destination: Destination<'static>,
@@ -59,7 +59,7 @@ fn of(
     })
 }
 
-/// Whether the environment names a file, which begins without being looked for, or nothing at all.
+/// Returns whether the environment names a file, which begins without being looked for, or nothing.
 pub(crate) fn begins_with_a_file() -> bool {
     sys::with_environment(FILENAME_VARIABLE, |value| {
         let value = value.filter(|value| !value.is_empty());
@@ -68,7 +68,7 @@ pub(crate) fn begins_with_a_file() -> bool {
     })
 }
 
-/// Whether the environment names a host that the system's resolver must be asked for, which may
+/// Returns whether the environment names a host that needs the system's resolver, which may
 /// allocate, and wait.
 pub(crate) fn asks_resolver() -> bool {
     fn asks(place: Destination<'_>) -> bool {
@@ -89,7 +89,7 @@ fn place(plinth: impl Plinth + 'static) -> Option<&'static dyn Plinth> {
     Some(pages::place(plinth)?)
 }
 
-/// A plinth for all of these.
+/// Returns a plinth for all of these.
 fn of_each(list: &'static [u8]) -> Result<Option<&'static dyn Plinth>, &'static str> {
     let mut plinths = [None; TEE_COUNT_MAX];
     for (plinth, text) in plinths.iter_mut().zip(destination::each(list)) {
@@ -102,7 +102,7 @@ fn of_each(list: &'static [u8]) -> Result<Option<&'static dyn Plinth>, &'static 
     Ok(TeePlinth::placed(plinths.into_iter().flatten()).and_then(place))
 }
 
-/// Says what is wrong with the text of a destination.
+/// Reports an invalid destination.
 fn refuse(text: &[u8], what: &str) -> Refused {
     let text = Text(text);
     report::say(format_args!(
@@ -111,7 +111,7 @@ fn refuse(text: &[u8], what: &str) -> Refused {
     Refused
 }
 
-/// A part of the text as a string of C: a copy.
+/// Copies a part of the text into a string of C.
 fn c_string(part: &'static [u8]) -> Option<&'static CStr> {
     let copy = pages::map_bytes(part.len() + 1)?;
     copy[..part.len()].copy_from_slice(part);

@@ -25,13 +25,13 @@ use eventlog::format::{
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The longest name of a file, with what is put behind it and a NUL, in bytes.
+/// The longest name of a file, with its suffix and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
 
 /// The file that is mapped, once it has its name.
 static FILE: Held = Held::none();
 
-/// Why what is in the mapped file is found by nobody: it has no name any more, or was truncated.
+/// Returns why no reader finds the mapped file: its name was removed, or it was truncated.
 pub(crate) fn loss() -> Option<PlinthError> {
     let found = FILE.get()?.look().ok()?;
     if found.link_count == 0 {
@@ -41,7 +41,7 @@ pub(crate) fn loss() -> Option<PlinthError> {
     is_cut.then_some(failed(Operation::Keep, libc::EIO))
 }
 
-/// Where two names are put together, since a stack may be small.
+/// A buffer for two names, since a stack may be small.
 static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
 
 /// A stream that is a bounded ring in a mapped file.
@@ -51,7 +51,7 @@ pub struct MappedPlinth {
     file: Held,
     /// Whether the file has no name yet.
     is_unnamed: AtomicBool,
-    /// What it has instead ([`Unnamed::hidden`]).
+    /// Its temporary name ([`Unnamed::hidden`]).
     hidden: AtomicU64,
 }
 
@@ -59,8 +59,8 @@ fn failed(operation: Operation, errno: i32) -> PlinthError {
     PlinthError { operation, errno }
 }
 
-/// Why a name is not to be had: another process has it; it is another user's; it is that of what
-/// this process was before an `exec`, which nobody need be told.
+/// Why a name is not available: another process or another user has the file, or this process had
+/// it before an `exec`, which needs no report.
 const IN_USE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EWOULDBLOCK };
 const NOT_OWN: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EPERM };
 const OWN_BEFORE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EEXIST };
@@ -76,8 +76,8 @@ impl MappedPlinth {
         Ok(MappedPlinth::named(c_path(path.as_ref())?.into(), false, size))
     }
 
-    /// The same for a name that may be somewhere for ever: without allocating.
-    /// In a pattern `%p` is the process identifier.
+    /// Returns a plinth for a name that lives for ever, without allocating. In a pattern `%p` is
+    /// the process identifier.
     pub(crate) fn named(path: Cow<'static, CStr>, is_pattern: bool, size: u64) -> MappedPlinth {
         MappedPlinth {
             name: LogName::new(path, is_pattern),
@@ -88,12 +88,12 @@ impl MappedPlinth {
         }
     }
 
-    /// Does something with the name of the file and this after it.
+    /// Passes on the name of the file with a suffix.
     fn with_name<T>(&self, after: &str, with: impl FnOnce(&CStr) -> T) -> Result<T, PlinthError> {
         self.with_names([after, after], |path, _| with(path))
     }
 
-    /// The same with two names.
+    /// Passes on two names.
     fn with_names<T>(
         &self,
         after: [&str; 2],
@@ -121,8 +121,8 @@ impl MappedPlinth {
         out.get(..=size).and_then(|all| CStr::from_bytes_until_nul(all).ok()).ok_or(too_long)
     }
 
-    /// How many blocks the file is to have, and how many parts blocks registries may need; says so
-    /// where it is too small.
+    /// Returns the number of blocks of the file, and of parts blocks that registries may need;
+    /// reports a size that is too small.
     fn counts(&self, block_size: usize) -> Result<(usize, usize), PlinthError> {
         let block_size = block_size as u64;
         let parts_count = region::parts_block_count();
@@ -146,9 +146,8 @@ impl MappedPlinth {
         Ok((count.ok_or(failed(Operation::Create, libc::EFBIG))?, parts_count))
     }
 
-    /// Judges what is there under a name that is to be given to another file: a log that nobody
-    /// writes may go (to another name), as may an empty file. The file, claimed; `None` if there is
-    /// none.
+    /// Examines the file of a name that another file will get: a log without a writer may move to
+    /// another name, as may an empty file. Returns the file, claimed; `None` if the name is free.
     fn claim_old(&self, after: &str) -> Result<Option<File>, PlinthError> {
         let create = |errno| failed(Operation::Create, errno);
         let found = match self.with_name(after, sys::identify_name)? {
@@ -189,7 +188,7 @@ impl MappedPlinth {
         let Some(number) = number.filter(|_| is_log) else {
             let path = &self.name;
             report::say(format_args!(
-                "cannot create {path}: {path}{after} is there, and is no log; it is left alone, \
+                "cannot create {path}: {path}{after} exists and is not a log; it is left alone, \
                  nothing is output, the program goes on"
             ));
             return Err(failed(Operation::Refuse, libc::EEXIST));
@@ -205,7 +204,7 @@ impl MappedPlinth {
         }
     }
 
-    /// Tries the names until one is to be had, each once; gives which of them were not, and why.
+    /// Tries each name once until one is available; returns the names that failed, and why.
     fn try_names(
         &self,
         mut attempt: impl FnMut() -> Result<(), PlinthError>,
@@ -225,7 +224,7 @@ impl MappedPlinth {
     /// Makes the file, and maps it.
     fn make(&self, block_size: usize) -> Result<Unnamed, PlinthError> {
         let (count, parts_count) = self.counts(block_size)?;
-        // Before room is allocated: it may not be needed.
+        // Checked before room is allocated, which may not be needed.
         self.try_names(|| {
             self.claim_old("")?.into_iter().for_each(File::close);
             self.claim_old(".1")?.into_iter().for_each(File::close);
@@ -245,7 +244,7 @@ impl MappedPlinth {
         Ok(new)
     }
 
-    /// Gives the file the name that it is to have now, and the log before it another.
+    /// Gives the file its name, and moves the previous log to another.
     fn take_name(&self, new: Unnamed) -> Result<(), PlinthError> {
         let create = |errno| failed(Operation::Create, errno);
         if let Some(old) = self.claim_old("")? {
@@ -258,13 +257,13 @@ impl MappedPlinth {
             moved.map_err(create)?;
         }
         match self.with_name("", |path| new.link(path))? {
-            // Somebody was quicker.
+            // Another process was quicker.
             Err(libc::EEXIST) => Err(IN_USE),
             linked => linked.map_err(create),
         }
     }
 
-    /// Maps the file again, by its name: a core of this process says which file it is.
+    /// Maps the file again, by its name, so that a core of this process has the name.
     fn map_by_name(&self) {
         let Ok(Ok(Ok(named))) = self.with_name("", sys::open_log) else { return };
         let same = self.file.get().and_then(|file| file.look().ok());
@@ -276,7 +275,7 @@ impl MappedPlinth {
         named.close();
     }
 
-    /// Gives the file its name, now that it is a log; says so where it is not the first.
+    /// Gives the file its name, now that it is a log; reports a name other than the first.
     fn give_name(&self) -> Result<(), PlinthError> {
         let file = self.file.get().ok_or(failed(Operation::Create, libc::EBADF))?;
         let new = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
@@ -336,8 +335,8 @@ impl Plinth for MappedPlinth {
     }
 }
 
-/// Puts a block of parts, or a piece of one, into the file: one part after the other, each there as
-/// a whole or not at all (`.ring.parts`). False: there is no room for it.
+/// Puts a block of parts, or a piece of one, into the file: one part after the other, each whole or
+/// absent at every instant (`.ring.parts`). Returns false if the file has no room for it.
 fn put_parts(offset: u64, bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let mut at = offset;
@@ -353,8 +352,8 @@ fn put_parts(offset: u64, bytes: &[u8]) -> bool {
     true
 }
 
-/// The size of what begins these bytes: a stream header, the header of a parts block, a part; or
-/// zeros, to the end.
+/// Returns the size of the first piece of these bytes: a stream header, the header of a parts
+/// block, a part, or zeros to the end.
 fn piece_size(bytes: &[u8]) -> usize {
     if bytes.starts_with(&STREAM_MAGIC) {
         return STREAM_HEADER_SIZE;

@@ -1,14 +1,14 @@
-//! The plinth: what the runtime asks of its host to put a stream somewhere.
+//! The plinth: the host's services for a stream: files, sockets, mapped files, several at once.
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, which is several · your own
+//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, for several · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
 //! `design/format.md`.
 //!
-//! This room knows registries, blocks and the system; it knows no stream.
+//! Knows registry and all below, and no stream.
 
 mod connect;
 pub(crate) mod destination;
@@ -43,8 +43,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Whether the header of a log says that this process wrote it, before it executed the program that
-/// it is now; or another one of the same number, while this one was there.
+/// Returns whether the header of a log names this process, before it executed its current program.
+/// Another process with the same number, while this one runs, counts too.
 fn is_own_before(header: &StreamHeader) -> bool {
     header.magic == STREAM_MAGIC
         && header.boot_id == identity::boot_id()
@@ -71,11 +71,11 @@ macro_rules! debug_by_name {
 }
 debug_by_name! { FilePlinth MappedPlinth SocketPlinth TeePlinth }
 
-/// What is wrong with a host that cannot be found.
+/// The text for a host that cannot be found.
 pub(crate) const FIND_TEXT: &str = "the system knows no address of this host";
-/// What is wrong with a mapped file that is not as large as it was.
+/// The text for a mapped file that was truncated.
 pub(crate) const KEEP_TEXT: &str = "another process has truncated it";
-/// What is wrong with the size of volumes.
+/// The text for volumes that are too small.
 pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 blocks";
 
 impl core::error::Error for PlinthError {}

@@ -19,27 +19,27 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::borrow::Cow;
 
-/// The longest name of a file that is looked at, in bytes. Systems take no longer ones.
+/// The longest name of a file that is read, in bytes. Systems accept no longer ones.
 pub(crate) const PATH_SIZE_MAX: usize = 4096;
-/// How much of its name is said where something failed, in bytes.
+/// The longest part of its name in a message, in bytes.
 const PATH_SAID_MAX: usize = 256;
-/// What may be added to a name, in bytes, and the NUL after it.
+/// The greatest suffix of a name, in bytes, with its NUL.
 const ADDED_SIZE_MAX: usize = 48;
-/// Names that are tried, at most.
+/// The greatest number of names that are tried.
 const TRY_COUNT_MAX: u32 = 100;
 
-/// Where a name is put together, since a stack may be small.
+/// A buffer for a name, since a stack may be small.
 static PATH: Locked<[u8; PATH_SIZE_MAX + ADDED_SIZE_MAX]> =
     Locked::new([0; PATH_SIZE_MAX + ADDED_SIZE_MAX]);
 
-/// What a log is called.
+/// The name of a log.
 pub(crate) struct LogName {
     text: Cow<'static, CStr>,
-    /// Whether `%p` and `%%` in the text stand for something else.
+    /// Whether `%p` and `%%` in the text have a special meaning.
     is_pattern: bool,
     /// Which of the names it is.
     at: AtomicU32,
-    /// The process whose name it is; 0: none was chosen so far.
+    /// The process that chose the name; 0: none did so far.
     process: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl LogName {
         LogName { text, is_pattern, at, process }
     }
 
-    /// What it was made of.
+    /// Returns the text that it was made from.
     pub(crate) fn text(&self) -> &[u8] {
         self.text.to_bytes()
     }
@@ -75,21 +75,20 @@ impl LogName {
         self.is_pattern && names::has_pid(self.text.to_bytes())
     }
 
-    /// Gives the name, or without anything added, as a path; `None` if that cannot be put together
-    /// now.
+    /// Passes on the name as a path, with its suffix or without; `None` if it cannot be built now.
     pub(crate) fn with_path<T>(&self, give: impl FnOnce(&CStr) -> T) -> Option<T> {
         self.with_path_of(self.at.load(Ordering::Relaxed), give)
     }
 
-    /// The same of another of the names.
+    /// Passes on another one of the names.
     pub(crate) fn with_path_of<T>(&self, at: u32, give: impl FnOnce(&CStr) -> T) -> Option<T> {
         let mut path = PATH.lock_waiting()?;
         // The system is asked only where it matters.
         let process = if self.is_pattern || at != 0 { self.process() } else { 0 };
         let (name, rest) = path.split_at_mut(PATH_SIZE_MAX);
         let text = self.text.to_bytes();
-        // What is too long is cut where it is too long for the operating system as well, which
-        // then says so.
+        // A name that is too long for the operating system is cut there; the system then reports
+        // it.
         let size = if self.is_pattern {
             names::file_name(text, process, name).map_or(PATH_SIZE_MAX, <[u8]>::len)
         } else {
@@ -118,7 +117,7 @@ impl LogName {
         }
     }
 
-    /// One of the names, to be said.
+    /// Returns one of the names, for a message.
     pub(crate) fn said(&self, at: u32) -> Said<'_> {
         Said { name: self, at }
     }
@@ -130,7 +129,7 @@ impl fmt::Display for LogName {
     }
 }
 
-/// One of the names of a log, to be said.
+/// One of the names of a log, for a message.
 pub(crate) struct Said<'a> {
     name: &'a LogName,
     at: u32,

@@ -29,13 +29,13 @@ impl Queue {
         self.bytes.len() - self.size
     }
 
-    /// The oldest bytes, as many as lie side by side; none if it is empty.
+    /// Returns the oldest bytes that lie side by side; none if it is empty.
     pub(super) fn front(&self) -> &[u8] {
         let end = (self.start + self.size).min(self.bytes.len());
         &self.bytes[self.start..end]
     }
 
-    /// Copies the bytes from `at` on to `out`; false if there are not so many.
+    /// Copies the bytes from `at` on to `out`; returns false if it has fewer.
     fn copy(&self, at: usize, out: &mut [u8]) -> bool {
         let is_there = at.checked_add(out.len()).is_some_and(|end| end <= self.size);
         for (index, byte) in out.iter_mut().enumerate().filter(|_| is_there) {
@@ -44,9 +44,9 @@ impl Queue {
         is_there
     }
 
-    /// Takes away all whole blocks, but where `keeps_accounts` the newest and those without events.
-    /// What is left of a block that was begun stays first. Gives how many blocks that were, and how
-    /// many events of the program were in them.
+    /// Removes all whole blocks; with `keeps_accounts`, not the newest and those without events.
+    /// The rest of a block that was begun stays first. Returns the number of removed blocks, and of
+    /// the program's events in them.
     pub(super) fn drop_blocks(&mut self, block_size: usize, keeps_accounts: bool) -> (usize, u64) {
         let rest = self.size % block_size;
         let (mut to, mut dropped, mut lost) = (rest, 0, 0);
@@ -69,8 +69,8 @@ impl Queue {
         (dropped, lost)
     }
 
-    /// How many events there are in the block at `at`, its own or those of its parts; and how many
-    /// of these are of the program, not of the store.
+    /// Returns the number of events in the block at `at`, its own or those of its parts; and how
+    /// many of these are the program's, not the store's.
     fn event_counts(&self, at: usize, block_size: usize) -> (u64, u64) {
         let header = |at: usize| {
             let mut bytes = [0; BLOCK_HEADER_SIZE];
@@ -96,14 +96,14 @@ impl Queue {
         (all, of_program)
     }
 
-    /// Takes away so many of the oldest.
+    /// Removes the oldest `size` bytes.
     pub(super) fn advance(&mut self, size: usize) {
         let size = size.min(self.size);
         self.size -= size;
         self.start = if self.size == 0 { 0 } else { (self.start + size) % self.bytes.len() };
     }
 
-    /// Puts bytes at the end; all of them, or none and false.
+    /// Puts all bytes at the end; returns false if they do not fit.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.room() {
             return false;
@@ -147,7 +147,8 @@ mod tests {
         }
     }
 
-    /// Blocks with so many events of a registry, in one or in two parts; with none: an account.
+    /// Returns a block with `count` events of a registry, in one or in two parts; with none: an
+    /// account.
     fn block(registry: u16, count: u32, is_parts: bool) -> Vec<u8> {
         let mut header = BlockHeader::native(BlockType::Events, 12);
         header.registry = registry.into();

@@ -20,9 +20,9 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, STREAM_HEADER_SIZE, encoded_registry_size};
 
-/// One block in so many is kept for the store and for parts.
+/// The store and parts get the number of blocks divided by this.
 const PERMANENT_FRACTION: usize = 8;
-/// Blocks that a kind which is output needs at least: one to fill, and one before it.
+/// The least number of blocks of an output kind: one to fill, and one before it.
 const KIND_BLOCK_COUNT: usize = 2;
 
 /// The blocks of the file.
@@ -36,53 +36,53 @@ pub(crate) struct Region {
 }
 
 static REGION: Link<Region> = Link::none();
-/// Whether a parent process had one.
+/// Whether a parent process had a file.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
-/// The file, if rings take its blocks.
+/// Returns the file, if rings take its blocks.
 pub(crate) fn open_one() -> Option<&'static Region> {
     REGION.get().filter(|region| region.is_open.load(Ordering::Acquire))
 }
 
-/// Whether there is a file, and rings take its blocks.
+/// Returns whether a file exists, and rings take its blocks.
 pub(crate) fn is_open() -> bool {
     open_one().is_some()
 }
 
-/// Whether there is a file, though it may not have its name yet.
+/// Returns whether a file exists, perhaps without its name yet.
 pub(crate) fn is_there() -> bool {
     REGION.get().is_some()
 }
 
-/// Whether a block is one of the file.
+/// Returns whether a block is one of the file's.
 pub(crate) fn has(block: Block) -> bool {
     REGION.get().is_some_and(|region| region.blocks.has(block))
 }
 
-/// Whether this is a forked child whose parent's stream was a mapped file: its own is to be there
-/// before it records, and begins with its first event.
+/// Returns whether this is a forked child whose parent's stream was a mapped file. The child's file
+/// must exist before it records, and begins with its first event.
 pub(crate) fn is_expected() -> bool {
     EXPECTED.load(Ordering::Relaxed)
 }
 
-/// How many blocks the file has; or so many, where there is none.
+/// Returns the number of blocks of the file, or `other` without a file.
 pub(crate) fn block_count_or(other: u64) -> u64 {
     REGION.get().map_or(other, |region| region.blocks.count() as u64)
 }
 
-/// The size of the file, in bytes; 0: there is none.
+/// Returns the size of the file, in bytes; 0: no file.
 pub(crate) fn size() -> u64 {
     block_count_or(0) * memory::block_size() as u64
 }
 
-/// Blocks that are not for events: the header, the store, and registries in this many blocks of
-/// parts.
+/// Returns the number of blocks that are not for events: the header, the store, and registries in
+/// this many parts blocks.
 fn permanent_count(block_count: usize, parts_count: usize) -> usize {
     1 + (block_count / PERMANENT_FRACTION).max(parts_count + 1)
 }
 
-/// The least that a file must have, in blocks, for registries in this many blocks of parts, and so
-/// many kinds that are output.
+/// Returns the least size of a file, in blocks, for this number of parts blocks and of kinds that
+/// are output.
 pub(crate) fn block_count_min(parts_count: usize, kind_count: usize) -> usize {
     let data = KIND_BLOCK_COUNT * kind_count.max(1);
     // The permanent share grows with the file.
@@ -90,8 +90,8 @@ pub(crate) fn block_count_min(parts_count: usize, kind_count: usize) -> usize {
     (least..).find(|count| permanent_count(*count, parts_count) + data <= *count).unwrap_or(least)
 }
 
-/// Maps a file of so many blocks, all zeros (`.ring.size`). It is not open yet. `None`: there is no
-/// memory.
+/// Maps a file of `block_count` blocks, all zeros (`.ring.size`). It is not open yet. Returns
+/// `None` if the system has no memory.
 pub(crate) fn map(file: c_int, block_count: usize, parts_count: usize) -> Option<()> {
     let permanent_end = permanent_count(block_count, parts_count) as u32;
     let blocks = Blocks::map_file(file, block_count)?;
@@ -107,7 +107,7 @@ pub(crate) fn map_again(file: c_int) {
     }
 }
 
-/// From now on rings take its blocks.
+/// Lets rings take its blocks.
 pub(crate) fn open() {
     if let Some(region) = REGION.get() {
         root::add_mapped(&region.blocks);
@@ -115,13 +115,12 @@ pub(crate) fn open() {
     }
 }
 
-/// There is none any more: no ring has a block of it.
+/// Forgets the file, when no ring has a block of it.
 pub(crate) fn forget() {
     REGION.set(None);
 }
 
-/// Leaves the file to the parent process. In a forked child, after all rings have
-/// left.
+/// Leaves the file to the parent process, in a forked child, after all rings have left it.
 pub(crate) fn leave() {
     if let Some(region) = REGION.get() {
         EXPECTED.store(true, Ordering::Relaxed);
@@ -130,7 +129,7 @@ pub(crate) fn leave() {
     }
 }
 
-/// Puts bytes into the file. False: there is none, or they do not fit.
+/// Puts bytes into the file; returns false if no file exists, or they do not fit.
 pub(crate) fn put_bytes(offset: u64, bytes: &[u8]) -> bool {
     let Some(region) = REGION.get() else { return false };
     let size = memory::block_size() as u64;
@@ -142,14 +141,14 @@ pub(crate) fn put_bytes(offset: u64, bytes: &[u8]) -> bool {
     true
 }
 
-/// The place of another block of parts: here one that is never given up; there are so many.
+/// Returns the place of another block of parts: one that is never given up, of a fixed number.
 pub(crate) fn take_parts_place() -> Result<u64, PlinthError> {
     let none = PlinthError { operation: Operation::Write, errno: libc::ENOSPC };
     let region = REGION.get().ok_or(none)?;
     region.take_permanent(region.permanent_end).map(u64::from).ok_or(none)
 }
 
-/// Blocks of parts that the registries so far may need beside the header block.
+/// Returns the number of parts blocks that the registries so far may need after the header block.
 pub(crate) fn parts_block_count() -> usize {
     let room = PartsBlock::payload_size_max(memory::block_size()) - STREAM_HEADER_SIZE;
     // Each has a header, as has each piece, and may leave a remainder too small for one.
@@ -158,15 +157,15 @@ pub(crate) fn parts_block_count() -> usize {
     whole.div_ceil(room).saturating_sub(1)
 }
 
-/// The same for the store, which leaves one for parts.
+/// Takes a block for the store, which leaves one for parts.
 pub(crate) fn take_store_block() -> Option<Block> {
     let region = open_one()?;
     let place = region.take_permanent(region.permanent_end - 1)?;
     Some(region.blocks.get(u64::from(place)))
 }
 
-/// Whether there is room for what is told of buffers that are in the file no more: not where it
-/// would come to be missing for the store.
+/// Returns whether the file has room for the counts of buffers that left it, without taking the
+/// store's room.
 pub(crate) fn has_room_to_tell() -> bool {
     open_one()
         .is_some_and(|region| region.permanent.load(Ordering::Relaxed) <= region.permanent_end / 2)

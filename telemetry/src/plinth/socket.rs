@@ -1,4 +1,4 @@
-//! The plinth that is a socket: blocks are sent to whoever receives, by TCP or a Unix socket.
+//! The plinth that is a socket: it sends blocks to a receiver, by TCP or a Unix socket.
 //!
 //! ```text
 //!  block ──▶ send, without waiting ──▶ the system's buffer ~~▶ receiver
@@ -6,11 +6,11 @@
 //!                                            └ full ──▶ refused: counted as io
 //! ```
 //!
-//! The program never waits for the receiver, but at its end: one second, in all. Where the receiver
-//! has not read all by then, what waits is given up for the last word: the blocks with what every
-//! buffer counted, for which the system keeps room. So the receiver knows. A host that was
-//! lost is connected to again with another volume of the stream (`.header.volume`), complete in
-//! itself. Design: `.sol.msg` in `design/telemetry.md`.
+//! The program never waits for the receiver, except at its end: one second, in all. If the receiver
+//! has not read everything by then, the last blocks replace what waits: those with the counts of
+//! every buffer, for which the system keeps room. So the receiver knows its losses. A lost receiver
+//! is connected to again with another volume of the stream (`.header.volume`), complete in itself.
+//! Design: `.sol.msg` in `design/telemetry.md`.
 
 use super::connect::{Link, Standing};
 use super::name::LogName;
@@ -30,23 +30,23 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// Blocks that wait to be sent, at most.
+/// The greatest number of blocks that wait to be sent.
 const QUEUE_BLOCK_COUNT: usize = 16;
-/// Of these, so many are kept for what other blocks need: registries, strings and labels.
+/// The number of these that are kept for blocks with registries, strings and labels.
 const QUEUE_RESERVE_COUNT: usize = 4;
-/// How long the end of the program may wait for all receivers together, in ns.
+/// The longest time that the end of the program waits for all receivers together, in ns.
 const EXIT_TIME_MAX: u64 = 1_000_000_000;
-/// How long it waits at a time, in ms.
+/// The length of one such wait, in ms.
 const WAIT_TIME: i32 = 50;
 
-/// When the end of the program waits no longer, in ns of the monotonic clock; 0: it did not begin.
+/// The time when the end of the program stops waiting, in ns of the monotonic clock; 0: not begun.
 static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
 
 /// A stream that is sent to a receiver, such as `eventcnv listen`.
 ///
-/// Nothing ever waits for the receiver. What the operating system and a queue of 16 blocks do not
-/// hold is lost and counted as *io*; a receiver that is not there, or no more, is looked for once a
-/// second, and gets a further volume of the stream. Only the end of the program gives it a second.
+/// Nothing ever waits for the receiver. Bytes beyond the buffers of the operating system and a
+/// queue of 16 blocks are lost and counted as *io*. A missing receiver is looked for once a second,
+/// and gets a further volume of the stream. Only the end of the program waits for it, one second.
 ///
 /// ```
 /// use std::io::Read;
@@ -75,10 +75,10 @@ static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
 pub struct SocketPlinth {
     /// The address, in which a `%p` may be.
     pub(super) name: LogName,
-    /// The connection. Changed under the lock of `link`, but by a forked child.
+    /// The connection. Only a forked child changes it without the lock of `link`.
     pub(super) file: Held,
-    /// Whether `link` was in use, perhaps by a thread that is not there, when this forked child
-    /// left its parent's connection.
+    /// Whether `link` was in use, perhaps by a missing thread, when this forked child left its
+    /// parent's connection.
     is_left: AtomicBool,
     link: Locked<Link>,
 }
@@ -102,8 +102,8 @@ impl SocketPlinth {
         }
     }
 
-    /// The same for an address, known to be one, that may be somewhere for ever: without
-    /// allocating. In a pattern `%p` is the process identifier.
+    /// Returns a plinth for a valid address that lives for ever, without allocating. In a pattern
+    /// `%p` is the process identifier.
     pub(crate) fn named(address: Cow<'static, CStr>, is_pattern: bool) -> SocketPlinth {
         SocketPlinth {
             name: LogName::new(address, is_pattern),
@@ -113,8 +113,7 @@ impl SocketPlinth {
         }
     }
 
-    /// Looks whether the connection is there by now, and sends what waits; true if nothing does any
-    /// more.
+    /// Checks the connection, and sends what waits; returns whether nothing waits any more.
     fn send_waiting(&self, link: &mut Link) -> Result<bool, Errno> {
         match link.standing {
             Standing::Up => {}
@@ -138,13 +137,13 @@ impl SocketPlinth {
         result.map_err(|errno| self.fail(link, errno))
     }
 
-    /// The number of the connection; one that nothing has, where there is none, or the program has
-    /// taken its number.
+    /// Returns the number of the connection; -1 if none exists, or the program has taken its
+    /// number.
     pub(super) fn file(&self) -> i32 {
         self.file.number().unwrap_or(-1)
     }
 
-    /// Sends a block, or keeps it to be sent. An error: it did neither.
+    /// Sends a block, or queues it. After an error it did neither.
     fn put(&self, link: &mut Link, bytes: &[u8]) -> Result<(), Errno> {
         loop {
             let mut rest = bytes;
@@ -153,7 +152,7 @@ impl SocketPlinth {
                 let size = sent.map_err(|errno| self.fail(link, errno))?;
                 rest = bytes.get(size..).unwrap_or_default();
             }
-            // What was begun must be sent whole: it had room, as the queue was empty.
+            // A block that was begun must be sent whole; the queue was empty, and has room.
             let reserve = if is_needed(bytes) || rest.len() < bytes.len() {
                 0
             } else {
@@ -175,15 +174,15 @@ impl SocketPlinth {
         }
     }
 
-    /// Sends the last blocks, with what the buffers counted, in the place of what waits. True: the
-    /// system has it.
+    /// Sends the last blocks, with the counts of the buffers, in place of what waits. Returns
+    /// whether the system has them.
     fn send_last_word(&self, link: &mut Link) -> bool {
         link.give_up(true);
         sockets::use_room(self.file());
         self.send_waiting(link) == Ok(true)
     }
 
-    /// The same as `leave`, by a forked child that could not do it at once.
+    /// Completes `leave`, in a forked child that could not do it at once.
     fn leave_late(&self) {
         let (mut link, is_broken) = self.link.take_over();
         if is_broken {
@@ -192,7 +191,8 @@ impl SocketPlinth {
         self.forget(&mut link);
     }
 
-    /// Waits a little for the receiver, at the end of the program; false if it has had its time.
+    /// Waits a little for the receiver, at the end of the program; returns false after the time
+    /// limit.
     fn wait(&self) -> bool {
         let now = clock::monotonic();
         let begun = EXIT_DEADLINE.compare_exchange(
@@ -209,7 +209,8 @@ impl SocketPlinth {
     }
 }
 
-/// Whether other blocks need this one: it has parts, among them registries, or is of the store.
+/// Returns whether other blocks need this one: it has parts, among them registries, or is the
+/// store's.
 fn is_needed(block: &[u8]) -> bool {
     let byte = |at: usize| block.get(at).copied();
     let registry = offset_of!(BlockHeader, registry);
@@ -217,15 +218,15 @@ fn is_needed(block: &[u8]) -> bool {
         || (byte(registry), byte(registry + 1)) == (Some(0), Some(0))
 }
 
-/// Whether it is a block of parts.
+/// Returns whether it is a block of parts.
 fn is_parts(block: &[u8]) -> bool {
     let block_type = block.get(offset_of!(BlockHeader, block_type)).copied();
     block.starts_with(&BLOCK_MAGIC) && block_type == Some(BlockType::Parts as u8)
 }
 
 impl Plinth for SocketPlinth {
-    /// A receiver that is not there does not fail the stream when it begins: it may come. A further
-    /// volume goes through the same connection, if that is up.
+    /// A missing receiver does not fail the stream when it begins: it may appear. A further volume
+    /// uses the same connection, if it is up.
     fn create(&self, block_size: usize) -> Result<(), PlinthError> {
         let failed = |errno| PlinthError { operation: Operation::Create, errno };
         if self.is_left.swap(false, Ordering::AcqRel) {
@@ -248,7 +249,7 @@ impl Plinth for SocketPlinth {
         }
         self.find_peers(&mut link)?;
         link.peer_next = 0;
-        // The first block tells of an error.
+        // The next block reports an error.
         let _ = self.connect(&mut link);
         Ok(())
     }
@@ -263,20 +264,20 @@ impl Plinth for SocketPlinth {
         false
     }
 
-    /// Whether a receiver that was lost is there again. Looks for it, once a second.
+    /// Returns whether a lost receiver is connected again. Looks for it once a second.
     fn wants_volume(&self, _: u64) -> bool {
         self.link.try_lock().is_some_and(|mut link| self.seek(&mut link))
     }
 
-    /// Sends what waits, as far as it goes without waiting; but where the program dies of a signal
-    /// the receiver has its second, as at the end.
+    /// Sends what waits, without waiting; but when a signal ends the program, the receiver gets its
+    /// second, as at the end.
     fn flush(&self) {
         let Some(mut link) = self.link.lock_waiting() else { return };
-        // The next block tells of an error.
+        // The next block reports an error.
         while self.send_waiting(&mut link) == Ok(false) && way_out::is_here() && self.wait() {}
     }
 
-    /// The lock is not waited for where the handler may have interrupted its holder.
+    /// Does not wait for the lock if the handler may have interrupted its holder.
     fn is_signal_safe(&self) -> bool {
         true
     }
@@ -300,17 +301,17 @@ impl Plinth for SocketPlinth {
         ));
     }
 
-    /// Whether a receiver is slow.
+    /// Returns whether a receiver is slow.
     fn is_behind(&self) -> bool {
         let is_behind = |link: &mut Link| self.send_waiting(link) == Ok(false);
         self.link.try_lock().is_some_and(|mut link| is_behind(&mut link))
     }
 
-    /// The connection is the parent's. A child has one of its own.
+    /// Leaves the connection to the parent. The child makes its own.
     fn leave(&self) -> bool {
         match self.link.try_lock() {
             Some(mut link) => self.forget(&mut link),
-            // Whoever has it may be this very thread, below, which must not hit another file.
+            // This very thread may hold the lock, below, and must not hit another file.
             None => {
                 self.file.leave();
                 self.is_left.store(true, Ordering::Release);

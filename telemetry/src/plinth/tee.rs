@@ -1,7 +1,7 @@
-//! The plinth that is several: each block goes to all of them.
+//! The plinth that is several plinths: each block goes to all of them.
 //!
 //! ```text
-//!            ┌▶ file      taken by any: taken. Each that fails is said once, by its name
+//!            ┌▶ file      one accepts: accepted. Each failure is reported once, by name
 //!  block ──▶ ┼▶ socket    one that only appends: all get whole blocks, at their places
 //!            └▶ memory
 //! ```
@@ -23,8 +23,8 @@ const RETRY_TIME: u64 = 1_000_000_000;
 
 /// A stream that goes to several hosts at once.
 ///
-/// What any of them takes is taken. So only what none takes is counted as *io*; a log that lacks
-/// blocks which another has says so itself, by the numbers of its events.
+/// A block that any of them accepts counts as accepted. So only blocks that none accepts count as
+/// *io*; a log without a block that another log has shows this by the numbers of its events.
 ///
 /// ```
 /// use telemetry::{MemoryPlinth, SocketPlinth, TeePlinth};
@@ -49,14 +49,14 @@ struct Host {
     is_open: AtomicBool,
     /// Whether it was left to a parent process, for ever.
     is_left: AtomicBool,
-    /// Whether it is to begin another volume.
+    /// Whether it must begin another volume.
     wants_volume: AtomicBool,
-    /// Whether it was said that it failed.
+    /// Whether its failure was reported.
     is_told: AtomicBool,
-    /// Where in it the volume begins, and where what was written ends.
+    /// The offset where its volume begins, and the end of its written bytes.
     base: AtomicU64,
     end: AtomicU64,
-    /// When it was created last, or failed to be, in ns.
+    /// The time of its last creation, or of the failure, in ns.
     since: AtomicU64,
 }
 
@@ -95,7 +95,7 @@ impl Host {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// Begins the stream in it, or its next volume.
+    /// Begins the stream in this plinth, or its next volume.
     fn create(&self, block_size: usize) -> Result<(), PlinthError> {
         if self.is_left.load(Ordering::Acquire) {
             return Err(PlinthError { operation: Operation::Create, errno: libc::ECHILD });
@@ -122,8 +122,8 @@ impl Host {
         Ok(())
     }
 
-    /// Whether it wants another volume. One that failed to begin is not asked all the time, as each
-    /// attempt is a volume to the others.
+    /// Returns whether it wants another volume. After a failure to begin one it is not asked all
+    /// the time, since each attempt is a volume to the others.
     fn wants_volume(&self, size: u64) -> bool {
         let is_due =
             self.is_open() || clock::monotonic() - self.since.load(Ordering::Relaxed) >= RETRY_TIME;
@@ -133,12 +133,12 @@ impl Host {
         self.wants_volume.fetch_or(wants, Ordering::AcqRel) || wants
     }
 
-    /// Leaves it to the parent process; whether something of the child's own can begin there.
+    /// Leaves it to the parent process; returns whether a stream of the child can begin there.
     fn leave(&self) -> bool {
         let leaves = self.plinth.leave();
         self.is_left.store(!leaves, Ordering::Release);
         if self.is_open.swap(false, Ordering::AcqRel) {
-            // What fails in the child is news.
+            // Failures in the child are new.
             self.is_told.store(false, Ordering::Relaxed);
         }
         self.is_begun.store(false, Ordering::Release);
@@ -167,7 +167,7 @@ impl TeePlinth {
         TeePlinth::of(plinths.into_iter().map(Held::Boxed)).ok_or_else(wrong)
     }
 
-    /// The same for plinths that are somewhere for ever: without allocating.
+    /// Returns a plinth for plinths that live for ever, without allocating.
     pub(crate) fn placed(
         plinths: impl IntoIterator<Item = &'static dyn Plinth>,
     ) -> Option<TeePlinth> {
@@ -191,7 +191,7 @@ impl TeePlinth {
         self.hosts().filter(|host| host.is_open())
     }
 
-    /// Has each of them do something; an error if none of them did.
+    /// Calls an operation of each of them; returns an error if all fail.
     fn each<'a>(
         hosts: impl Iterator<Item = &'a Host>,
         operation: Operation,

@@ -21,15 +21,15 @@ use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
 
-/// Blocks of a volume, at least: header and registries, strings, the end, and events.
+/// The least number of blocks of a volume: header and registries, strings, the end, and events.
 pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
-/// Files of a stream, at least: one that begins anew would lose all that was in it.
+/// The least number of files of a stream: with one, each beginning would lose the whole log.
 pub(crate) const COUNT_MIN: u32 = 2;
-/// Files of a stream, at most.
+/// The greatest number of files of a stream.
 pub(crate) const COUNT_MAX: u32 = 1000;
-/// Of what a disk has room for, a volume takes at most one part in so many.
+/// A volume takes at most the room on the disk divided by this.
 const ROOM_FRACTION: u64 = 4;
-/// The longest name of a file, with what is put behind it and a NUL, in bytes.
+/// The longest name of a file, with its suffix and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
 
 /// The bounds of a stream in files.
@@ -37,7 +37,7 @@ const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
 pub(crate) struct Volumes {
     /// The greatest size of each, in bytes.
     pub(crate) size: u64,
-    /// How many.
+    /// The greatest number of files.
     pub(crate) count: u32,
 }
 
@@ -51,8 +51,8 @@ pub(super) fn bounded(path: &Path, size: u64, count: u32) -> Result<Volumes, Des
 
 /// What a full disk leaves a stream in volumes.
 pub(super) struct Room {
-    /// The size of a volume, once the disk was full with no volume but the newest: so small that
-    /// several have room, of which the oldest can go.
+    /// The size of a volume, once the disk was full with only the newest: so small that several
+    /// have room, and the oldest can be deleted.
     size_max: AtomicU64,
 }
 
@@ -65,8 +65,9 @@ impl Room {
         self.size_max.load(Ordering::Relaxed)
     }
 
-    /// Does what takes room on the disk, at this place of a volume. While that is full the oldest
-    /// volume goes, and the next one; for the beginning of a volume at last the one `before` it.
+    /// Calls a write that needs room on the disk, at this offset of a volume. While the disk is
+    /// full, the oldest volume is deleted, and the next one; for the beginning of a volume finally
+    /// the one `before` it.
     pub(super) fn with<T>(
         &self,
         volumes: Option<Volumes>,
@@ -90,8 +91,8 @@ impl Room {
     }
 }
 
-/// Takes the name away from the file that has it while the next one begins, and empties the file,
-/// unless it has another name: under that somebody may need it (`.sol.own`).
+/// Removes the name of a file while the next one begins, and empties the file, unless it has
+/// another name, under which another program may need it (`.sol.own`).
 fn give_up(path: &CStr, before: &Held) -> bool {
     let (Ok(named), Some(before)) = (sys::identify_name(path), before.get()) else { return false };
     let is_named = before.look().is_ok_and(|file| file.is(&named));
@@ -102,18 +103,18 @@ fn give_up(path: &CStr, before: &Held) -> bool {
     !is_nameless || sys::empty_file(before.seen()).is_ok()
 }
 
-/// How often a full disk was given room, by all threads.
+/// The number of times that any thread made room on a full disk.
 static ROOM_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The same; to be asked before a write that may find the disk full.
+/// Returns this number; call it before a write that may find the disk full.
 fn room_count() -> u32 {
     ROOM_COUNT.load(Ordering::Acquire)
 }
 
-/// Where two names are put together, since a stack may be small.
+/// A buffer for two names, since a stack may be small.
 static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
 
-/// The name of the file that is so many volumes old.
+/// Returns the name of the file that is `number` volumes old.
 fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
     let path = path.to_bytes();
     let mut digits = [0; 12];
@@ -130,8 +131,8 @@ fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Err
 }
 
 impl Volumes {
-    /// Makes the file of the next volume, claimed, without a name. If there are as many as may be,
-    /// the oldest goes, and makes room.
+    /// Makes the file of the next volume, claimed, without a name. At the greatest number of files,
+    /// deletes the oldest.
     pub(crate) fn open_next(self, path: &CStr) -> Result<Unnamed, Errno> {
         let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
         let name_of = &mut names[0];
@@ -144,8 +145,8 @@ impl Volumes {
         Ok(next)
     }
 
-    /// Moves the older files on by one, up to the first name that is free, and gives the file that
-    /// was made its name. What was done stays done: it can be called again after an error.
+    /// Moves the older files on by one, up to the first free name, and gives the new file its name.
+    /// Each step stays done: after an error it can be called again.
     pub(crate) fn publish(self, path: &CStr, next: Unnamed) -> Result<(), Errno> {
         let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
         let [first, second] = &mut *names;
@@ -165,8 +166,8 @@ impl Volumes {
         next.replace(path)
     }
 
-    /// Deletes the oldest file, unless a thread has made room since the count was as it was `seen`.
-    /// False: there is none but the newest.
+    /// Deletes the oldest file, unless a thread has made room since the count was `seen`. Returns
+    /// false if only the newest is left.
     pub(crate) fn make_room(self, path: &CStr, seen: u32) -> bool {
         let Some(mut names) = NAMES.lock_waiting() else { return false };
         if room_count() != seen {
@@ -184,7 +185,7 @@ impl Volumes {
         is_gone
     }
 
-    /// The first of the older files that there is not.
+    /// Returns the number of the first older file that does not exist.
     fn first_free(self, path: &CStr, out: &mut [u8]) -> Option<u32> {
         (1..self.count).find(|number| {
             let found = name(path, *number, out).and_then(sys::identify_name);
@@ -193,8 +194,8 @@ impl Volumes {
     }
 }
 
-/// Whether the newest file has the name of the one before already: a process was stopped, or the
-/// host failed, in between.
+/// Returns whether the newest file has the name of the one before already: a process was stopped in
+/// between, or the host failed.
 fn is_moved(path: &CStr, out: &mut [u8]) -> Result<bool, Errno> {
     let older = sys::identify_name(name(path, 1, out)?);
     match (sys::identify_name(path), older) {
@@ -245,7 +246,7 @@ mod tests {
             next(volumes, &path, text).unwrap();
         }
         assert_eq!(files(folder.path()), ["a.log 4", "a.log.1 3", "a.log.2 2"]);
-        // A name that is free takes what comes before it, and no more moves on.
+        // A free name takes the file before it, and the older files stay.
         std::fs::remove_file(folder.path().join("a.log.1")).unwrap();
         next(volumes, &path, "5").unwrap();
         assert_eq!(files(folder.path()), ["a.log 5", "a.log.1 4", "a.log.2 2"]);

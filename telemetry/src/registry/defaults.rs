@@ -1,40 +1,39 @@
-//! What registries to come begin with: what was set and reset for all of them, by index and by
-//! name.
+//! The masks that later registries begin with: what was set and reset for all registries, by index
+//! and by name.
 //!
 //! ```text
-//!  set 0x40 ─▶ bits                    a registry comes: its own mask, then bits, then the words
-//!  set Pool ─▶ a word, switched on     that are newer than the bits of its kind
+//!  set 0x40 ─▶ bits                    a new registry: its own mask, then bits, then the words
 //! ```
 //!
-//! Changed under the lock of the masks; but for words also by a nested entry, which goes on
-//! without it: hence the atomics. Design: `.control.env`, `.control.tool` in `design/telemetry.md`.
+//! Changes need the lock of the masks. But a nested entry changes words without it: hence the
+//! atomics. Design: `.control.env`, `.control.tool` in `design/telemetry.md`.
 
 use crate::os::link::Link;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventdef::{Kind, Registry};
 
-/// Names of kinds that are remembered for registries to come, at most.
+/// The greatest number of kind names that are kept for later registries.
 const WORD_COUNT_MAX: usize = 64;
 
-/// What one mask of a registry to come begins with.
+/// The beginning of one mask of a later registry.
 pub(crate) struct Defaults {
-    /// Bits that it begins with, and bits that it begins without.
+    /// Bits that were set, and bits that were reset.
     set: AtomicU64,
     reset: AtomicU64,
     words: [Word; WORD_COUNT_MAX],
 }
 
-/// What was set or reset by name.
+/// A kind that was set or reset by name.
 struct Word {
-    /// A kind of the name, of whichever registry; none: the place is free, and those after it are.
+    /// A kind of this name, of any registry; none: this word and all after it are free.
     kind: Link<Kind>,
     on: AtomicBool,
-    /// Bits that were set or reset since: what is newer wins.
+    /// Bits that were set or reset later, and so win.
     overruled: AtomicU64,
 }
 
 impl Word {
-    #[expect(clippy::declare_interior_mutable_const, reason = "what a free place is made of")]
+    #[expect(clippy::declare_interior_mutable_const, reason = "the initial value of each word")]
     const NONE: Word =
         Word { kind: Link::none(), on: AtomicBool::new(false), overruled: AtomicU64::new(0) };
 }
@@ -45,12 +44,12 @@ impl Defaults {
         Defaults { set, reset, words: [const { Word::NONE }; WORD_COUNT_MAX] }
     }
 
-    /// Bits that were set for all registries.
+    /// Returns the bits that were set for all registries.
     pub(crate) fn set(&self) -> u64 {
         self.set.load(Ordering::Relaxed)
     }
 
-    /// Bits that were reset for all registries.
+    /// Returns the bits that were reset for all registries.
     pub(crate) fn reset(&self) -> u64 {
         self.reset.load(Ordering::Relaxed)
     }
@@ -59,7 +58,7 @@ impl Defaults {
         self.words.iter().map_while(|word| Some((word, word.kind.get()?)))
     }
 
-    /// Kinds are switched, by their indexes.
+    /// Notes that kinds were switched, by their indexes.
     pub(crate) fn note_bits(&self, kinds: u64, on: bool) {
         let (to, from) = if on { (&self.set, &self.reset) } else { (&self.reset, &self.set) };
         to.fetch_or(kinds, Ordering::Relaxed);
@@ -67,7 +66,8 @@ impl Defaults {
         self.words().for_each(|(word, _)| _ = word.overruled.fetch_or(kinds, Ordering::Relaxed));
     }
 
-    /// A kind is switched, by its name. Under the lock. False: there is no room to remember it.
+    /// Notes that a kind was switched, by its name. Call it under the lock. Returns false if all
+    /// words are in use.
     pub(crate) fn note_name(&self, kind: &'static Kind, on: bool) -> bool {
         let is_it = |other: &Word| match other.kind.get() {
             Some(other) => other.name.eq_ignore_ascii_case(kind.name),
@@ -80,7 +80,7 @@ impl Defaults {
         true
     }
 
-    /// The mask of a registry that comes, of which `own` is its own.
+    /// Returns the mask of a new registry, whose own mask is `own`.
     pub(crate) fn mask(&self, own: u64, registry: &Registry) -> u64 {
         let mut mask = (own | self.set()) & !self.reset();
         for (word, kind) in self.words() {
@@ -110,7 +110,7 @@ mod tests {
     static ONE: Registry = registry(&[kind(0, "Arena"), kind(1, "Pool"), kind(2, "Seg")]);
     static OTHER: Registry = registry(&[kind(0, "Seg"), kind(3, "POOL"), kind(9, "Page")]);
 
-    /// What a registry begins with if it goes through all that was said, in order.
+    /// Applies all changes in order, as an existing registry would.
     fn twin(own: u64, said: &[(Result<u64, &str>, bool)], registry: &Registry) -> u64 {
         said.iter().fold(own, |mask, (what, on)| {
             let named =
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_begins_as_if_it_had_been_there_all_the_time() {
+    fn a_later_registry_begins_as_if_it_had_always_existed() {
         let whats = [
             Ok(u64::MAX),
             Ok(1 << 3),

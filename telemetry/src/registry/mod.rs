@@ -1,5 +1,5 @@
-//! What exists, and what of it is recorded and output: registries and their places, kinds by name,
-//! masks that registries begin with, policies. Knows memory, and no thread, stream or host.
+//! Which events exist, which of them are recorded and output: registries and their places, kinds by
+//! name, default masks, policies. Knows block and os; no thread, stream or host.
 
 pub(crate) mod defaults;
 pub(crate) mod names;

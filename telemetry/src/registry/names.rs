@@ -1,84 +1,83 @@
-//! What `MPS_TELEMETRY_CONTROL` says, as masks; and what `MPS_TELEMETRY_FILENAME` says, as a name.
+//! The syntax of the environment variables: masks in a list of kinds, and the name of a log.
 //!
 //! ```text
 //!  "Pool arena 0x40"  ─ words ─▶  Pool | Arena | 1 << 6     numbers as in C; names in any case
 //!  "log-%p-%%.io"     ──────────▶ "log-4711-%.io"
 //! ```
 //!
-//! Pure. Design: `.control.env` in `design/telemetry.md`.
+//! Design: `.control.env` in `design/telemetry.md`.
 
+use crate::os::report;
+use crate::os::sync::Locked;
 use crate::registry::registration::{self, Registered};
 use core::fmt;
 use eventdef::{Kind, Registry};
+use std::io::Write;
 
-/// The word that stands for all kinds.
+/// The word for all kinds.
 const ALL: &[u8] = b"all";
 
-/// The words of the text, which are separated by spaces.
+/// Splits a text at its spaces.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// The kinds that a word stands for in a registry, if it stands for any.
+/// Returns the kinds that a word means in a registry.
 pub(crate) fn mask(word: &[u8], registry: &Registry) -> Option<u64> {
     bits(word).or_else(|| kind(word, registry).map(|kind| 1 << kind.index))
 }
 
-/// The kinds that a word stands for in any registry, being a number, or all.
+/// Returns the kinds that a word means in every registry: a number, or all.
 pub(crate) fn bits(word: &[u8]) -> Option<u64> {
     if word.eq_ignore_ascii_case(ALL) { Some(u64::MAX) } else { number(word) }
 }
 
-/// The kind that a word is the name of.
+/// Returns the kind of this name.
 pub(crate) fn kind<'a>(word: &[u8], registry: &'a Registry) -> Option<&'a Kind> {
     registry.kinds.iter().find(|kind| kind.name.as_bytes().eq_ignore_ascii_case(word))
 }
 
-/// A number in C notation: decimal, hexadecimal after 0x, octal after 0.
+/// Parses a number in C notation: decimal, hexadecimal after 0x, octal after 0.
 pub(crate) fn number(word: &[u8]) -> Option<u64> {
     let (digits, radix) = match word {
         [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
         [b'0', digits @ ..] if !digits.is_empty() => (digits, 8),
         digits => (digits, 10),
     };
-    // A sign is no digit, though the library takes it for one.
+    // The library accepts a sign, C notation for a mask does not.
     if !digits.first()?.is_ascii_alphanumeric() {
         return None;
     }
     u64::from_str_radix(core::str::from_utf8(digits).ok()?, radix).ok()
 }
 
-/// Puts the name of a file together: `%p` is the process identifier, `%%` a percent sign. `None` if
-/// it does not fit: then `name` is full.
+/// Writes the name of a log: `%p` is the process identifier, `%%` a percent sign. Returns `None` if
+/// `name` is too small; it is full then.
 pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option<&'a [u8]> {
-    let mut size = 0;
-    let mut put = |bytes: &[u8]| {
-        let fitting = bytes.len().min(name.len() - size);
-        name[size..size + fitting].copy_from_slice(&bytes[..fitting]);
-        size += fitting;
-        (fitting == bytes.len()).then_some(())
-    };
+    let room = name.len();
+    let mut out = &mut *name;
     let mut rest = text;
     while let [first, after @ ..] = rest {
         rest = match rest {
             [b'%', b'p', after @ ..] => {
-                put(decimal(pid, &mut [0; 20]))?;
+                write!(out, "{pid}").ok()?;
                 after
             }
             [b'%', b'%', after @ ..] => {
-                put(b"%")?;
+                out.write_all(b"%").ok()?;
                 after
             }
             _ => {
-                put(&[*first])?;
+                out.write_all(&[*first]).ok()?;
                 after
             }
         };
     }
+    let size = room - out.len();
     name.get(..size)
 }
 
-/// Whether the process identifier is in the name of a file.
+/// Returns whether the name of a log has the process identifier in it.
 pub(crate) fn has_pid(text: &[u8]) -> bool {
     let mut rest = text;
     loop {
@@ -90,19 +89,7 @@ pub(crate) fn has_pid(text: &[u8]) -> bool {
     }
 }
 
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
-}
-
-/// The names of all kinds that chosen registries have.
+/// The names of all kinds of chosen registries.
 pub(crate) struct KindNames<'a>(pub(crate) &'a dyn Fn(&Registered) -> bool);
 
 impl fmt::Display for KindNames<'_> {
@@ -117,6 +104,32 @@ impl fmt::Display for KindNames<'_> {
         }
         Ok(())
     }
+}
+
+/// The words of an environment variable that were reported, a bit each: each is reported once.
+pub(crate) struct Reported(Locked<u64>);
+
+impl Reported {
+    /// The greatest number of words that are remembered.
+    pub(crate) const WORD_COUNT_MAX: usize = u64::BITS as usize;
+
+    pub(crate) const fn new() -> Reported {
+        Reported(Locked::new(0))
+    }
+
+    /// Reports a message about the word with this index, the first time.
+    pub(crate) fn say(&self, index: usize, message: fmt::Arguments<'_>) {
+        let Some(mut reported) = self.0.lock_waiting() else { return };
+        if *reported & 1 << index == 0 {
+            *reported |= 1 << index;
+            report::say(message);
+        }
+    }
+}
+
+/// Returns whether a word is a number, `all`, or the name of a kind of a registered registry.
+pub(crate) fn is_known(word: &[u8]) -> bool {
+    registration::all().skip(1).any(|each| mask(word, each.control.registry).is_some())
 }
 
 #[cfg(test)]

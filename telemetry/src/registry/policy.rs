@@ -1,18 +1,17 @@
-//! What a thread does that needs a block when none is free: by kind.
+//! The policy of a kind: what a thread does that needs a block when none is free.
 //!
 //! ```text
 //!  no block is free ─┬─ write      writes the oldest itself (default)
 //!                    ├─ overwrite  gives up the oldest
-//!                    ├─ discard    gives up what it was to record
-//!                    └─ wait       waits for the writer, then discards
+//!                    ├─ discard    discards the new event
+//!                    └─ wait       waits for the writer thread, then discards
 //! ```
 //!
-//! Asked on the slow path alone. Design: `.sol.policy` in `design/telemetry.md`.
+//! Read on the slow path alone. Design: `.sol.policy` in `design/telemetry.md`.
 
-use crate::os::report::{self, Text};
-use crate::os::sync::Locked;
+use crate::os::report::Text;
 use crate::os::sys;
-use crate::registry::names::{self, KindNames};
+use crate::registry::names::{self, KindNames, Reported};
 use crate::registry::registration::{self, SLOT_COUNT};
 use core::ffi::CStr;
 use core::fmt;
@@ -24,18 +23,13 @@ pub(crate) use crate::offered::Policy;
 
 /// The environment variable with policies.
 const POLICY_VARIABLE: &CStr = c"MPS_TELEMETRY_POLICY";
-/// The longest that a thread waits for a block.
+/// The longest time that a thread waits for a block.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-const WRONG_TEXT: &str =
-    "it is not KIND=write, overwrite, discard or wait:10ms; it changes nothing";
-/// Words of the variable that are looked at.
-const WORD_COUNT_MAX: usize = 64;
-const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
-/// The policy of each kind, by slot: what it is, and from the third bit on for how many ns.
+/// The policy of each kind, by slot: two bits for the policy, the others for the wait in ns.
 static POLICIES: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
-/// The words of the variable that were reported, a bit each.
-static REPORTED: Locked<u64> = Locked::new(0);
+/// The words of the variable that were reported.
+static REPORTED: Reported = Reported::new();
 
 impl Policy {
     fn to_bits(self) -> u64 {
@@ -57,7 +51,7 @@ impl Policy {
     }
 }
 
-/// The policy of a kind of the registry with this index.
+/// Returns the policy of a kind of the registry with this index.
 pub(crate) fn of(registry: u16, kind: u8) -> Policy {
     let slot = registration::get(registry.into()).and_then(|of| of.slots_of(1 << kind).next());
     let bits = slot.and_then(|slot| POLICIES.get(slot));
@@ -83,21 +77,22 @@ pub(crate) fn set_all(policy: Policy) {
 /// Of several words for a kind the last one counts.
 pub(crate) fn apply_environment(control: &'static Control, first_slot: usize) {
     sys::with_environment(POLICY_VARIABLE, |value| {
-        for (index, word) in
-            names::words(value.unwrap_or_default()).take(WORD_COUNT_MAX).enumerate()
-        {
+        let words = names::words(value.unwrap_or_default()).enumerate();
+        for (index, word) in words.take(Reported::WORD_COUNT_MAX) {
+            let report = |message: fmt::Arguments<'_>| {
+                let word = Text(word);
+                REPORTED.say(index, format_args!("MPS_TELEMETRY_POLICY: `{word}`: {message}"));
+            };
             let Some((kind, policy)) = parse(word) else {
-                report_once(index, word, &WRONG_TEXT);
+                report(format_args!(
+                    "must be KIND=write, overwrite, discard or wait:10ms; it changes nothing"
+                ));
                 continue;
             };
             let Some(kinds) = names::mask(kind, control.registry) else {
-                let is_known = |each: &registration::Registered| {
-                    names::mask(kind, each.control.registry).is_some()
-                };
-                if !registration::all().skip(1).any(is_known) {
+                if !names::is_known(kind) {
                     let kinds = KindNames(&|_| true);
-                    let what = format_args!("there is no such kind so far; there are: {kinds}");
-                    report_once(index, word, &what);
+                    report(format_args!("there is no such kind so far; there are: {kinds}"));
                 }
                 continue;
             };
@@ -108,15 +103,7 @@ pub(crate) fn apply_environment(control: &'static Control, first_slot: usize) {
     });
 }
 
-fn report_once(index: usize, word: &[u8], what: &dyn fmt::Display) {
-    let Some(mut reported) = REPORTED.lock_waiting() else { return };
-    if *reported & 1 << index == 0 {
-        *reported |= 1 << index;
-        report::say(format_args!("MPS_TELEMETRY_POLICY: `{}`: {what}", Text(word)));
-    }
-}
-
-/// A word: `KIND=POLICY`.
+/// Parses a word: `KIND=POLICY`.
 fn parse(word: &[u8]) -> Option<(&[u8], Policy)> {
     let at = word.iter().position(|byte| *byte == b'=')?;
     let (kind, policy) = (&word[..at], &word[at + 1..]);
@@ -129,7 +116,7 @@ fn parse(word: &[u8]) -> Option<(&[u8], Policy)> {
     (!kind.is_empty()).then_some((kind, policy))
 }
 
-/// A number with a unit: ns, us, ms or s.
+/// Parses a number with a unit: ns, us, ms or s.
 fn parse_time(text: &[u8]) -> Option<Duration> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, unit) = text.split_at(digits);
@@ -148,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_kept_as_it_was_set() {
+    fn a_policy_survives_its_encoding() {
         let wait = |nanoseconds| Policy::Wait(Duration::from_nanos(nanoseconds));
         for policy in [Policy::Write, Policy::Overwrite, Policy::Discard, wait(0), wait(7_000_001)]
         {
@@ -158,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_says_a_kind_and_its_policy() {
+    fn a_word_has_a_kind_and_its_policy() {
         let wait = |text: &'static [u8]| parse(text).map(|(_, policy)| policy);
         assert_eq!(parse(b"Pool=discard"), Some((&b"Pool"[..], Policy::Discard)));
         assert_eq!(parse(b"all=overwrite"), Some((&b"all"[..], Policy::Overwrite)));

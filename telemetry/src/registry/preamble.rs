@@ -1,11 +1,11 @@
-//! The preamble: the beginning of the stream as memory has it, whatever is output.
+//! The preamble: the beginning of the stream as it is in memory, whatever is output.
 //!
 //! ```text
 //!  block 0: │ stream header │ registry 0 │ registry 1 … │     another block: │ header │ registry …
 //! ```
 //!
-//! In blocks of its own, which are never written, for they are read where they lie: near the root
-//! as long as there is room. Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in
+//! It has blocks of its own, which are never written, only read in memory. They lie near the root
+//! while it has room. Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in
 //! `design/format.md`.
 
 use crate::block::memory::{self, Block, BlockLink, Blocks};
@@ -21,18 +21,18 @@ use eventlog::format::{
     STREAM_HEADER_SIZE,
 };
 
-/// Blocks of the preamble, at most.
+/// The greatest number of blocks of the preamble.
 const BLOCK_COUNT_MAX: usize = 1024;
 const PART_ALIGNMENT: usize = 8;
 
-/// How far it was built. Changed by a registration alone, and in a forked child.
+/// How far the preamble is built. Only a registration and a forked child change it.
 struct Preamble {
-    /// The stream whose it is.
+    /// The stream that it belongs to.
     stream: [u8; 16],
-    /// Its block that is being filled, and up to where.
+    /// The block that is being filled, and its used bytes.
     index: usize,
     used: usize,
-    /// Registries that it has, and how much of the next one.
+    /// The number of registries in it, and the encoded bytes of the next one.
     registry_count: usize,
     registry_offset: usize,
     failure_told: bool,
@@ -50,23 +50,23 @@ const NONE: Preamble = Preamble {
 static PREAMBLE: Locked<Preamble> = Locked::new(NONE);
 static BLOCKS: [BlockLink; BLOCK_COUNT_MAX] = [const { BlockLink::none() }; BLOCK_COUNT_MAX];
 
-/// Brings the registries that there are by now into the preamble, and then into their chain; and
-/// the root itself, if it is not there yet.
+/// Adds the registries that exist by now to the preamble, and then to their chain. Starts the root
+/// itself if it is missing.
 pub(crate) fn bring_registries() {
-    // Whoever is at this now has the lock of the registrations, too.
+    // A thread that builds it now has the lock of the registrations too.
     if let Some(mut preamble) = PREAMBLE.try_lock() {
         preamble.bring();
     }
 }
 
-/// In a forked child, whose blocks have begun anew: so does the preamble.
+/// Starts the preamble again in a forked child, whose blocks start again too.
 pub(crate) fn restart() {
     let (mut preamble, _) = PREAMBLE.take_over();
     *preamble = NONE;
     if BEGUN.load(Ordering::Relaxed) {
         preamble.bring();
     } else {
-        // It was just being built, by a thread that is not there.
+        // A missing thread was just building it.
         EXTENTS.forget();
         REGISTRIES.forget();
         BLOCKS.iter().for_each(BlockLink::clear);
@@ -78,8 +78,8 @@ impl Preamble {
         let brought = self.bring_all();
         if brought.is_none() && !core::mem::replace(&mut self.failure_told, true) {
             report::say(format_args!(
-                "no memory to describe all registries to a debugger: events of the others are \
-                 recorded, but have no names in a core dump"
+                "no memory to describe more registries to a debugger: their events are recorded, \
+                 but have no names in a core dump"
             ));
         }
         if !root::is_there() && self.stream == identity::uuid() {
@@ -104,7 +104,7 @@ impl Preamble {
         Some(())
     }
 
-    /// Begins with block 0.
+    /// Starts again with block 0.
     fn begin_stream(&mut self) -> Option<()> {
         root::leave();
         *self = Preamble { failure_told: self.failure_told, ..NONE };
@@ -119,12 +119,12 @@ impl Preamble {
         registry_encoding::next(registered.control, self.registry_offset, self.room())
     }
 
-    /// The most that the payload of the next part may have in the block at hand.
+    /// Returns the greatest payload of the next part in the current block, in bytes.
     fn room(&self) -> usize {
         (memory::block_size() - self.used).saturating_sub(BLOCK_HEADER_SIZE)
     }
 
-    /// Puts a piece of a registry (`.part.registry`); `None`: there is no memory.
+    /// Puts a piece of a registry (`.part.registry`); returns `None` if the system has no memory.
     fn put(&mut self, registered: &Registered, piece: &Piece) -> Option<()> {
         if piece.size > self.room() {
             self.begin_block()?;
@@ -156,8 +156,8 @@ impl Preamble {
     }
 }
 
-/// A block of it: in a forked child the one that the parent had, in which the same goes to the same
-/// places.
+/// Returns a block of the preamble. In a forked child it is the parent's block, and the same bytes
+/// go to the same places.
 fn block_at(index: usize) -> Option<Block> {
     let link = BLOCKS.get(index)?;
     if let Some(block) = link.find() {
@@ -174,7 +174,7 @@ fn block_at(index: usize) -> Option<Block> {
     Some(block)
 }
 
-/// What the chain says of a registry.
+/// Returns the chain's entry for a registry.
 fn entry_of(registered: &Registered) -> [u64; size_of::<RegistryEntry>() / 8] {
     let control = registered.control;
     let [recorded, output] =

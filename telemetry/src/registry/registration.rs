@@ -1,7 +1,7 @@
-//! Registries get their places: an index in the stream, slots in every thread.
+//! The places of registries: an index in the stream, and slots in every thread.
 //!
 //! ```text
-//!  a registry ─▶ find_place ─▶ index in the stream, slots in every thread    no room: counts alone
+//!  a registry ─▶ find_place ─▶ index in the stream, slots in every thread    no room: counts only
 //! ```
 //!
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
@@ -14,60 +14,72 @@ use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::{pages, report};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
-/// Registries in a process, registry 0 included, at most.
+/// The greatest number of registries in a process, registry 0 included.
 pub const REGISTRY_COUNT_MAX: usize = 512;
-/// Slots for rings in each thread: one for each registry and kind. A power of two.
+/// The number of slots for rings in each thread: one for each registry and kind. A power of two.
 pub(crate) const SLOT_COUNT: usize = 512;
-/// Slots that stay empty for ever: those of a registry that is not registered, whose slot is 0.
+/// The number of slots that stay empty for ever: those of an unregistered registry, whose slot is
+/// 0.
 pub(crate) const SLOT_FIRST: usize = KIND_COUNT_MAX;
+const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);
 const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
-/// The slot of a registry that has no place at all, not even an index: its events are counted with
-/// those of others of its sort.
+/// The slot of a registry without even an index: its events are counted together with those of
+/// other such registries.
 const NOWHERE: usize = SLOT_COUNT;
 
 /// A registry with its place.
 pub(crate) struct Registered {
     pub(crate) control: &'static Control,
-    /// Its index in the stream.
     pub(crate) index: u16,
-    /// The slot of its first kind, which the others follow in the order of their indexes; 0 for
-    /// registry 0, which has no rings. From `SLOT_COUNT` on it is no slot of a thread, but says
-    /// where the events are counted: there was no room.
+    /// The slot of its first kind; the others follow in the order of their indexes. 0 for registry
+    /// 0, which has no rings. From `SLOT_COUNT` on the registry had no room: the number is not a
+    /// slot of a thread, but a place for counts.
     pub(crate) slot: usize,
-    /// Its slots in each thread.
+    /// The number of its slots in each thread.
     pub(crate) slot_count: usize,
-    /// The counts of a registry for which there was no room, by the places of its kinds.
+    /// The counts of a registry without room, by the places of its kinds.
     refused: Option<&'static KindCounts>,
-    /// The kinds that are output, as the stream was told, or is about to be.
+    /// The kinds that are output, as far as the stream knows, or is about to know.
     noted: AtomicU64,
 }
 
 type KindCounts = [Counts; KIND_COUNT_MAX];
 
 impl Registered {
+    fn new(
+        control: &'static Control,
+        index: usize,
+        slot: usize,
+        slot_count: usize,
+        refused: Option<&'static KindCounts>,
+    ) -> Registered {
+        let noted = AtomicU64::new(control.output().load(Ordering::Relaxed));
+        Registered { control, index: index as u16, slot, slot_count, refused, noted }
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         self.control.registry.kinds
     }
 
-    /// Notes the kinds that are output now; gives those that were noted, and these. Under the lock
-    /// of the masks.
+    /// Notes the kinds that are output now; returns the ones noted before, and the new ones. Call
+    /// it under the lock of the masks.
     pub(crate) fn note_output(&self) -> (u64, u64) {
         let now = self.control.output().load(Ordering::Relaxed);
         (self.noted.swap(now, Ordering::Relaxed), now)
     }
 
-    /// The kinds of which it is not noted whether they are output, and those that are output.
+    /// Returns the kinds whose output changed since it was noted, and the kinds that are output.
     pub(crate) fn changed_output(&self) -> (u64, u64) {
         let now = self.control.output().load(Ordering::Relaxed);
         (self.noted.load(Ordering::Relaxed) ^ now, now)
     }
 
-    /// Whether these are noted.
+    /// Returns whether the kinds that are output are noted.
     pub(crate) fn is_output_noted(&self) -> bool {
         self.changed_output().0 == 0
     }
 
-    /// The slots of these kinds.
+    /// Returns the slots of these kinds.
     pub(crate) fn slots_of(&self, kinds: u64) -> impl Iterator<Item = usize> {
         let places = self.kinds().iter().enumerate();
         let first = self.slot;
@@ -76,7 +88,7 @@ impl Registered {
 }
 
 pub(crate) struct Registrations {
-    /// Whether the process did what comes before its first registry.
+    /// Whether the process did the work that precedes its first registry.
     pub(crate) prepared: bool,
     refusal_told: bool,
     slot_next: usize,
@@ -88,28 +100,33 @@ static REGISTERED: [Link<Registered>; REGISTRY_COUNT_MAX] =
     [const { Link::none() }; REGISTRY_COUNT_MAX];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The registry with this index.
+/// Returns the registry with this index.
 pub(crate) fn get(index: usize) -> Option<&'static Registered> {
     REGISTERED.get(index)?.get()
 }
 
-/// All registries.
+/// Returns all registries.
 pub(crate) fn all() -> impl Iterator<Item = &'static Registered> {
     (0..COUNT.load(Ordering::Acquire)).filter_map(get)
 }
 
-/// Whether some kind of some registry is output.
+/// Returns the place of a registry, if it is registered.
+pub(crate) fn find(control: &Control) -> Option<&'static Registered> {
+    all().find(|found| core::ptr::eq(found.control, control))
+}
+
+/// Returns whether any kind of any registry is output.
 pub(crate) fn is_something_output() -> bool {
     all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
 }
 
-/// Kinds that are output, of all registries.
+/// Returns the number of kinds that are output, of all registries.
 pub(crate) fn output_kind_count() -> usize {
     let output = |control: &Control| control.output().load(Ordering::Relaxed);
     all().skip(1).map(|each| each.slots_of(output(each.control)).count()).sum()
 }
 
-/// The registry and the kind that have a slot.
+/// Returns the registry and the kind of a slot.
 pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     all().skip(1).find_map(|registered| {
         let place = slot.checked_sub(registered.slot)?;
@@ -117,24 +134,24 @@ pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     })
 }
 
-/// The slot of a kind of the registry with this index.
+/// Returns the slot of a kind of the registry with this index.
 pub(crate) fn slot_in(registry: u16, kind: u8) -> Option<usize> {
     get(usize::from(registry))?.slots_of(1 << kind).next()
 }
 
-/// All slots that there may be counts of.
+/// Returns all slots that may have counts.
 pub(crate) fn slots() -> impl Iterator<Item = usize> {
     let refused = all().filter(|registered| registered.refused.is_some());
     (0..SLOT_COUNT).chain(refused.flat_map(|registered| registered.slots_of(u64::MAX)))
 }
 
-/// The counts of a kind for which there was no room.
+/// Returns the counts of a kind without room.
 pub(crate) fn refused_counts(slot: usize) -> Option<&'static Counts> {
     let index = (slot / SLOT_COUNT).checked_sub(1)?;
     get(index)?.refused?.get(slot % SLOT_COUNT)
 }
 
-/// Where events of a kind are counted that have no ring, given also its place.
+/// Returns the slot that counts events without a ring, by the kind's index and place.
 pub(crate) fn slot_of(control: &Control, kind: u8, place: u8) -> usize {
     match control.slot().load(Ordering::Acquire) as usize {
         first @ (0 | NOWHERE) => first + usize::from(kind),
@@ -142,7 +159,7 @@ pub(crate) fn slot_of(control: &Control, kind: u8, place: u8) -> usize {
     }
 }
 
-/// Whether a registry has slots; `None` where it is not registered.
+/// Returns whether a registry has slots; `None` if it is not registered.
 pub(crate) fn has_room(control: &Control) -> Option<bool> {
     match control.slot().load(Ordering::Acquire) as usize {
         0 => None,
@@ -155,11 +172,11 @@ pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, Registrations>> {
     STATE.lock(entry)
 }
 
-/// Gives a registry its index and its slots. Where there is no room its events are counted by
-/// themselves, if there is memory for that.
+/// Gives a registry its index and its slots, and returns its first slot. Events of a registry
+/// without room get counts of their own, if the system has memory for them.
 pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
-    // A thread that was registering it when this process was forked got so far.
-    if let Some(found) = all().find(|found| core::ptr::eq(found.control, control)) {
+    // A thread may have got this far when this process was forked.
+    if let Some(found) = find(control) {
         return found.slot;
     }
     let slot_count = control.registry.kinds.len();
@@ -180,7 +197,7 @@ pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -
     add_refused(control).unwrap_or(NOWHERE)
 }
 
-/// Adds registry 0 unless it is there: it is recorded by the store alone, and needs no slots.
+/// Adds registry 0 unless it exists: the store alone records it, so it needs no slots.
 pub(crate) fn add_store() {
     if get(0).is_none() {
         add(&eventdef::store::CONTROL, 0, 0);
@@ -188,42 +205,39 @@ pub(crate) fn add_store() {
 }
 
 fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> {
+    add_at(|index| pages::place(Registered::new(control, index, slot, slot_count, None))).map(drop)
+}
+
+/// Adds a registry at the next index.
+fn add_at(make: impl FnOnce(usize) -> Option<&'static Registered>) -> Option<usize> {
     let index = COUNT.load(Ordering::Relaxed);
     let place = REGISTERED.get(index)?;
-    let (index_16, noted) = (index as u16, noted(control));
-    let registered =
-        Registered { control, index: index_16, slot, slot_count, refused: None, noted };
-    place.set(Some(pages::place(registered)?));
+    place.set(Some(make(index)?));
     COUNT.store(index + 1, Ordering::Release);
-    Some(())
+    Some(index)
 }
 
-/// What a registry has noted at first.
-fn noted(control: &Control) -> AtomicU64 {
-    AtomicU64::new(control.output().load(Ordering::Relaxed))
+/// Returns the place for the counts of the registry with this index.
+fn refused_slot(index: usize) -> usize {
+    (index + 1) * SLOT_COUNT
 }
 
-/// The same without slots: the numbers of its kinds are beyond those of all slots, and all that a
-/// thread finds by them is the slots that stay empty.
+/// Adds a registry without slots. The numbers of its kinds are beyond those of all slots; a thread
+/// finds only the slots that stay empty.
 fn add_refused(control: &'static Control) -> Option<usize> {
-    let index = COUNT.load(Ordering::Relaxed);
-    let place = REGISTERED.get(index)?;
-    let slot = (index + 1) * SLOT_COUNT;
-    let registered = pages::place_with(|counts: &'static mut KindCounts| {
-        let refused = Some(&*counts);
-        let noted = noted(control);
-        Registered { control, index: index as u16, slot, slot_count: 0, refused, noted }
-    });
-    place.set(Some(registered?));
-    COUNT.store(index + 1, Ordering::Release);
-    Some(slot)
+    let make = |index| {
+        pages::place_with(|counts: &'static mut KindCounts| {
+            Registered::new(control, index, refused_slot(index), 0, Some(counts))
+        })
+    };
+    add_at(make).map(refused_slot)
 }
 
-/// Puts right, in a forked child, what a thread that is not there may have left half done.
+/// Repairs, in a forked child, what a missing thread may have left half done.
 pub(crate) fn restart() {
     let (mut state, _) = STATE.take_over();
     let ends = all().map(|registered| registered.slot + registered.slot_count);
-    // A registry without room has no slots, and begins beyond those of all others.
+    // A registry without room has no slots, and its place is beyond those of all others.
     let end = ends.filter(|end| *end <= SLOT_COUNT).max();
     state.slot_next = end.unwrap_or(SLOT_FIRST).max(SLOT_FIRST);
 }

@@ -1,5 +1,5 @@
-//! What was lost of a kind beside its rings: events that no buffer could count, and events that the
-//! host refused and may still take.
+//! Losses outside of rings: events that no buffer could count, and events that the host refused and
+//! may still accept.
 //!
 //! ```text
 //!  no buffer ─▶ counts of the slot ─▶ store         refused ─▶ count ─▶ in the log
@@ -14,27 +14,27 @@ use crate::offered::Losses;
 use crate::registry::registration::{self, SLOT_COUNT};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What no buffer could count: by slot, which says registry and kind.
+/// Losses that no buffer could count, by slot, which gives registry and kind.
 static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
-/// Nested events, by slot, that are not in `UNHOUSED` yet. They came while their buffer was made,
-/// or while their thread ended: a buffer of the kind counts them. So a log has this number where it
-/// has that buffer's, also where the host has no room for the store.
+/// Nested events, by slot, that are not in `UNHOUSED` yet: their buffer was being made, or their
+/// thread ended. A buffer of the kind counts them. So the log states them with that buffer, even if
+/// the host has no room for the store.
 static HOUSELESS: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
 /// Whether a buffer of the slot takes these.
 static HAS_HOUSE: [AtomicBool; SLOT_COUNT] = [const { AtomicBool::new(false) }; SLOT_COUNT];
-/// Whether there is something in `UNHOUSED` that the store was not told.
+/// Whether `UNHOUSED` has losses that the store has not recorded.
 static UNTOLD: AtomicBool = AtomicBool::new(false);
 
-/// Events that the host refused and may still take, by slot: in parts that wait
+/// The events that the host refused and may still accept, by slot: in waiting parts
 /// (unacknowledged.rs), and in rings.
 static REFUSED: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
 
-/// The host refused so many events of a slot, which wait.
+/// Counts refused events of a slot, which wait.
 pub(crate) fn refuse(slot: Option<usize>, count: u64) {
     change_refused(slot, count, |before| before.saturating_add(count));
 }
 
-/// So many of these are in the log now, or counted otherwise.
+/// Uncounts refused events: they are in the log now, or counted elsewhere.
 pub(crate) fn forgive(slot: Option<usize>, count: u64) {
     change_refused(slot, count, |before| before.saturating_sub(count));
 }
@@ -47,14 +47,14 @@ fn change_refused(slot: Option<usize>, count: u64, change: impl Fn(u64) -> u64) 
     }
 }
 
-/// None waits that was refused. For a forked child.
+/// Forgets refused events, in a forked child.
 pub(crate) fn forget_refused() {
     for count in REFUSED.iter().filter(|count| count.load(Ordering::Relaxed) != 0) {
         count.store(0, Ordering::Relaxed);
     }
 }
 
-/// What is counted of a slot beside its rings.
+/// Returns the losses of a slot outside of its rings.
 pub(crate) fn beside_rings(slot: usize) -> Losses {
     let mut losses = Losses::of(0, unhoused(slot));
     losses.nested += HOUSELESS.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
@@ -62,7 +62,7 @@ pub(crate) fn beside_rings(slot: usize) -> Losses {
     losses
 }
 
-/// Counts an event that has no buffer.
+/// Counts events that have no buffer.
 pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
     match HOUSELESS.get(slot).filter(|_| cause == Cause::Nested) {
         Some(houseless) => _ = houseless.fetch_add(count, Ordering::Relaxed),
@@ -72,14 +72,14 @@ pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
     UNTOLD.store(true, Ordering::Release);
 }
 
-/// There is a buffer of this slot: it [takes](take_nested) nested events from now on.
+/// Marks that a buffer of this slot exists: it [takes](take_nested) nested events from now on.
 pub(crate) fn expect_house(slot: usize) {
     if let Some(has_house) = HAS_HOUSE.get(slot) {
         has_house.store(true, Ordering::Relaxed);
     }
 }
 
-/// Gives the nested events of a slot that are in no other count: a buffer counts them from now on.
+/// Returns the nested events of a slot that no other count has, for a buffer to count.
 pub(crate) fn take_nested(slot: usize) -> u64 {
     let count = take_houseless(slot);
     root::house(Cause::Nested, count);
@@ -87,17 +87,17 @@ pub(crate) fn take_nested(slot: usize) -> u64 {
 }
 
 fn take_houseless(slot: usize) -> u64 {
-    // What is zero stays on a page that a forked child shares with its parent.
+    // A page without stores stays shared with a forked child.
     let houseless = HOUSELESS.get(slot).filter(|count| count.load(Ordering::Relaxed) != 0);
     houseless.map_or(0, |count| count.swap(0, Ordering::Relaxed))
 }
 
-/// The counts of a slot's events that had no buffer.
+/// Returns the counts of a slot's events that had no buffer.
 fn unhoused(slot: usize) -> &'static Counts {
     registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
 }
 
-/// Nothing was lost so far. For a forked child.
+/// Resets all counts, in a forked child.
 pub(crate) fn reset() {
     registration::slots().for_each(|slot| {
         unhoused(slot).reset();
@@ -108,8 +108,8 @@ pub(crate) fn reset() {
     forget_refused();
 }
 
-/// Gives the counts of all slots that had losses, if some were added since the last time; and once
-/// more the next time, where `tell` says false.
+/// Passes the counts of all slots with losses to `tell`, if losses were added since the last call.
+/// If `tell` returns false, the next call repeats them.
 pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;

@@ -52,7 +52,7 @@ pub(crate) fn apply_environment() {
         if !size.is_some_and(|size| choose_block_size(size.ilog2() as u8)) {
             let value = report::Text(value);
             report::say(format_args!(
-                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576; \
+                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is not a power of two from 4096 to 1048576; \
                  blocks have {} bytes",
                 memory::block_size()
             ));

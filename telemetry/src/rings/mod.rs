@@ -1,6 +1,5 @@
-//! What a thread records into: its rings of blocks, how they advance, wait and go out, and what
-//! happens when the thread ends. Knows the store and the stream, and nothing of control or of how a
-//! program ends.
+//! The rings of blocks of each thread: how they advance, wait and go out; and the end of a thread.
+//! Knows store and all below; neither control nor how a program ends.
 
 pub(crate) mod config;
 pub(crate) mod pools;

@@ -1,4 +1,5 @@
-//! Which blocks of a mapped ring are whose: the arithmetic of it, with no memory and no file.
+//! The distribution of a mapped ring's blocks among kinds: only the arithmetic, without memory or
+//! file.
 //!
 //! ```text
 //!  fresh ──take──▶ open (a thread fills it) ──close──▶ pool of its kind: oldest … newest
@@ -7,10 +8,10 @@
 //!                                                           with more than its share
 //! ```
 //!
-//! A pool is the blocks of one kind of one registry, of all its threads. While blocks are fresh
-//! everybody takes those. Then whoever has its share goes round in its own blocks, and whoever has
-//! less takes from the pool that has the most: so no kind pushes out another one's last share.
-//! Design: `.sol.mapped` in `design/telemetry.md`.
+//! A pool is the blocks of one kind of one registry, of all its threads. A kind takes fresh blocks
+//! as long as some are left. Then a pool with its full share reuses its own blocks, and a pool with
+//! less takes from the largest one: so no kind loses its last share to another. Design:
+//! `.sol.mapped` in `design/telemetry.md`.
 
 use bytemuck::Zeroable;
 

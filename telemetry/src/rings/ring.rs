@@ -7,9 +7,9 @@
 //!             │ history             │                    place in memory
 //! ```
 //!
-//! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what
-//! was published, giving up a block so that its place can be used again — needs the ring's lock,
-//! with which the right to a block comes (`own.rs`). Design: `.sol.buffer`, `.sol.block` in
+//! The ring's thread fills the block `head` without a lock. Everything else needs the ring's lock,
+//! which gives the right to a block (`own.rs`): writing a block, copying published events, giving
+//! up a block so that its place is reused. Design: `.sol.buffer`, `.sol.block` in
 //! `design/telemetry.md`; `.write`, `.part.events` in `design/format.md`.
 
 use crate::block::memory::{self, Block, Blocks, BlocksLink, OwnBlock};
@@ -34,12 +34,12 @@ pub(crate) mod shares;
 
 pub(crate) use own::Own;
 
-/// How long a thread waits for whoever uses its ring, to overwrite a block, in ns.
+/// The longest time that a thread waits for another user of its ring, to overwrite a block, in ns.
 const LOCK_WAIT_MAX: u64 = 200_000;
-/// The pause between two looks at a block that is waited for, in ns.
+/// The pause between two checks of an awaited block, in ns.
 const NAP: u64 = 20_000;
 
-/// Who a buffer is: the fields of its block headers that stay.
+/// The identity of a buffer: the constant fields of its block headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) registry: u16,
@@ -47,48 +47,48 @@ pub(crate) struct Identity {
     pub(crate) buffer: u32,
 }
 
-/// What only the holder of a ring's lock may do and know.
+/// The state that only the holder of a ring's lock may use.
 struct HandOver {
     progress: &'static mut [Progress; BLOCK_COUNT_MAX],
-    /// The sum of the counts that the stream was told last.
+    /// The sum of the counts that the stream got last.
     told: u64,
 }
 
 /// The blocks of one thread and kind.
 #[repr(C)]
 pub(crate) struct Ring {
-    /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its
-    ///     slot records into.
+    /// R1: the block `head`: only the thread in `owner` records into it, after it took the ring out
+    /// of its slot.
     block: memory::BlockLink,
     /// R2: the base in force at *last* of that block.
     base: AtomicU64,
-    /// What `base` is ticks of.
+    /// The clock of the ticks in `base`.
     clock: ClockSource,
     pub(crate) counts: Counts,
     pub(crate) control: &'static Control,
     identity: Identity,
-    /// R4: changes in a forked child alone, while this is the only thread.
+    /// R4: changes only in a forked child, while this is the only thread.
     blocks: BlocksLink,
-    /// Events that the parent recorded, in a forked child that is about to begin anew.
+    /// Events that the parent recorded, in a forked child that is about to start again.
     parents: AtomicU64,
-    /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's
-    ///     holder alone `done`.
+    /// R3: done ≤ head + 1, and head < done + count. Only the owner moves `head`, and only the
+    /// lock's holder moves `done`.
     head: AtomicU64,
     done: AtomicU64,
     /// The index of the thread that has it; 0: it is free.
     owner: AtomicU32,
-    /// Where its newest block is, if not among `blocks`: in a mapped file.
+    /// The place of its newest block, if in a mapped file.
     place: mapped::Place,
     next: Link<Ring>,
     hand_over: Locked<HandOver>,
-    /// Events, by number, that a signal handler has brought out of it.
+    /// The number up to which a signal handler has output its events.
     pub(crate) saved: AtomicU64,
-    /// What is known of its blocks to those who look into the memory.
+    /// The entry about its blocks for readers of memory.
     extent: Link<root::Extent>,
 }
 
 impl Ring {
-    /// A ring for a thread, its first block begun with these ticks as its base.
+    /// Creates a ring for a thread, with its first block begun at these ticks.
     pub(crate) fn create(
         control: &'static Control,
         identity: Identity,
@@ -122,27 +122,27 @@ impl Ring {
         Some(own)
     }
 
-    /// The block that is being filled.
+    /// Returns the block that is being filled.
     #[inline(always)]
     pub(crate) fn block(&self) -> Block {
         self.block.get()
     }
 
-    /// What the processor's counter said, since the base in force: if its ticks are the clock's,
-    /// and fit (`.event.delta`).
+    /// Returns the ticks from the base in force to the counter's value, if the counter is the clock
+    /// and they fit (`.event.delta`).
     #[inline(always)]
     pub(crate) fn delta(&self, counter: u64) -> Option<u32> {
         let delta = u32::try_from(counter.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()?;
         clock::is_counter(self.clock).then_some(delta)
     }
 
-    /// The same if it is the system's clock that says them.
+    /// Returns the same if the system's clock is the clock.
     pub(crate) fn delta_by_system(&self) -> Option<u32> {
         let ticks = clock::system_ticks(self.clock)?;
         u32::try_from(ticks.wrapping_sub(self.base())).ok()
     }
 
-    /// The base in force.
+    /// Returns the base in force.
     pub(crate) fn base(&self) -> u64 {
         self.base.load(Ordering::Relaxed)
     }
@@ -155,36 +155,36 @@ impl Ring {
         &self.next
     }
 
-    /// Makes it free.
+    /// Frees the ring.
     pub(crate) fn release(&self) {
         self.owner.store(0, Ordering::Release);
     }
 
-    /// Events recorded so far, for the owner.
+    /// Returns the number of events recorded so far, for the owner.
     fn recorded(&self) -> u64 {
         let block = self.block();
         block.header().first.get() + u64::from(block.state().1)
     }
 
-    /// Whether its kind is output.
+    /// Returns whether its kind is output.
     pub(crate) fn is_output(&self) -> bool {
         let mask = self.control.output().load(Ordering::Relaxed);
         mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
     }
 
-    /// Whether the place of the block after `head` was given up.
+    /// Returns whether the place of the block after `head` was given up.
     fn is_next_free(&self, head: u64) -> bool {
         head + 1 < self.done.load(Ordering::Acquire) + self.blocks.count() as u64
     }
 
-    /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind
-    /// is not output, gives up the oldest if need be.
+    /// Sends the blocks up to `head`, or with a writer thread as many as make room. If the kind is
+    /// not output, gives up the oldest if necessary.
     fn make_way(&'static self, entry: &Entry, head: u64) {
-        // Somebody who flushes or writes is not waited for once there is a block to go on with.
+        // Once a block is free, the thread does not wait for another one that flushes or writes.
         let hand_over = self.hand_over.lock_while(entry, || !self.is_next_free(head));
         let Some(mut hand_over) = hand_over else { return };
         if region::is_open() && self.is_output() {
-            // It is so since `advance_in_file` looked: from the next block on it is there.
+            // The file was mapped after `advance_in_file` checked: the next block is in the file.
             self.copy_all_to_file(entry, &mut hand_over);
         } else if self.is_output() {
             let enough = || writer::is_on() && self.is_next_free(head);
@@ -198,7 +198,7 @@ impl Ring {
         }
     }
 
-    /// What another policy than [`Policy::Write`] does about a block to go on with.
+    /// Makes room by a policy other than [`Policy::Write`].
     fn make_way_by_policy(&self, entry: &Entry, head: u64, policy: Policy) {
         let limit = match policy {
             Policy::Wait(limit) if !entry.is_nested() => limit.as_nanos() as u64,
@@ -222,7 +222,7 @@ impl Ring {
         }
     }
 
-    /// Gives up the oldest block that is held.
+    /// Gives up the oldest held block.
     fn give_up_oldest(&self, hand_over: &mut HandOver) {
         let oldest = self.done.load(Ordering::Relaxed);
         let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
@@ -231,14 +231,14 @@ impl Ring {
         self.done.store(oldest + 1, Ordering::Release);
     }
 
-    /// Sends the oldest block that is held. False: it must wait.
+    /// Sends the oldest held block; returns false if it must wait.
     fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
         let oldest = self.done.load(Ordering::Relaxed);
         let mut progress = *hand_over.progress(self, oldest);
         let outlet = self.outlet(entry);
         let told = self.counts.sum();
         if progress.missing_of(self.blocks.get(oldest)) != 0 {
-            // Before the store's news, which go where there is a stream.
+            // Before the store's news, which go to an existing stream.
             let _ = stream::ensure(entry);
         }
         intern::bring_news(entry);
@@ -252,18 +252,18 @@ impl Ring {
         true
     }
 
-    /// The way out of its blocks. What the host does not take makes way all the same.
+    /// Returns the outlet for its blocks. A block that the host refuses makes room all the same.
     fn outlet<'a>(&'a self, entry: &'a Entry) -> Outlet<'a> {
         Outlet { entry, counts: &self.counts, bring_news: Some(intern::bring_news) }
     }
 
-    /// Sends the blocks that wait for it. For the writer thread; false if there were none.
+    /// Sends the waiting blocks, for the writer thread; returns false if none waited.
     pub(crate) fn send_waiting(&self, entry: &Entry) -> bool {
         let waits = || self.done.load(Ordering::Acquire) < self.head.load(Ordering::Acquire);
         let mut sent = false;
         while !region::is_open() && waits() && self.is_output() {
             let Some(mut hand_over) = self.hand_over.lock(entry) else { break };
-            // Asked again, and last: it is of when the kind was output still.
+            // Checked again, and last: the block may be from the time when the kind was output.
             if !(waits() && self.is_output() && self.send_oldest(entry, &mut hand_over)) {
                 break;
             }
@@ -272,8 +272,8 @@ impl Ring {
         sent
     }
 
-    /// Sends all that was published, if the kind is output: blocks that wait, then what is new in
-    /// the last one.
+    /// Sends all published events, if the kind is output: waiting blocks, then what is new in the
+    /// last one.
     pub(crate) fn flush(&'static self, entry: &Entry) {
         if !self.is_output() {
             return;
@@ -286,7 +286,7 @@ impl Ring {
         if !self.is_output() {
             return;
         }
-        // A stream begins with something to go out: a forked child that has nothing makes no file.
+        // A stream begins with its first output: a forked child without any makes no file.
         let is_idle = self.done.load(Ordering::Relaxed) >= head
             && self.counts.sum() == hand_over.told
             && hand_over.progress(self, head).missing_of(self.blocks.get(head)) == 0;
@@ -297,7 +297,7 @@ impl Ring {
         if standing != Some(Standing::Open) {
             return;
         }
-        // The stream that has just begun may be a mapped file.
+        // The stream that just began may be a mapped file.
         if region::is_open() {
             drop(hand_over);
             self.flush_to_file(entry);
@@ -308,7 +308,7 @@ impl Ring {
                 return;
             }
         }
-        // With done = head + 1 it has gone out already, and its owner is about to begin the next.
+        // With done = head + 1 the block was output, and its owner is about to begin the next.
         if self.done.load(Ordering::Relaxed) != head {
             return;
         }
@@ -330,20 +330,20 @@ impl Ring {
         }
     }
 
-    /// Waits for whoever is writing its blocks.
+    /// Waits for a thread that is writing its blocks.
     pub(crate) fn wait(&self, entry: &Entry) {
         drop(self.hand_over.lock(entry));
     }
 }
 
 impl Own {
-    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
-    /// `ticks`: those of the event to come.
+    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`), for the owner. Its base is
+    /// `ticks`, those of the next event.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
         self.begin_at(self.next_block(sequence), sequence, first, ticks, thread);
     }
 
-    /// The same in a block that is given: its own, or one of a mapped file.
+    /// Begins a given block: its own, or one of a mapped file.
     fn begin_at(&self, mut block: OwnBlock, sequence: u64, first: u64, ticks: u64, thread: u32) {
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         header.registry = self.identity.registry.into();
@@ -362,8 +362,8 @@ impl Own {
         self.head.store(sequence, Ordering::Release);
     }
 
-    /// Ends the block that is being filled and begins the next one. For the owner. False: there is
-    /// no block to begin.
+    /// Ends the block that is being filled and begins the next one, for the owner. Returns false if
+    /// no block is available.
     pub(crate) fn advance(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
         if let Some(advanced) = self.advance_in_file(entry, ticks, thread) {
             return advanced;
@@ -371,7 +371,7 @@ impl Own {
         let head = self.head.load(Ordering::Relaxed);
         let block = Ring::block(self);
         let policy = policy::of(self.identity.registry, self.identity.kind);
-        // Of what the writer thread writes, that reads the clocks (`.block.sync`).
+        // The writer thread reads the clocks for its blocks (`.block.sync`).
         if !(writer::is_on() && self.is_output()) {
             self.block().put_sync(root::sync());
         }

@@ -1,4 +1,4 @@
-//! What a thread has: its slots, its rings, and what happens when it ends.
+//! A thread's slots and rings, and the end of a thread.
 //!
 //! ```text
 //!  thread-local  slots   [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
@@ -6,8 +6,8 @@
 //!  in memory     rings   [ … the same, never emptied … ]   so that "empty" and "taken" differ
 //! ```
 //!
-//! Thread-local storage is zero at first and has no destructor, so that using it never allocates;
-//! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
+//! Thread-local storage is zero at first and has no destructor, so using it never allocates. A
+//! POSIX key reports the end of the thread. Design: `.sol.thread`, `.sol.nested` in
 //! `design/telemetry.md`.
 
 use crate::block::clock;
@@ -33,9 +33,9 @@ mod slot;
 
 pub(crate) use after_fork::{leave_file, leave_parent, restart};
 
-/// What is thread-local.
+/// The thread-local state.
 struct Local {
-    /// T1: a ring of this thread, or none; none while an event is being recorded into the ring.
+    /// T1: a ring of this thread, or none; none while an event is recorded into the ring.
     slots: [Slot; SLOT_COUNT],
     thread: OwnLink<Thread>,
     /// Its index in the stream; 0 until it records.
@@ -56,32 +56,31 @@ thread_local! {
 pub(crate) struct Thread {
     /// Its rings, by slot.
     rings: &'static [Link<Ring>; SLOT_COUNT],
-    /// T2: the operating system's number of the thread that has it; 0: none has. Whoever changes it
-    ///     from 0, or from the number of a thread that is gone, to its own has it.
+    /// T2: the operating system's number of the thread that has it; 0: none has. A thread gets it
+    /// by changing the number to its own, from 0 or from that of a thread that ended.
     user: AtomicUsize,
-    /// Where its signal handlers may run.
+    /// A stack for its signal handlers.
     stack: SpareStack,
     next: Link<Thread>,
 }
 
-/// All rings, by slot: free ones are used again, and none is ever given back.
+/// All rings, by slot: free ones are reused, and none is ever unmapped.
 static RINGS: [Link<Ring>; SLOT_COUNT] = [const { Link::none() }; SLOT_COUNT];
-/// How many of them are free.
+/// The number of free ones.
 static FREE: [AtomicU32; SLOT_COUNT] = [const { AtomicU32::new(0) }; SLOT_COUNT];
 static THREADS: Link<Thread> = Link::none();
 static THREAD_INDEX: AtomicU32 = AtomicU32::new(1);
-/// Buffer 0 is the store's.
+/// Buffer 0 belongs to the store.
 static BUFFER: AtomicU32 = AtomicU32::new(1);
 static END: ThreadEnd = ThreadEnd::new();
-/// The process whose numbers of threads these are.
+/// The process of these thread numbers.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
-/// Where the next search for threads that are gone begins.
+/// The place where the next search for ended threads begins.
 static SEARCH: Link<Thread> = Link::none();
-/// Threads that a search looks at, at most.
+/// The greatest number of threads that a search checks.
 const SEARCH_COUNT_MAX: usize = 16;
 
-/// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it
-/// empty.
+/// Takes the ring out of a slot of this thread. A later signal handler finds the slot empty.
 #[inline(always)]
 pub(crate) fn take(slot: usize) -> Option<Own> {
     LOCAL.with(|local| local.slots[slot % SLOT_COUNT].take())
@@ -93,28 +92,28 @@ pub(crate) fn put(slot: usize, ring: Own) {
     LOCAL.with(|local| local.slots[slot % SLOT_COUNT].put(ring));
 }
 
-/// Arranges to be told of the ends of threads. Once in the process.
+/// Arranges for calls at the ends of threads. Once in the process.
 pub(crate) fn prepare() {
     PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
     END.arrange(end);
 }
 
-/// Threads that recorded so far.
+/// Returns the number of threads that recorded so far.
 pub(crate) fn count() -> u32 {
     THREAD_INDEX.load(Ordering::Relaxed) - 1
 }
 
-/// The index of this thread in the stream; 0 if it has none yet.
+/// Returns the index of this thread in the stream; 0 if it has none yet.
 pub(crate) fn index() -> u32 {
     LOCAL.with(|local| local.index.load(Ordering::Relaxed))
 }
 
-/// The ring of this thread for a slot that is empty, taken: an existing one means that the event is
-/// nested in the recording of another. `None`: the event was counted as discarded.
+/// Takes or makes the ring of this thread for an empty slot. An existing ring means that the event
+/// is nested in the recording of another. Returns `None` if the event was counted as discarded.
 pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
     let thread = match LOCAL.with(|local| local.thread.get()) {
         Some(thread) => thread,
-        // The entry that this one is nested in may be making the thread known just now.
+        // The outer entry may be registering the thread just now.
         None if entry.is_nested() => {
             unhoused::discard_unhoused(slot, Cause::Nested, 1);
             return None;
@@ -131,7 +130,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
         ring.discard(Cause::Nested);
         return None;
     }
-    // It may have had to wait.
+    // The thread may have waited.
     if END.may_allocate() {
         expect_end(entry);
     }
@@ -151,29 +150,29 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
     ring
 }
 
-/// Makes this thread known, unless it is or that must wait.
+/// Registers this thread, unless it is registered or that must wait.
 pub(crate) fn make_known(entry: &Entry) {
     if !entry.is_nested() && LOCAL.with(|local| local.thread.get().is_none()) {
-        // Where there is no memory now there may be some at its first event.
+        // Memory that is missing now may be available at its first event.
         let _ = enrol(entry);
     }
 }
 
-/// Sees to it that this thread's signal handlers have a stack, if it is known.
+/// Gives this thread's signal handlers a stack, if it is registered.
 pub(crate) fn equip() {
     if let Some(thread) = LOCAL.with(|local| local.thread.get()) {
         thread.stack.give();
     }
 }
 
-/// Whether a stack that begins there is what this thread has for its signal handlers from us.
+/// Returns whether this stack is one that we gave this thread's signal handlers.
 pub(crate) fn has_stack(start: *mut c_void) -> bool {
     let thread = LOCAL.with(|local| local.thread.get());
     thread.is_some_and(|thread| thread.stack.begins_at(start))
 }
 
-/// Asks for this thread's end, where that may be done now. A thread that did not ask is one that is
-/// gone without a word (`.sol.thread`).
+/// Requests a call at this thread's end, if that may be done now. A thread without the request may
+/// end unnoticed (`.sol.thread`).
 pub(crate) fn expect_end(entry: &Entry) {
     let is_known = LOCAL.with(|local| local.thread.get().is_some());
     if is_known && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
@@ -181,7 +180,7 @@ pub(crate) fn expect_end(entry: &Entry) {
     }
 }
 
-/// Makes this thread known.
+/// Registers this thread.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
     let new = LOCAL.with(|local| {
@@ -332,8 +331,8 @@ extern "C" fn end(_: *mut c_void) {
     without_unwinding(|| leave(&Entry::new()));
 }
 
-/// What this thread recorded goes out, and its rings are free for others. If it records again (in a
-/// later destructor, or a function called at exit), it is made known anew, with the same index.
+/// Outputs the events of this thread, and frees its rings for others. If the thread records again
+/// (in a later destructor, or an exit function), it registers again, with the same index.
 pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
     LOCAL.with(|local| local.slots.iter().for_each(Slot::clear));

@@ -1,11 +1,11 @@
-//! A connection of the service: what is asked there, and how far the answer went out.
+//! A connection of the service: its request, and how much of the answer was sent.
 //!
 //! ```text
 //!  reading ─ newline ─▶ performing ─▶ answering, piece by piece ─▶ draining ─▶ free
-//!     └─ a second, too long, not whose it is ─▶ one line ──────────────┘
+//!     └─ timeout, too long, another user ─▶ one line ──────────────────┘
 //! ```
 //!
-//! Nothing here waits: it goes on as far as the other side lets it. Design: `.control.tool` in
+//! Nothing here waits: each step goes as far as the other side allows. Design: `.control.tool` in
 //! `design/telemetry.md`.
 
 use crate::block::clock;
@@ -16,24 +16,24 @@ use crate::service::request::{self, PIECE_SIZE_MAX};
 use core::ffi::c_int;
 use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 
-/// How long somebody may take to ask, and to take the answer, in ns.
+/// The time for a request, and for taking the answer, in ns.
 const LIMIT: u64 = 1_000_000_000;
 
-/// The bytes of a connection: of the request, and of the piece of the answer that is being sent.
+/// The buffers of a connection: for the request, and for the current piece of the answer.
 type Bytes = [u8; REQUEST_SIZE_MAX + PIECE_SIZE_MAX];
 
-/// Somebody who is connected; or a place for somebody.
+/// A connection, or a place for one.
 pub(crate) struct Connection {
     pub(crate) stage: Stage,
-    /// Until when this stage may last.
+    /// The end of this stage.
     pub(crate) deadline: u64,
     /// Mapped when the place is first used.
     bytes: Option<&'static mut [u8]>,
-    /// Of the request; and of the piece, with how much of it was sent.
+    /// The size of the request; the size of the piece, and how much of it was sent.
     request_size: usize,
     piece_size: usize,
     sent_size: usize,
-    /// From which index on registries are still to be told of; `None`: the answer ends here.
+    /// The index of the next registry to describe; `None`: the answer ends here.
     next: Option<usize>,
 }
 
@@ -42,19 +42,18 @@ pub(crate) enum Stage {
     Free,
     Reading,
     Answering,
-    /// All was sent. What still comes is thrown away until the other side has read the answer.
+    /// The answer was sent. Later input is discarded until the other side has read the answer.
     Draining,
 }
 
 const _: () = assert!(size_of::<Bytes>() == REQUEST_SIZE_MAX + PIECE_SIZE_MAX);
 
-/// Whether somebody may control this process (`.control.tool.owner`): its own user, and the one who
-/// may do everything.
+/// Returns whether a user may control this process (`.control.tool.owner`): its own user, or root.
 fn is_allowed(peer: Option<libc::uid_t>, own: libc::uid_t) -> bool {
     peer.is_some_and(|peer| peer == own || peer == 0)
 }
 
-/// The number of a connection; one that nothing has, where the program has taken its number.
+/// Returns the file number of a connection; -1 if the program has taken the number.
 pub(crate) fn number_of(file: &Held) -> c_int {
     file.number().unwrap_or(-1)
 }
@@ -70,7 +69,7 @@ impl Connection {
         next: None,
     };
 
-    /// Somebody has connected.
+    /// Begins a connection.
     pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
         file.set(Some(accepted));
         if self.bytes.is_none() {
@@ -84,7 +83,7 @@ impl Connection {
         if !is_allowed(local_sockets::peer_user(number_of(file)), own_user()) {
             return self.fail(file, &"the process is another user's");
         }
-        // Most have asked already.
+        // Most clients have sent their request already.
         self.progress(file);
     }
 
@@ -93,7 +92,7 @@ impl Connection {
         self.deadline = clock::monotonic() + LIMIT;
     }
 
-    /// Goes on as far as the other side lets it.
+    /// Goes as far as the other side allows.
     pub(crate) fn progress(&mut self, file: &Held) {
         let number = number_of(file);
         match self.stage {
@@ -122,7 +121,7 @@ impl Connection {
         let end = request.iter().position(|byte| *byte == b'\n');
         let end = match (end, size, self.request_size) {
             (Some(end), ..) => end,
-            // Nothing more comes.
+            // The request is complete.
             (None, 0, 0) => return self.close(file),
             (None, 0, size) => size,
             (None, _, REQUEST_SIZE_MAX) => return self.fail(file, &RequestError::TooLong),
@@ -136,7 +135,7 @@ impl Connection {
         self.answer(file, number);
     }
 
-    /// Sends the answer, as much as there is room for.
+    /// Sends the answer, as much as the socket accepts.
     fn answer(&mut self, file: &Held, number: c_int) {
         let Some(bytes) = self.bytes.as_deref_mut() else { return };
         let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
@@ -168,7 +167,7 @@ impl Connection {
         self.answer(file, number_of(file));
     }
 
-    /// Nothing more is done for it.
+    /// Closes the connection.
     pub(crate) fn close(&mut self, file: &Held) {
         file.close();
         self.stage = Stage::Free;
@@ -184,6 +183,6 @@ mod tests {
     fn only_the_user_of_the_process_and_root_may_control_it() {
         assert!(is_allowed(Some(1000), 1000) && is_allowed(Some(0), 1000));
         assert!(!is_allowed(Some(1001), 1000) && !is_allowed(Some(1000), 0));
-        assert!(!is_allowed(None, 1000), "it is not known who it is");
+        assert!(!is_allowed(None, 1000), "the user is unknown");
     }
 }

@@ -8,13 +8,13 @@
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
-use crate::os::report::{self, Text};
+use crate::os::report::Text;
 use crate::os::sync::{Entry, Locked};
 use crate::os::{ordinary, sys};
 use crate::registry::defaults::Defaults;
-use crate::registry::names::{self, KindNames};
+use crate::registry::names::{self, KindNames, Reported};
 use crate::registry::policy::{self, Policy};
-use crate::registry::registration::{self, REGISTRY_COUNT_MAX, Registered};
+use crate::registry::registration::{self, Registered};
 use crate::service::{flush, mask_changes};
 use crate::store::intern;
 use crate::stream;
@@ -24,21 +24,18 @@ use core::sync::atomic::Ordering;
 use eventdef::{Control, Kind, KindSet, TypedControl};
 use eventlog::control::Mask;
 
-/// The environment variable that says which kinds are output.
+/// The environment variable with the kinds that are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
-/// Words of the control variable of which it is remembered that they were reported, at most.
-const WORD_COUNT_MAX: usize = 64;
 
-/// What was set and reset for all registries.
+/// The masks that later registries begin with.
 static DEFAULT_OUTPUT: Defaults = Defaults::new();
 static DEFAULT_RECORDED: Defaults = Defaults::new();
-/// Held while these and the masks that follow from them are changed, and while a registry gets its
-/// masks: so a registry that comes meanwhile has either what was before and is changed with the
-/// others, or what is after.
+/// Held while these and the masks of registries change, and while a registry gets its masks. So a
+/// registry that registers meanwhile gets either the old defaults and the change, or the new
+/// defaults.
 static CHANGING: Locked<()> = Locked::new(());
-/// The words that were reported as unknown, a bit each.
-static REPORTED: Locked<u64> = Locked::new(0);
-const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
+/// The words that were reported as unknown.
+static REPORTED: Reported = Reported::new();
 
 /// Returns the kinds that any registry outputs, by their index.
 pub fn output_everywhere() -> u64 {
@@ -57,9 +54,7 @@ pub fn set_output_everywhere(kinds: impl Into<u64>) {
 }
 
 pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
-    change_all(entry, &|| DEFAULT_OUTPUT.note_bits(kinds, true), &|control| {
-        control.output().fetch_or(kinds, Ordering::Relaxed)
-    });
+    change_all(entry, Mask::Output, kinds, true);
 }
 
 /// Switches the output of kinds off, in each registry, after writing the recorded events.
@@ -69,9 +64,7 @@ pub fn reset_output_everywhere(kinds: impl Into<u64>) {
 
 pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
     registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
-    change_all(entry, &|| DEFAULT_OUTPUT.note_bits(kinds, false), &|control| {
-        control.output().fetch_and(!kinds, Ordering::Relaxed)
-    });
+    change_all(entry, Mask::Output, kinds, false);
 }
 
 /// Returns the kinds that later registries record. So do all registries, unless their own masks
@@ -82,18 +75,12 @@ pub fn recorded_everywhere() -> u64 {
 
 /// Switches the recording of kinds on, in each registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, true), &|control| {
-        control.recorded().fetch_or(kinds, Ordering::Relaxed)
-    });
+    change_all(&Entry::new(), Mask::Recorded, kinds.into(), true);
 }
 
 /// Switches the recording of kinds off, in each registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, false), &|control| {
-        control.recorded().fetch_and(!kinds, Ordering::Relaxed)
-    });
+    change_all(&Entry::new(), Mask::Recorded, kinds.into(), false);
 }
 
 /// The masks of one registry, whose kinds are `K`.
@@ -115,19 +102,16 @@ impl<K: KindSet> RegistryControl<K> {
 
     /// Switches the output of kinds on.
     pub fn set_output(self, kinds: K) {
-        let kinds = kinds.bits();
-        self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+        self.change(Mask::Output, kinds.bits(), true);
     }
 
     /// Switches the output of kinds off, after writing the recorded events.
     pub fn reset_output(self, kinds: K) {
         let kinds = kinds.bits();
-        let entry = Entry::new();
-        if let Some(registered) = self.registered() {
-            flush::flush_kinds(&entry, registered, kinds);
+        if let Some(registered) = registration::find(self.control) {
+            flush::flush_kinds(&Entry::new(), registered, kinds);
         }
-        drop(entry);
-        self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+        self.change(Mask::Output, kinds, false);
     }
 
     /// Returns the kinds that are recorded in memory.
@@ -137,51 +121,60 @@ impl<K: KindSet> RegistryControl<K> {
 
     /// Switches the recording of kinds on.
     pub fn set_recorded(self, kinds: K) {
-        let kinds = kinds.bits();
-        self.change(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+        self.change(Mask::Recorded, kinds.bits(), true);
     }
 
     /// Switches the recording of kinds off.
     pub fn reset_recorded(self, kinds: K) {
-        let kinds = kinds.bits();
-        self.change(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+        self.change(Mask::Recorded, kinds.bits(), false);
     }
 
     /// Sets the policy of these kinds: what a recording thread does when no block is free.
     pub fn set_policy(self, kinds: K, policy: Policy) {
-        if let Some(registered) = self.registered() {
+        if let Some(registered) = registration::find(self.control) {
             policy::set(registered.slots_of(kinds.bits()), policy);
         }
     }
 
-    fn change(self, change: &dyn Fn(&Control) -> u64) {
+    fn change(self, mask: Mask, kinds: u64, on: bool) {
         let entry = Entry::new();
-        let registered = self.registered();
+        let registered = registration::find(self.control);
         let changing = CHANGING.lock(&entry);
-        change(self.control);
+        switch(self.control, mask, kinds, on);
         registered.inspect(|each| _ = each.note_output());
         drop(changing);
         if let Some(registered) = registered {
             settle(&entry, registered);
         }
     }
+}
 
-    fn registered(self) -> Option<&'static Registered> {
-        registration::all().find(|found| core::ptr::eq(found.control, self.control))
+/// Switches kinds on or off in one mask of a registry.
+pub(crate) fn switch(control: &Control, mask: Mask, kinds: u64, on: bool) {
+    let mask = match mask {
+        Mask::Output => control.output(),
+        Mask::Recorded => control.recorded(),
+    };
+    if on {
+        mask.fetch_or(kinds, Ordering::Relaxed);
+    } else {
+        mask.fetch_and(!kinds, Ordering::Relaxed);
     }
 }
 
-/// Changes what registries to come begin with, and the masks of those that there are.
-fn change_all(entry: &Entry, change_defaults: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
-    change_chosen(entry, &|_| true, change_defaults, change);
+/// Switches kinds on or off in every registry, registered now or later.
+fn change_all(entry: &Entry, mask: Mask, kinds: u64, on: bool) {
+    change_chosen(entry, &|_| true, &|| defaults(mask).note_bits(kinds, on), &|control| {
+        switch(control, mask, kinds, on);
+    });
 }
 
-/// The same of chosen ones.
+/// Changes the defaults, and the masks of chosen registries.
 pub(crate) fn change_chosen(
     entry: &Entry,
     is_chosen: &dyn Fn(&Registered) -> bool,
     change_defaults: &dyn Fn(),
-    change: &dyn Fn(&Control) -> u64,
+    change: &dyn Fn(&Control),
 ) {
     let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
     // A nested entry goes on without the lock.
@@ -195,7 +188,7 @@ pub(crate) fn change_chosen(
     chosen().for_each(|each| settle(entry, each));
 }
 
-/// What one of the masks of registries to come begins with.
+/// Returns the defaults of one mask.
 pub(crate) fn defaults(mask: Mask) -> &'static Defaults {
     match mask {
         Mask::Output => &DEFAULT_OUTPUT,
@@ -203,8 +196,8 @@ pub(crate) fn defaults(mask: Mask) -> &'static Defaults {
     }
 }
 
-/// Masks may have been changed in memory, by a debugger: what was changed is as if it had been
-/// here. In an entry that is not nested.
+/// Acts on masks that a debugger changed in memory, as if the program had changed them. In an entry
+/// that is not nested.
 pub(crate) fn follow_masks(entry: &Entry) {
     let changing = CHANGING.lock(entry);
     note_names();
@@ -215,7 +208,7 @@ pub(crate) fn follow_masks(entry: &Entry) {
         let (old, new) = registered.note_output();
         let reset = old & !new;
         if reset != 0 {
-            // What was recorded until it was noticed goes out, as it would have before.
+            // Events recorded before this was noticed are output first, as always.
             output.fetch_or(reset, Ordering::Relaxed);
             flush::flush_kinds(entry, registered, reset);
             output.fetch_and(!reset, Ordering::Relaxed);
@@ -227,9 +220,9 @@ pub(crate) fn follow_masks(entry: &Entry) {
     }
 }
 
-/// Kinds that were changed in memory: by name for registries to come, too, if it was done in all
-/// registries that have a kind of the name, as a debugger does that was given the name. Under the
-/// lock of the masks.
+/// Notes kinds whose masks were changed in memory. If all registries with a kind of this name
+/// agree, the change also applies to later registries: a debugger with a name does so. Call it
+/// under the lock of the masks.
 fn note_names() {
     for registered in registration::all().skip(1) {
         let (changed, now) = registered.changed_output();
@@ -242,16 +235,15 @@ fn note_names() {
                 let mut named = kinds.filter(|other| other.name.eq_ignore_ascii_case(kind.name));
                 named.all(|other| (output & 1 << other.index != 0) == is_on)
             };
-            // Where there is no room to remember it, registries to come begin as they would have.
+            // If all names are in use, later registries keep their defaults.
             let _ =
                 registration::all().skip(1).all(is_same) && DEFAULT_OUTPUT.note_name(kind, is_on);
         }
     }
 }
 
-/// The masks were changed: whoever goes by what they were is waited for, so that nothing goes out
-/// that is recorded from now on; the store says so; and where something is output there is a
-/// stream.
+/// Completes a change of masks: waits for threads that still use the old ones, so that no later
+/// event is output; records the masks in the store; ensures a stream if a kind is output.
 fn settle(entry: &Entry, registered: &Registered) {
     mask_changes::put(entry);
     let output = registered.control.output().load(Ordering::Relaxed);
@@ -263,8 +255,7 @@ fn settle(entry: &Entry, registered: &Registered) {
     }
 }
 
-/// Gives a registry the masks that it begins with. Reads the environment, beside which nobody may
-/// change it.
+/// Gives a new registry its masks. Reads the environment, which no thread may change meanwhile.
 pub(crate) fn apply_environment(control: &Control) {
     sys::with_environment(CONTROL_VARIABLE, |value| {
         let value = value.unwrap_or_default();
@@ -275,29 +266,22 @@ pub(crate) fn apply_environment(control: &Control) {
         control.output().fetch_or(output, Ordering::Relaxed);
         let recorded = DEFAULT_RECORDED.mask(u64::MAX, control.registry);
         control.recorded().fetch_and(recorded, Ordering::Relaxed);
-        let registered = registration::all().find(|each| core::ptr::eq(each.control, control));
+        let registered = registration::find(control);
         registered.inspect(|each| _ = each.note_output());
         drop(changing);
         report_unknown(value);
     });
 }
 
-/// Reports, once each, words that are the name of no kind of the registries so far.
+/// Reports each word that no registered registry knows, once.
 fn report_unknown(value: &[u8]) {
-    let Some(mut reported) = REPORTED.lock_waiting() else { return };
-    for (index, word) in names::words(value).enumerate().take(WORD_COUNT_MAX) {
-        let known = registration::all()
-            .skip(1)
-            .any(|each| names::mask(word, each.control.registry).is_some());
-        if !known && *reported & 1 << index == 0 {
-            *reported |= 1 << index;
+    for (index, word) in names::words(value).enumerate().take(Reported::WORD_COUNT_MAX) {
+        if !names::is_known(word) {
             let word = Text(word);
-            report::say(format_args!(
+            REPORTED.say(index, format_args!(
                 "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {}, or `all`",
                 KindNames(&|_| true)
             ));
         }
     }
 }
-
-const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

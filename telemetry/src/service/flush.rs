@@ -1,13 +1,12 @@
-//! Flushing: from any thread, and when the program exits.
+//! Flushes: from any thread, and when the program exits.
 //!
 //! ```text
 //!  flush ─▶ each ring that is output: blocks that wait, then what is new
-//!        ─▶ store ─▶ parts block ─▶ plinth
+//!  flush ─▶ each ring that is output: its waiting blocks, then what is new
 //! ```
 //!
-//! The threads that record are not disturbed: what they have published is copied. Design:
-//! `.sol.flush`, `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in
-//! `design/format.md`.
+//! A flush copies what other threads have published, without disturbing them. Design: `.sol.flush`,
+//! `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in `design/format.md`.
 
 use crate::offered::Losses;
 use crate::os::atomic::Ordering;
@@ -50,7 +49,7 @@ fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
     }
 }
 
-/// Brings out what was recorded so far of these kinds of a registry, if they are output.
+/// Outputs the events that were recorded so far of these kinds of a registry, if they are output.
 pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
         return;
@@ -60,26 +59,26 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     stream::write_out(entry);
 }
 
-/// Waits for whoever is writing blocks of these kinds of a registry.
+/// Waits for threads that are writing blocks of these kinds of a registry.
 pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
     rings.for_each(|ring| ring.wait(entry));
 }
 
-/// Brings everything out, and ends the stream (`.part.end`).
+/// Outputs everything, and ends the stream (`.part.end`).
 pub(crate) fn end_stream() {
     let entry = Entry::promised();
     mask_changes::notice(&entry);
     thread::leave(&entry);
     flush_rings(&entry);
-    // A kind that was output until just now may still have its writers.
+    // A kind may have been output until just now: wait for its writers.
     thread::rings().for_each(|ring| ring.wait(&entry));
     if let Some(mut parts) = stream::parts(&entry) {
         let was_refused = parts.was_refused();
         if was_refused && parts.deliver() {
             put_accounts(&mut parts, Ring::last_account);
         } else if parts.may_be_lost() {
-            // In blocks of their own, which a slow receiver gets in the place of others.
+            // In blocks of their own: a slow receiver gets them in place of others.
             parts.deliver();
             put_accounts(&mut parts, Ring::account);
         }
@@ -92,7 +91,7 @@ pub(crate) fn end_stream() {
     }
 }
 
-/// Puts what each buffer counted, for a receiver or a disk that may not have its events.
+/// Puts the counts of each buffer, for a receiver or a disk that may lack its events.
 fn put_accounts(
     parts: &mut stream::Parts<'_>,
     account: impl Fn(&'static Ring) -> Option<BlockHeader>,
@@ -113,7 +112,7 @@ pub fn losses() -> Losses {
 /// Counts the events of these kinds of one registry.
 #[must_use]
 pub fn losses_of<K: KindSet>(control: &'static TypedControl<K>, kinds: K) -> Losses {
-    let registered = registration::all().find(|found| core::ptr::eq(found.control, &**control));
+    let registered = registration::find(control);
     let kinds = kinds.bits();
     losses_of_slots(registered.into_iter().flat_map(|registered| registered.slots_of(kinds)))
 }
@@ -124,6 +123,7 @@ pub fn store_losses() -> Losses {
     intern::losses(&Entry::new())
 }
 
+/// Returns the losses of these slots, in their rings and outside.
 pub(crate) fn losses_of_slots(slots: impl Iterator<Item = usize>) -> Losses {
     let mut sum = Losses::default();
     for slot in slots {

@@ -5,9 +5,9 @@
 //!                                 connection.rs ─▶ request.rs
 //! ```
 //!
-//! Served by the writer thread where there is one, else by a thread of its own, which sleeps in
-//! poll. Nobody who is connected is waited for: each has a second to ask, and one to take the
-//! answer. Allocates nothing but pages. Design: `.control.tool` in `design/telemetry.md`.
+//! The writer thread serves the socket, or else a thread of its own, which sleeps in poll. Neither
+//! waits for one connection: each connection has a second to ask, and one to take the answer. It
+//! allocates only pages. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::block::clock;
 use crate::os::local_sockets::{self, Awaited};
@@ -24,32 +24,32 @@ use eventlog::control::SocketName;
 
 /// The environment variable with the directory of the socket.
 const SOCKET_VARIABLE: &CStr = c"MPS_TELEMETRY_SOCKET";
-/// Connections at a time, at most; others wait until one of these is over.
+/// The greatest number of connections at a time; others wait until one of these ends.
 const CONNECTION_COUNT_MAX: usize = 64;
-/// How long no connection is accepted after that failed for want of something, in ns.
+/// The pause in accepting connections after a lack of files or memory, in ns.
 const RELIEF: u64 = 100_000_000;
-/// The longest path of a socket that is put together; systems take no longer ones.
+/// The longest path of a socket that is built here; systems accept no longer ones.
 const PATH_SIZE_MAX: usize = 512;
 
-/// Nobody asked so far whether there is to be a service.
+/// The environment was not read yet.
 const UNASKED: u8 = 0;
-/// Somebody is at it.
+/// A thread is reading it.
 const ASKING: u8 = 1;
-/// There is none.
+/// The service does not run.
 const OFF: u8 = 2;
-/// There is one.
+/// The service runs.
 const ON: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(UNASKED);
-/// What it has open: where it listens, the directory, connections. Here, and not in the thread that
-/// serves, for a forked child has these and not the thread.
+/// The service's open files: the listening socket, its directory, connections. They are static
+/// because a forked child inherits the files, and not the thread.
 static LISTENER: Held = Held::none();
 static DIRECTORY: Held = Held::none();
 static CONNECTIONS: [Held; CONNECTION_COUNT_MAX] = [const { Held::none() }; CONNECTION_COUNT_MAX];
-/// The process whose socket it is.
+/// The process that owns the socket.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
-/// Starts the service if the environment asks for one and there is none: in ordinary code, with no
+/// Starts the service if the environment asks for it and it does not run: in ordinary code, with no
 /// lock held.
 pub(crate) fn start() {
     let ask = STATE.compare_exchange(UNASKED, ASKING, Ordering::Acquire, Ordering::Relaxed);
@@ -62,19 +62,19 @@ pub(crate) fn start() {
     STATE.store(if is_on { ON } else { OFF }, Ordering::Release);
 }
 
-/// Makes the socket and has it served; or says why not.
+/// Makes the socket and starts to serve it; or reports why not.
 fn start_in(directory: &[u8]) -> bool {
-    let refuse = |what: &dyn core::fmt::Display| {
+    let refuse = |cause: &dyn core::fmt::Display| {
         let directory = Text(directory.get(..PATH_SIZE_MAX / 2).unwrap_or(directory));
         report::say(format_args!(
-            "MPS_TELEMETRY_SOCKET: no socket in {directory}: {what}; the program goes on, without \
+            "MPS_TELEMETRY_SOCKET: no socket in {directory}: {cause}; the program goes on, without \
              control from outside"
         ));
     };
     let process = sys::process_ids().0;
     let mut path = [0; PATH_SIZE_MAX];
     let Some((path, folder)) = paths_in(directory, process, &mut path) else {
-        refuse(&"the path is longer than that of a socket may be");
+        refuse(&"its path would be too long for a socket");
         return false;
     };
     let opened = local_sockets::open_directory(folder).and_then(|folder| {
@@ -84,7 +84,7 @@ fn start_in(directory: &[u8]) -> bool {
     let (folder, listener) = match opened {
         Ok(opened) => opened,
         Err(libc::EADDRINUSE) => {
-            refuse(&"there is one of another process with this number, or something else");
+            refuse(&"the name already exists, as another process's socket or another file");
             return false;
         }
         Err(errno) => {
@@ -98,15 +98,14 @@ fn start_in(directory: &[u8]) -> bool {
     LISTENER.set(Some(listener));
     writer_thread::start_to_serve();
     if !writer::is_running() && !sys::start_thread(run, c"telemetry-ctl") {
-        refuse(&"there can be no thread to serve it");
+        refuse(&"no thread could be started to serve it");
         end();
         return false;
     }
     true
 }
 
-/// The path of the socket of a process, if it is no longer than one may be, and that of its
-/// directory. Both are put into `path`.
+/// Returns the paths of a process's socket and of its directory. Both use `path`.
 fn paths_in<'a>(
     directory: &[u8],
     process: u64,
@@ -121,7 +120,7 @@ fn paths_in<'a>(
     (whole.count_bytes() <= SOCKET_PATH_SIZE_MAX).then_some((whole, folder))
 }
 
-/// Removes the socket: the program ends.
+/// Removes the socket at the end of the program.
 pub(crate) fn end() {
     let directory = DIRECTORY.take();
     let process = PROCESS.load(Ordering::Relaxed);
@@ -137,8 +136,8 @@ pub(crate) fn end() {
     directory.close();
 }
 
-/// Gives up what is the parent's: in a forked child, before `fork` returns there. The next time
-/// that the child comes to the cold path it has a socket of its own.
+/// Closes the parent's files, in a forked child, before `fork` returns. The child gets its own
+/// socket when it next comes to the cold path.
 pub(crate) fn restart_in_child() {
     CONNECTIONS.iter().chain([&LISTENER, &DIRECTORY]).for_each(Held::close);
     if STATE.load(Ordering::Relaxed) != OFF {
@@ -154,10 +153,10 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     core::ptr::null_mut()
 }
 
-/// What the thread that serves knows of those who are connected.
+/// The connections, as the serving thread knows them.
 pub(crate) struct Service {
     connections: [Connection; CONNECTION_COUNT_MAX],
-    /// Until when no connection is accepted.
+    /// The end of the pause in accepting connections; 0: no pause.
     relief: u64,
 }
 
@@ -171,12 +170,12 @@ impl Service {
         LISTENER.is_some() || self.connections.iter().any(is_used)
     }
 
-    /// Waits for so many ns at most (`None`: for ever) and serves whoever comes meanwhile.
+    /// Waits up to `limit` ns (`None`: for ever), and serves the connections.
     pub(crate) fn turn(&mut self, limit: Option<u64>) {
         if !self.is_needed() {
             return limit.filter(|limit| *limit != 0).map_or((), sys::nap);
         }
-        // What is awaited, and for which connection; the listener stands for none of them.
+        // What is awaited, and the connection that awaits it; the listener has none.
         let mut awaited = [Awaited::NONE; CONNECTION_COUNT_MAX + 1];
         let mut places = [CONNECTION_COUNT_MAX; CONNECTION_COUNT_MAX + 1];
         let count = self.fill(&mut awaited, &mut places);
@@ -194,7 +193,7 @@ impl Service {
         self.end_overdue();
     }
 
-    /// Says what is awaited, and how much that is.
+    /// Collects what is awaited, and returns the number of entries.
     fn fill(
         &self,
         awaited: &mut [Awaited; CONNECTION_COUNT_MAX + 1],
@@ -223,7 +222,7 @@ impl Service {
         count
     }
 
-    /// How long may be waited: to the next deadline.
+    /// Returns the time to wait: up to the next deadline.
     fn limit(&self, limit: Option<u64>) -> Option<u64> {
         let used = self.connections.iter().filter(|connection| connection.stage != Stage::Free);
         let deadlines = used.map(|connection| connection.deadline);
@@ -234,7 +233,8 @@ impl Service {
     }
 
     fn accept(&mut self) {
-        // The program may close all files that it does not know, and open others of these numbers.
+        // The program may close all files that it does not know, and open others with these
+        // numbers.
         let Ok(listener) = LISTENER.number() else { return LISTENER.set(None) };
         let places = self.connections.iter_mut().zip(&CONNECTIONS);
         for (connection, file) in places.filter(|(connection, _)| connection.stage == Stage::Free) {
@@ -259,7 +259,7 @@ impl Service {
         for (connection, file) in self.connections.iter_mut().zip(&CONNECTIONS) {
             if connection.stage != Stage::Free && connection.deadline <= now {
                 if connection.stage == Stage::Reading {
-                    connection.fail(file, &"no whole request came within a second");
+                    connection.fail(file, &"the request was not complete within a second");
                 }
                 connection.close(file);
             }
@@ -267,7 +267,7 @@ impl Service {
     }
 }
 
-/// Whether what is wanting may be there later.
+/// Returns whether the missing resource may be available later.
 fn is_passing(errno: Errno) -> bool {
     matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }

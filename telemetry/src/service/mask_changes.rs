@@ -1,14 +1,14 @@
-//! Masks that a debugger changed, in memory alone: noticed, and then as if the program had changed
-//! them.
+//! Masks that a debugger changed in memory: the runtime notices, and acts as if the program had
+//! changed them.
 //!
 //! ```text
-//!  EventKindControl ─ differs from what we put there? ─▶ set, reset, in every registry
-//!  output of a registry ─ differs from what is known? ─▶ set, reset, in that one
+//!  EventKindControl ─ differs from our last value? ──▶ set, reset, in every registry
+//!  output of a registry ─ differs from the noted one? ─▶ set, reset, in that one
 //! ```
 //!
-//! Looked at on the cold path alone: when a block begins, at a flush, at the end of the program.
-//! A debugger may stop us anywhere and change what it likes: so what it changed is the difference
-//! of two words, of which we alone change the one, and the other by exclusive or. Design:
+//! Read on the cold path alone: when a block begins, at a flush, at the end of the program. A
+//! debugger may stop the program anywhere and change anything. So its change is the difference of
+//! two words: only we change the one, and we change the other by exclusive or. Design:
 //! `.control.output` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
@@ -20,22 +20,21 @@ use crate::service::control;
 use crate::stream;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The kinds that are output, of all registries: bits by the indexes of kinds. What a debugger
-/// changes here is noticed when the next block begins, and at every flush.
+/// The kinds that any registry outputs: bits by the indexes of kinds. The runtime notices a
+/// debugger's change when the next block begins, and at every flush.
 ///
-/// N1: what is linked into one program or shared library has this name once: two versions of this
-///     library the linker refuses. It is hidden from other shared libraries (`debug/unit.rs`).
-// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
+/// N1: one program or shared library has this name once: the linker refuses two versions of this
+/// library. Other shared libraries cannot see it (`debug/unit.rs`).
+// SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) static EventKindControl: AtomicU64 = AtomicU64::new(0);
 
-/// What we put into `EventKindControl` last.
+/// The value that we put into `EventKindControl` last.
 static PUT: AtomicU64 = AtomicU64::new(0);
-/// Held while what we put there, or know to be there, changes.
+/// Held while our value changes.
 static TURN: Locked<()> = Locked::new(());
 
-/// Puts the kinds that are output, of any registry, where a debugger sees them. What it changed
-/// there meanwhile stays changed.
+/// Puts the kinds that are output where a debugger sees them. A debugger's own changes stay.
 pub(crate) fn put(entry: &Entry) {
     if let Some(turn) = TURN.lock(entry) {
         put_in_turn(turn);
@@ -49,7 +48,7 @@ fn put_in_turn(_turn: Guard<'_, ()>) {
     PUT.store(new, Ordering::Relaxed);
 }
 
-/// What the masks are now was not changed by a debugger: in a forked child.
+/// Takes the current masks as the program's own, in a forked child.
 pub(crate) fn accept() {
     registration::all().for_each(|each| _ = each.note_output());
     if let Some(turn) = TURN.try_lock() {
@@ -57,8 +56,7 @@ pub(crate) fn accept() {
     }
 }
 
-/// Does what a debugger's changes of masks ask for, if there are any. On the cold path, with no
-/// lock held.
+/// Acts on masks that a debugger changed. On the cold path, with no lock held.
 pub(crate) fn notice(entry: &Entry) {
     let is_put = EventKindControl.load(Ordering::Relaxed) == PUT.load(Ordering::Relaxed);
     if is_put && registration::all().all(Registered::is_output_noted) || entry.is_nested() {
@@ -77,13 +75,13 @@ fn follow(entry: &Entry) {
         control::reset_output_in(entry, reset);
     }
     control::follow_masks(entry);
-    // A stream that a debugger began has no writer yet.
+    // A stream that a debugger started has no writer thread yet.
     if stream::standing() == stream::Standing::Open {
         ordinary::expect();
     }
 }
 
-/// The bits of `EventKindControl` that a debugger set and reset, which count as put from now on.
+/// Returns the bits of `EventKindControl` that a debugger set and reset, and takes them as ours.
 fn take_changes(entry: &Entry) -> (u64, u64) {
     let Some(_turn) = TURN.lock(entry) else { return (0, 0) };
     let now = EventKindControl.load(Ordering::Relaxed);
@@ -91,8 +89,8 @@ fn take_changes(entry: &Entry) -> (u64, u64) {
     (changed & now, changed & !now)
 }
 
-/// Does something with the masks as a debugger wants them, in a process that it has stopped, where
-/// no lock is waited for. What they ask for beyond that is done when they are noticed.
+/// Calls `bring_out` with the masks that a debugger wants, in a process that it stopped. Waits for
+/// no lock. The rest of the change happens when it is noticed.
 pub(crate) fn with_changes(
     bring_out: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {

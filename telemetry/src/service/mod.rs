@@ -1,4 +1,4 @@
-//! Control of what runs, by the program and from outside: masks, flushes, status, the writer
+//! Control of a running program, by itself and from outside: masks, flushes, status, the writer
 //! thread, the socket and its requests. Knows rings and all below, and not how a program ends.
 
 pub(crate) mod connection;

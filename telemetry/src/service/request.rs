@@ -1,11 +1,11 @@
-//! What a request from outside does, and its answer, piece by piece.
+//! The requests of tools, and their answers, piece by piece.
 //!
 //! ```text
 //!  "set Pool" ─▶ perform: masks ─▶ piece 0: the log ─▶ a piece for each registry ─▶ ok
 //! ```
 //!
-//! A piece has a known size at most, so that an answer needs no memory in the measure of the
-//! registries. Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
+//! Each piece has a maximum size, so the memory for an answer does not grow with the registries.
+//! Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::os::exit;
 use crate::os::report::Line;
@@ -18,20 +18,19 @@ use crate::service::{control, flush};
 use crate::stream::{self, Standing, account};
 use core::cell::Cell;
 use core::fmt::{self, Write};
-use core::sync::atomic::Ordering;
 use eventdef::Registry;
 use eventlog::control::{Mask, Request, Verb, Word, write_answer_end};
 
-/// The most that a piece of an answer may have, in bytes: a registry with all kinds.
+/// The greatest size of a piece of an answer, in bytes: a registry with all kinds.
 pub(crate) const PIECE_SIZE_MAX: usize = 8192;
 
-/// Why a request was not done. Its text is one line.
+/// Why a request was refused. Its text is one line.
 enum Refusal<'a> {
-    /// There is no such registry.
+    /// No registry has this name or index.
     Registry(&'a [u8]),
-    /// There is no such kind in the registries that were asked for.
+    /// No chosen registry has this kind.
     Kind(&'a [u8], Option<&'a [u8]>),
-    /// No more names can be remembered for registries to come.
+    /// No more names can be kept for later registries.
     Names,
     /// Another thread exits the program.
     Exiting,
@@ -56,16 +55,16 @@ impl fmt::Display for Refusal<'_> {
                 write!(f, "there is no kind `{}`; there are: {kinds}, or `all`", Word(name))
             }
             Refusal::Names => f.write_str(
-                "it was done, but is not remembered for registries to come: too many names are",
+                "done, but not kept for registries that register later: too many names are kept",
             ),
             Refusal::Exiting => f.write_str("the program is ending"),
             Refusal::Host(error) => write!(f, "{error}"),
-            Refusal::Left => f.write_str("a forked child, which outputs nothing"),
+            Refusal::Left => f.write_str("this process is a forked child that outputs nothing"),
         }
     }
 }
 
-/// Whether a registry is the one that is meant, by its name or its index.
+/// Returns whether a request means this registry, by its name or its index.
 fn is_chosen(wanted: Option<&[u8]>, registered: &Registered) -> bool {
     wanted.is_none_or(|wanted| {
         registered.control.registry.name.as_bytes().eq_ignore_ascii_case(wanted)
@@ -77,12 +76,12 @@ fn chosen(request: &Request<'_>) -> impl Iterator<Item = &'static Registered> {
     registration::all().skip(1).filter(|each| is_chosen(request.registry, each))
 }
 
-/// Does what a request asks for, and begins the answer. Gives the index from which on registries
-/// are told of in further pieces; `None`: this is all.
+/// Performs a request, and begins the answer. Returns the index of the first registry that further
+/// pieces describe; `None`: the answer is complete.
 pub(crate) fn begin(line: &[u8], piece: &mut Line<'_>) -> Option<usize> {
-    let failed = |piece: &mut Line<'_>, why: &dyn fmt::Display| {
-        // An error says that the line was cut; that is seen.
-        let _ = write_answer_end(piece, Err(why));
+    let failed = |piece: &mut Line<'_>, cause: &dyn fmt::Display| {
+        // An error means that the line was cut, which shows.
+        let _ = write_answer_end(piece, Err(cause));
         piece.end();
         None
     };
@@ -109,8 +108,8 @@ pub(crate) fn begin(line: &[u8], piece: &mut Line<'_>) -> Option<usize> {
     }
 }
 
-/// Goes on with the answer to a request that was performed: tells of the next registry, from
-/// `index` on, or ends.
+/// Continues the answer to a performed request: describes the next registry, from `index` on, or
+/// ends.
 pub(crate) fn go_on(line: &[u8], index: usize, piece: &mut Line<'_>) -> Option<usize> {
     let request = Request::parse(line).ok();
     let next =
@@ -128,7 +127,7 @@ pub(crate) fn go_on(line: &[u8], index: usize, piece: &mut Line<'_>) -> Option<u
     Some(usize::from(next.index) + 1)
 }
 
-/// The kinds that are told of: those that were asked for.
+/// Returns the kinds to show: the requested ones, or all.
 fn shown(request: &Request<'_>, registered: &Registered) -> u64 {
     match request.kinds().next() {
         Some(_) => mask(request, registered.control.registry),
@@ -136,7 +135,7 @@ fn shown(request: &Request<'_>, registered: &Registered) -> u64 {
     }
 }
 
-/// The kinds of a registry that a request names.
+/// Returns the kinds of a registry that a request names.
 fn mask(request: &Request<'_>, registry: &Registry) -> u64 {
     let named = |word| names::mask(word, registry).unwrap_or(0);
     request.kinds().map(named).fold(0, |mask, word| mask | word)
@@ -160,7 +159,7 @@ fn perform<'a>(request: &Request<'a>) -> Result<(), Refusal<'a>> {
     }
 }
 
-/// Switches kinds: of one registry, or of all, those to come included.
+/// Switches kinds, in one registry or in all, registered now or later.
 fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
     if exit::is_elsewhere() {
         return Err(Refusal::Exiting);
@@ -169,7 +168,7 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
         return Err(Refusal::Left);
     }
     if !on && request.mask == Mask::Output {
-        // What was recorded so far goes out before.
+        // Events recorded so far are output first.
         let entry = Entry::new();
         chosen(request).for_each(|each| {
             flush::flush_kinds(&entry, each, mask(request, each.control.registry));
@@ -181,21 +180,13 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
         &Entry::new(),
         &|each| is_chosen(request.registry, each),
         &note,
-        &|control| {
-            let kinds = mask(request, control.registry);
-            match (request.mask, on) {
-                (Mask::Output, true) => control.output().fetch_or(kinds, Ordering::Relaxed),
-                (Mask::Output, false) => control.output().fetch_and(!kinds, Ordering::Relaxed),
-                (Mask::Recorded, true) => control.recorded().fetch_or(kinds, Ordering::Relaxed),
-                (Mask::Recorded, false) => control.recorded().fetch_and(!kinds, Ordering::Relaxed),
-            }
-        },
+        &|each| control::switch(each, request.mask, mask(request, each.registry), on),
     );
     if is_remembered.get() { Ok(()) } else { Err(Refusal::Names) }
 }
 
-/// Notes what registries to come begin with; false if there was no room for a name. Under the lock
-/// of the masks.
+/// Changes the defaults of later registries; returns false if no more names can be kept. Call it
+/// under the lock of the masks.
 fn note_as_default(request: &Request<'_>, on: bool) -> bool {
     let defaults = control::defaults(request.mask);
     request.kinds().filter_map(names::bits).for_each(|bits| defaults.note_bits(bits, on));
@@ -206,7 +197,7 @@ fn note_as_default(request: &Request<'_>, on: bool) -> bool {
     is_noted
 }
 
-/// Brings out what was recorded so far, and says whether the host has it.
+/// Outputs the events recorded so far, and checks that the host has them.
 fn flush_to_host<'a>() -> Result<(), Refusal<'a>> {
     let (error_count, ..) = account::errors();
     flush::flush();
@@ -233,9 +224,9 @@ mod tests {
         piece.text().to_owned()
     }
 
-    /// `.control.tool.answer`: also where it is cut.
+    /// `.control.tool.answer`: even if it is cut.
     #[test]
-    fn what_is_wrong_is_one_line() {
+    fn an_error_is_one_line() {
         assert_eq!(answer(b""), "error: the request is empty\n");
         let line = "é".repeat(300);
         let text = answer(line.as_bytes());

@@ -1,11 +1,11 @@
-//! How everything stands: what `status()` gives, and `eventcnv control PID status` prints.
+//! The state of the runtime: `status()` returns it, and `eventcnv control PID status` prints it.
 //!
 //! ```text
 //!  stream ─ rings ─ threads ─ clock ─ losses ─▶ Status ─▶ key: value ⏎ …
 //!  each registry: its masks, its losses       ─▶ RegistryStatus
 //! ```
 //!
-//! Waits for nobody, so that it answers also while the host takes nothing; and allocates nothing.
+//! It waits for no lock, so it answers even while the host accepts nothing; and allocates nothing.
 //! Design: `.control.status` in `design/telemetry.md`.
 
 use crate::block::{clock, identity, memory};
@@ -25,49 +25,49 @@ use eventlog::format::text::{OneLine, OneLineWriter};
 pub use crate::stream::Standing;
 pub use eventlog::format::ClockSource;
 
-/// How much of the name of a registry is shown, in bytes.
+/// The longest shown part of a registry's name, in bytes.
 const NAME_SIZE_MAX: usize = 256;
 
-/// How the runtime stands: see [`status`]. Counts of several threads are read one after the other,
-/// while those go on: they need not fit together to the last event.
+/// The state of the runtime: see [`status`]. The counts of several threads are read one after the
+/// other while the threads go on, so they may differ by the latest events.
 ///
-/// Its text is lines of key and value (`.control.status`), those of all registries included.
+/// Its text is lines of key and value (`.control.status`), including those of all registries.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Status {
-    /// The process.
+    /// The process identifier.
     pub pid: u64,
-    /// The file name of the program, with zeros after it.
+    /// The file name of the program, padded with zeros.
     pub program: [u8; 128],
-    /// The UUID of the stream, or of the one that would begin.
+    /// The UUID of the stream, or of the next one.
     pub uuid: [u8; 16],
-    /// How the stream stands.
+    /// The state of the stream.
     pub standing: Standing,
-    /// The number of the file that is being written, where the stream is in several.
+    /// The number of the current file, if the stream is in several files.
     pub volume: u64,
-    /// Size of a block, in bytes.
+    /// The size of a block, in bytes.
     pub block_size: usize,
-    /// Blocks of events that the host took whole.
+    /// The number of event blocks that the host accepted whole.
     pub block_count: u64,
-    /// Bytes that the host took, in blocks and otherwise.
+    /// The bytes that the host accepted, in blocks and otherwise.
     pub size: u64,
-    /// How often the host failed.
+    /// The number of the host's failures.
     pub error_count: u64,
-    /// The last time that it did.
+    /// The last failure.
     pub last_error: Option<LastError>,
-    /// The events of all registries, and what was lost of them, by cause.
+    /// The events of all registries, and the losses by cause.
     pub losses: Losses,
-    /// The same of interned strings, labels and the rest of the store.
+    /// The same for interned strings, labels and the rest of the store.
     pub store_losses: Losses,
-    /// Threads that recorded so far, those that ended included.
+    /// The number of threads that recorded, including threads that ended.
     pub thread_count: u32,
-    /// The rings that there are.
+    /// The rings of all threads.
     pub rings: Rings,
-    /// What ticks are read from.
+    /// The source of ticks.
     pub clock_source: ClockSource,
-    /// Ticks per second, where the platform states it; else 0.
+    /// Ticks per second, if the platform states it; else 0.
     pub clock_rate: u64,
-    /// Who writes full blocks.
+    /// What writes full blocks.
     pub writer: Writer,
 }
 
@@ -75,9 +75,9 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastError {
-    /// What failed.
+    /// The failure.
     pub error: PlinthError,
-    /// When, in ns since 1970-01-01 00:00:00 UTC.
+    /// Its time, in ns since 1970-01-01 00:00:00 UTC.
     pub time: u64,
 }
 
@@ -85,17 +85,17 @@ pub struct LastError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rings {
-    /// How many there are: one for each thread and kind that it records.
+    /// The number of rings: one for each thread and kind that it records.
     pub count: usize,
-    /// Those of threads that ended, which wait for others.
+    /// The number of rings whose threads ended, which wait for new threads.
     pub free_count: usize,
-    /// Their blocks.
+    /// The number of their blocks.
     pub block_count: usize,
-    /// The memory of these, in bytes.
+    /// The size of these blocks, in bytes.
     pub size: usize,
 }
 
-/// Who writes full blocks.
+/// What writes full blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Writer {
@@ -105,7 +105,7 @@ pub enum Writer {
     Thread,
 }
 
-/// How a registry stands: see [`Status::registries`].
+/// The state of a registry: see [`Status::registries`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegistryStatus {
@@ -117,11 +117,11 @@ pub struct RegistryStatus {
     pub recorded: u64,
     /// The kinds that are output.
     pub output: u64,
-    /// Its events, and what was lost of them.
+    /// Its events, and the losses by cause.
     pub losses: Losses,
 }
 
-/// Says how everything stands: the stream and its host, what was lost, rings, clock.
+/// Returns the state of the stream and its host, the losses, the rings, and the clock.
 ///
 /// ```
 /// println!("{}", telemetry::status());
@@ -166,12 +166,12 @@ fn rings() -> Rings {
 }
 
 impl Status {
-    /// The registries of the program, as they stand now.
+    /// Returns the registries of the program, in their current state.
     pub fn registries(&self) -> impl Iterator<Item = RegistryStatus> {
         registration::all().skip(1).map(RegistryStatus::of)
     }
 
-    /// What is called so by `describe` of the plinth: the name of the log.
+    /// Returns the name of the log, as `describe` of its plinth gives it.
     pub fn log(&self) -> impl fmt::Display {
         Log
     }
@@ -189,7 +189,7 @@ impl RegistryStatus {
         }
     }
 
-    /// Writes the lines about some of its kinds: its name, and its masks.
+    /// Writes the lines about a registry's name and masks, for some of its kinds.
     pub(crate) fn write_masks(&self, kinds: u64, f: &mut dyn Write) -> fmt::Result {
         let Registry { name, version, .. } = self.registry;
         let name = name.as_bytes();
@@ -201,7 +201,7 @@ impl RegistryStatus {
             write!(f, "registry.{}.{key}:", self.index)?;
             let chosen = |index: u8| mask & kinds & 1 << index != 0;
             let mut names = self.registry.kinds.iter().filter(|kind| chosen(kind.index)).peekable();
-            // No kind can be called so.
+            // A hyphen: a kind cannot have this name.
             f.write_str(if names.peek().is_none() { " -" } else { "" })?;
             names.try_for_each(|kind| write!(f, " {}", kind.name))?;
             f.write_char('\n')?;
@@ -230,7 +230,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// The lines of a status but for those of registries.
+/// The lines of a status without those of registries.
 pub(crate) struct Head<'a>(pub(crate) &'a Status);
 
 impl fmt::Display for Head<'_> {
@@ -269,7 +269,7 @@ impl fmt::Display for Head<'_> {
     }
 }
 
-/// Writes how the stream stands, and what it is called.
+/// Writes the state of the stream and the name of the log.
 pub(crate) fn write_log(f: &mut dyn Write) -> fmt::Result {
     let standing = match stream::standing() {
         Standing::None => "none",
@@ -292,7 +292,7 @@ fn write_losses(f: &mut dyn Write, prefix: &str, losses: &Losses) -> fmt::Result
     writeln!(f, "{prefix}lost-large: {large}\n{prefix}lost-io: {io}")
 }
 
-/// The name of the log; a hyphen if there is none yet.
+/// The name of the log; a hyphen if none exists yet.
 struct Log;
 
 impl fmt::Display for Log {
@@ -313,7 +313,7 @@ fn clock_name(source: ClockSource) -> &'static str {
     }
 }
 
-/// In the usual form, with hyphens.
+/// A UUID in its usual form, with hyphens.
 struct Uuid([u8; 16]);
 
 impl fmt::Display for Uuid {
@@ -376,7 +376,7 @@ mod tests {
 
     /// `.control.status`
     #[test]
-    fn each_line_is_a_key_that_is_there_once_and_its_value() {
+    fn each_line_is_a_unique_key_and_its_value() {
         let text = status().to_string();
         let keys: Vec<_> = text.lines().map(|line| line.split_once(": ").expect(line).0).collect();
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();

@@ -1,12 +1,12 @@
-//! The writer thread: writes full blocks, so that the threads that record need not.
+//! The writer thread: it writes full blocks, so that recording threads need not.
 //!
 //! ```text
-//!  threads that record ── head ──▶ rings ◀── done ── the writer, which polls: nobody wakes it
+//!  recording threads ── head ──▶ rings ◀── done ── the writer, which polls: nothing wakes it
 //! ```
 //!
-//! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring
-//! that fills up meanwhile is written by its own thread: nothing is lost. It also serves tools that
-//! control the program (listener.rs). Design: `.sol.writer`, `.control.tool` in
+//! It stays awake while it has work, then sleeps for longer and longer, up to a limit. If a ring
+//! fills up meanwhile, its own thread writes it: nothing is lost. The writer thread also serves
+//! tools that control the program (listener.rs). Design: `.sol.writer`, `.control.tool` in
 //! `design/telemetry.md`.
 
 use crate::os::sync::{Entry, without_unwinding};
@@ -18,25 +18,25 @@ use crate::service::listener::Service;
 use crate::stream::{self, Standing, volume, writer};
 use core::ffi::c_void;
 
-/// Rounds without work before it sleeps.
+/// The rounds without work before it sleeps.
 const IDLE_COUNT_MAX: u32 = 50;
 /// The first sleep, in ns; each next one is twice as long.
 const NAP_MIN: u64 = 20_000;
 /// The longest sleep, in ns.
 const NAP_MAX: u64 = 200_000;
-/// The same while no stream takes blocks, and all that may come is a request from outside.
+/// The longest sleep while no stream takes blocks, and only a request can arrive.
 const NAP_WITHOUT_STREAM: u64 = 10_000_000;
-/// A forked child has it once its log has so many blocks: a system may take seconds to take a
-/// process away that had two threads, which is long for a child that ends soon.
+/// The blocks after which a forked child starts a writer thread. A system may take seconds to
+/// remove a process that had two threads, which is long for a child that ends soon.
 const CHILD_BLOCK_COUNT: u64 = 32;
-/// While there is work, requests from outside are looked for once in so many rounds.
+/// While it has work, it serves requests once in this number of rounds.
 const ROUNDS_PER_TURN: u64 = 64;
 
-/// Starts it, if it is wanted, has something to do, and is not there: in ordinary code.
+/// Starts the writer thread if it is wanted, has work, and does not run: in ordinary code.
 pub(crate) fn start(entry: &Entry) {
     let has_work = match stream::standing() {
         Standing::Open => !region::is_there(),
-        // There may be no ordinary code later on.
+        // Later there may be no ordinary code.
         Standing::None => entry.is_promised(),
         _ => false,
     };
@@ -50,10 +50,10 @@ pub(crate) fn start(entry: &Entry) {
     start_to_serve();
 }
 
-/// The same, be there blocks to write or not.
+/// Starts the writer thread if it is wanted, even without blocks to write.
 pub(crate) fn start_to_serve() {
     if writer::is_due() {
-        // Set first: the new thread looks at it.
+        // Set first: the new thread reads it.
         writer::set_running();
         if !sys::start_thread(run, c"telemetry") {
             writer::set_failed();
@@ -87,7 +87,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     core::ptr::null_mut()
 }
 
-/// Writes the blocks that wait; false if there were none.
+/// Writes the waiting blocks; returns false if none waited.
 fn write_once() -> bool {
     let entry = Entry::new();
     let mut written = false;

@@ -1,13 +1,14 @@
-//! What a forked child has of its parent's store: blocks, to be told again in a stream of its own.
+//! What a forked child inherits of its parent's store: blocks, to be recorded again in its own
+//! stream.
 //!
 //! ```text
-//!  parent   │ Intern │ Thread │ Label │ Discarded │ Label │     the child's memory has them too
-//!  child    │ Intern │ Thread │ Label │ Label │ …             ticks of now; the thread is its own
+//!  parent   │ Intern │ Thread │ Label │ Discarded │ Label │     also in the child's memory
+//!  child    │ Intern │ Thread │ Label │ Label │ …             current ticks; its own thread
 //! ```
 //!
-//! They stay whole until all of it was told, so that a child that is forked in the middle of that
-//! has them. Then they are room for more. Design: `.sol.fork` in `design/telemetry.md`; `.store` in
-//! `design/format.md`.
+//! The blocks stay unchanged until all of them are recorded again, so that a child forked meanwhile
+//! inherits them too. Then they are reused. Design: `.sol.fork` in `design/telemetry.md`; `.store`
+//! in `design/format.md`.
 
 use crate::block::memory::{self, Block};
 use crate::os::pages;
@@ -18,11 +19,12 @@ use eventlog::format::EVENT_HEADER_SIZE;
 /// The parent's store.
 pub(crate) struct Inherited {
     blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
-    /// Blocks that are to be told again.
+    /// The number of blocks to record again.
     count: usize,
-    /// How many of them were.
+    /// The number of blocks recorded again so far.
     told: usize,
-    /// Blocks that are room for more: those with lower indexes, where there are none to be told.
+    /// The number of blocks free for reuse: those with lower indexes. Only once none is left to
+    /// record.
     spare_count: usize,
     /// The index of the one thread that the child has.
     thread: u32,
@@ -31,7 +33,7 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Nothing.
+    /// An empty inheritance.
     pub(crate) const NONE: Inherited = Inherited {
         blocks: [None; STORE_BLOCK_COUNT_MAX],
         count: 0,
@@ -41,9 +43,9 @@ impl Inherited {
         copy: None,
     };
 
-    /// Takes the blocks of the parent's store; but where the parent itself was still to tell again
-    /// what it inherited, those of its parent, which have all that its own have. `is_broken`: a
-    /// thread that is not there was at work on this.
+    /// Takes the blocks of the parent's store. If the parent had not finished its own inheritance,
+    /// takes the blocks of the parent's parent instead, which contain all of it. `is_broken`: a
+    /// missing thread was working on this.
     pub(crate) fn take(&mut self, blocks: &mut [Option<Block>], thread: u32, is_broken: bool) {
         self.thread = thread;
         self.told = 0;
@@ -61,15 +63,15 @@ impl Inherited {
         }
     }
 
-    /// The next block that is to be told.
+    /// Returns the next block to record again.
     pub(crate) fn next(&mut self) -> Option<Block> {
         let block = *self.blocks.get(self.told).filter(|_| self.told < self.count)?;
         self.told += 1;
         block
     }
 
-    /// Begins to tell, if there is something; a block's worth of bytes to copy into, which
-    /// [`finish`](Inherited::finish) takes back. `None` also where there is no memory for that.
+    /// Begins to record again. Returns a buffer for one block, which [`finish`](Inherited::finish)
+    /// takes back; `None` if nothing is left to record, or memory for the buffer is missing.
     pub(crate) fn begin(&mut self) -> Option<&'static mut [u8]> {
         if self.count == 0 {
             return None;
@@ -77,25 +79,25 @@ impl Inherited {
         self.copy.take().or_else(|| pages::map_bytes(memory::block_size()))
     }
 
-    /// All was told.
+    /// Notes that all blocks are recorded again.
     pub(crate) fn finish(&mut self, copy: &'static mut [u8]) {
         self.copy = Some(copy);
         self.spare_count = core::mem::take(&mut self.count);
         self.told = 0;
     }
 
-    /// A block that nobody needs any more.
+    /// Takes a block that is free for reuse.
     pub(crate) fn take_spare(&mut self) -> Option<Block> {
         self.spare_count = self.spare_count.checked_sub(1)?;
         self.blocks[self.spare_count].take()
     }
 
-    /// The index of the one thread.
+    /// Returns the index of the one thread.
     pub(crate) fn thread(&self) -> u32 {
         self.thread
     }
 
-    /// The name in an event that says the one thread's.
+    /// Returns the name in an event, if the event names the one thread.
     pub(crate) fn name_of_thread<'a>(&self, code: u16, event: &'a [u8]) -> Option<&'a [u8]> {
         let (thread, rest) = event.get(EVENT_HEADER_SIZE..)?.split_at_checked(WORD)?;
         let is_mine = code == store::Thread::CODE

@@ -1,9 +1,9 @@
-//! The store: strings, labels, threads, losses, masks. Buffer 0, never overwritten, written
-//! whatever the masks say.
+//! The store: strings, labels, threads, losses, masks. It is buffer 0: never overwritten, and
+//! output whatever the masks are.
 //!
 //! ```text
 //!  intern("word counter") ─▶ 7        label(pool, 7)
-//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a named maximum, all kept
+//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a maximum, all kept
 //! ```
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
@@ -36,27 +36,27 @@ pub(crate) use after_fork::{
 };
 pub(crate) use observe::{block_of, held, kept};
 
-/// Blocks of the store, at most: 64 MiB of the usual size.
+/// The greatest number of store blocks: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
 
 struct Store {
-    /// What a forked child has of its parent's store, and did not tell again yet.
+    /// The parent's blocks that a forked child has not recorded again yet.
     inherited: Inherited,
     blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
     block_count: usize,
-    /// Blocks that went out whole.
+    /// The number of blocks that were output whole.
     done: usize,
     progress: Progress,
     base: u64,
-    /// Ticks of the newest event: none is before it, so that an Intern precedes its Labels
+    /// The ticks of the newest event: no event precedes it, so that an Intern precedes its Labels
     /// (`.store.before`).
     ticks: u64,
     told: u64,
     /// The volume that `done` and `progress` are about.
     volume: u64,
-    /// Blocks that are in a mapped file: the first ones.
+    /// The number of blocks in a mapped file: the first ones.
     mapped_count: usize,
-    /// Of the others, events that were counted as not in the file.
+    /// The events in the other blocks that were counted as missing from the file.
     left_out: u64,
 }
 
@@ -73,29 +73,29 @@ static STORE: Locked<Store> = Locked::new(Store {
     mapped_count: 0,
     left_out: 0,
 });
-/// The blocks again, for those who have no lock: a signal handler, a traceback. Newest last.
+/// The blocks again, for readers without the lock: a signal handler, a traceback. Newest last.
 static SHARED: [BlockLink; STORE_BLOCK_COUNT_MAX] =
     [const { BlockLink::none() }; STORE_BLOCK_COUNT_MAX];
-/// How many there are, and how many of them went out whole.
+/// The number of blocks, and how many of them were output whole.
 static SHARED_COUNT: AtomicUsize = AtomicUsize::new(0);
 static SHARED_DONE: AtomicUsize = AtomicUsize::new(0);
 static COUNTS: Counts = Counts::new();
 static STRING: AtomicUsize = AtomicUsize::new(1);
-/// Whether there may be something in the store that the host does not have. Relaxed: set before the
-/// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
+/// Whether the store may hold something that the host lacks. Relaxed: set before the program goes
+/// on, and so before a block refers to it; cleared under the lock.
 static NEWS: AtomicBool = AtomicBool::new(false);
-/// Whether it was said that the store is too large for volumes of this size.
+/// Whether the warning that the store is too large for the volumes was given.
 static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
-/// How often the store is sent in volumes that change meanwhile.
+/// The attempts to send the store while volumes change.
 const VOLUME_ATTEMPTS: u32 = 3;
 
-/// Keeps a string; [`StringId::NONE`] where there is no room for it.
+/// Keeps a string; returns [`StringId::NONE`] if the store is full.
 pub(crate) fn intern(entry: &Entry, string: &[u8]) -> StringId {
     let id = STRING.fetch_add(1, Ordering::Relaxed);
     if record(entry, store::Intern::new(id, string)) { StringId(id) } else { StringId::NONE }
 }
 
-/// Says that something is called by a string.
+/// Records that an address has a string as its label.
 pub(crate) fn label(entry: &Entry, address: usize, string: StringId) {
     record(entry, store::Label::new(address, string.0));
 }
@@ -105,12 +105,12 @@ pub(crate) fn discard_nested() {
     COUNTS.discard(Cause::Nested, 1);
 }
 
-/// Says that a thread began to record (`.store.thread`).
+/// Records that a thread began to record (`.store.thread`).
 pub(crate) fn record_thread(entry: &Entry, index: u32, number: usize, name: &[u8]) {
     record(entry, store::Thread::new(index, number, name));
 }
 
-/// Says what the masks of a registry are (`.store.control`).
+/// Records the masks of a registry (`.store.control`).
 pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
     let [recorded, output] = [registered.control.recorded(), registered.control.output()]
         .map(|mask| mask.load(Ordering::Relaxed));
@@ -121,7 +121,7 @@ pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
     record(entry, event);
 }
 
-/// Says what no buffer could count (`.store.discarded`).
+/// Records the losses that no buffer could count (`.store.discarded`).
 fn record_discarded(entry: &Entry) {
     unhoused::tell(&mut |slot, cause, count| {
         let owner = registration::owner(slot);
@@ -132,7 +132,7 @@ fn record_discarded(entry: &Entry) {
     });
 }
 
-/// Records an event of registry 0; false if it was discarded, and counted.
+/// Records an event of registry 0; returns false if it was discarded, and counted.
 fn record<E: Event>(entry: &Entry, event: E) -> bool {
     let size = event.size();
     if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
@@ -159,12 +159,12 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     }
     store.count_left_out();
-    // What the block before held goes out, if there is a stream.
+    // The full block before goes out, if a stream exists.
     store.send_full(entry);
     true
 }
 
-/// Sends what the stream does not have, if there is one.
+/// Sends what the stream lacks, if a stream exists.
 pub(crate) fn flush(entry: &Entry) {
     record_discarded(entry);
     if let Some(mut store) = STORE.lock(entry) {
@@ -172,9 +172,9 @@ pub(crate) fn flush(entry: &Entry) {
     }
 }
 
-/// Sees to it that the host has what is in the store before it gets a block of events that may
-/// refer to it: so a program may be killed. Called with the lock of a ring held. False: the host
-/// does not take it now.
+/// Sends the store to the host before a block of events that may refer to it: so a program may be
+/// killed at any time. Called with the lock of a ring held. Returns false if the host does not
+/// accept it now.
 pub(crate) fn bring_news(entry: &Entry) -> bool {
     let is_known = !NEWS.load(Ordering::Relaxed) && volume::has_store(volume::number());
     if is_known || entry.is_nested() || stream::standing() != Standing::Open {
@@ -185,30 +185,30 @@ pub(crate) fn bring_news(entry: &Entry) -> bool {
         store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver());
     if brought {
         NEWS.store(false, Ordering::Relaxed);
-        // Of which volume that is true the store knows; another may have begun just now.
+        // The store knows which volume has it; another volume may have begun just now.
         volume::set_with_store(store.volume);
     }
     brought
 }
 
-/// The store's counts.
+/// Returns the store's counts.
 pub(crate) fn losses(entry: &Entry) -> Losses {
     losses_in(STORE.lock(entry))
 }
 
-/// The same without waiting for whoever is writing it: then what was recorded counts as nothing.
+/// Returns the store's counts without waiting for its lock. If a thread holds the lock, no recorded
+/// event counts.
 pub(crate) fn losses_so_far() -> Losses {
     losses_in(STORE.try_lock())
 }
 
 fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
-    let newest = store.as_ref().and_then(|store| store.newest());
-    let recorded =
-        newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
+    let recorded = store.as_ref().and_then(|store| store.newest());
+    let recorded = recorded.map_or(0, |newest| newest.event_end());
     Losses::of(recorded, &COUNTS)
 }
 
-/// The way out of the store's blocks, which never go out of memory: what the host does not take is
+/// Returns the outlet for the store's blocks. They never leave memory: what the host refuses is
 /// written again.
 fn outlet(entry: &Entry) -> Outlet<'_> {
     Outlet { entry, counts: &COUNTS, bring_news: None }
@@ -219,7 +219,7 @@ impl Store {
         *self.blocks.get(self.block_count.checked_sub(1)?)?
     }
 
-    /// Begins the next block; false if there can be none.
+    /// Begins the next block; returns false if no block is available.
     fn begin(&mut self, entry: &Entry) -> bool {
         let Some(place) = self.blocks.get(self.block_count) else { return false };
         debug_assert!(place.is_none());
@@ -230,8 +230,7 @@ impl Store {
         let new = known.map_or_else(|| Blocks::for_store().or_else(|| Blocks::map(1)), |_| None);
         let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
         let before = self.newest();
-        let first =
-            before.map_or(0, |newest| newest.header().first.get() + u64::from(newest.state().1));
+        let first = before.map_or(0, |newest| newest.event_end());
         let ticks = clock::ticks().max(self.ticks);
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         // Buffer 0, thread 0 (`.store.thread0`), and the one kind of registry 0.
@@ -245,7 +244,7 @@ impl Store {
         if let Some(new) = new {
             root::add_store(&new, &COUNTS);
         }
-        // Now: in a mapped file there must be a block with the counts at every instant.
+        // Set now: at every instant a block in a mapped file must have the counts.
         if let Some(before) = before {
             self.own(before).put_sync(root::sync());
         }
@@ -258,7 +257,7 @@ impl Store {
         true
     }
 
-    /// Puts an event into the newest block; false if there is no room.
+    /// Puts an event into the newest block; returns false if the block has no room.
     fn put(&mut self, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) -> bool {
         let Some(block) = self.newest() else { return false };
         let mut block = self.own(block);
@@ -279,7 +278,7 @@ impl Store {
         true
     }
 
-    /// Sends what the stream does not have, if there is one; false if that must wait.
+    /// Sends what the stream lacks, if a stream exists; returns false if that must wait.
     fn send_news(&mut self, entry: &Entry) -> bool {
         if region::is_open() {
             self.tell_inherited(entry);
@@ -295,8 +294,8 @@ impl Store {
         false
     }
 
-    /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
-    /// wait.
+    /// Sends the full blocks that were not output yet, if a stream exists; returns false if that
+    /// must wait.
     fn send_full(&mut self, entry: &Entry) -> bool {
         if stream::standing() != Standing::Open || region::is_open() {
             return false;
@@ -315,8 +314,8 @@ impl Store {
         true
     }
 
-    /// Begins with its first block, if the stream goes on in another volume; or with a later one,
-    /// where a volume would have more than half of its blocks from the store (`.volume.store`).
+    /// Begins with the first block if the stream goes on in another volume; or with a later one, if
+    /// the store would fill more than half of the volume (`.volume.store`).
     fn begin_again(&mut self) {
         let number = volume::number();
         let Some(plinth) = stream::open_plinth().filter(|_| self.volume != number) else { return };
@@ -336,7 +335,7 @@ impl Store {
         self.done = self.block_count - count;
     }
 
-    /// Sends what is new in the newest block; false if that must wait.
+    /// Sends what is new in the newest block; returns false if that must wait.
     fn send_open(&mut self, entry: &Entry) -> bool {
         let Some(block) = self.newest() else { return true };
         let told = COUNTS.sum();

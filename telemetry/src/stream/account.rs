@@ -1,34 +1,34 @@
-//! What the host took of the stream, and what it failed at: for the status.
+//! What the host accepted of the stream, and its failures: for the status.
 //!
 //! ```text
 //!  a block ─▶ one addition        a failure ─▶ count, operation, error number, time
 //! ```
 //!
-//! Relaxed counts, which nobody waits for. Design: `.control.tool` in `design/telemetry.md`.
+//! Relaxed counts, without waiting. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::block::{clock, memory};
 use crate::os::atomic::{AtomicU64, Ordering};
 use crate::plinth::{Operation, PlinthError};
 
-/// Blocks that the host took whole, and bytes that it took otherwise.
+/// The whole blocks that the host accepted, and the other bytes.
 static WHOLE_COUNT: AtomicU64 = AtomicU64::new(0);
 static PARTS_SIZE: AtomicU64 = AtomicU64::new(0);
-/// Failures of the host; the last one, its operation above its error number; and its time.
+/// The failures of the host; the last one, its operation above its error number; and its time.
 static ERROR_COUNT: AtomicU64 = AtomicU64::new(0);
 static ERROR: AtomicU64 = AtomicU64::new(0);
 static ERROR_TIME: AtomicU64 = AtomicU64::new(0);
 
-/// The host took a whole block.
+/// Counts a whole block that the host accepted.
 pub(crate) fn add_block() {
     WHOLE_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The host took bytes of a block that grows.
+/// Counts bytes of a growing block that the host accepted.
 pub(crate) fn add_bytes(size: usize) {
     PARTS_SIZE.fetch_add(size as u64, Ordering::Relaxed);
 }
 
-/// The host failed.
+/// Notes a failure of the host.
 pub(crate) fn note(error: &PlinthError) {
     let operation = error.operation as u64;
     ERROR.store(operation << 32 | u64::from(error.errno.cast_unsigned()), Ordering::Relaxed);
@@ -36,14 +36,14 @@ pub(crate) fn note(error: &PlinthError) {
     ERROR_COUNT.fetch_add(1, Ordering::Release);
 }
 
-/// What the host took: whole blocks of events, and bytes in all.
+/// Returns what the host accepted: whole blocks of events, and all bytes.
 pub(crate) fn written() -> (u64, u64) {
     let count = WHOLE_COUNT.load(Ordering::Relaxed);
     let size = PARTS_SIZE.load(Ordering::Relaxed) + count * memory::block_size() as u64;
     (count, size)
 }
 
-/// Failures of the host so far, and the last one with its time, in ns since 1970.
+/// Returns the number of failures, and the last one with its time, in ns since 1970.
 pub(crate) fn errors() -> (u64, PlinthError, u64) {
     let count = ERROR_COUNT.load(Ordering::Acquire);
     let error = ERROR.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The stream of a forked child: its parent's is left, then one of its own can begin.
+//! The stream of a forked child: it leaves its parent's, then its own can begin.
 //!
 //! ```text
 //!  the parent's: none, open, failed ── leave ──▶ left ── restart ──▶ none, or left for ever
@@ -17,19 +17,19 @@ use crate::stream::{pending, volume};
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     let is_begun = match standing() {
-        // Left before, and not begun again since: what there is is known.
+        // Left before, and not begun since: the state is known.
         Standing::Left => None,
         Standing::None => Some(STATE.is_taken()),
         _ => Some(true),
     };
-    // What could not be begun was said by the parent; what the child cannot begin is news.
+    // The parent reported its own failures; a failure of the child is new.
     if standing() != Standing::Failed {
         FAILURE_TOLD.store(false, Ordering::Relaxed);
     }
     let again = match (is_begun, plinth()) {
         (None, _) => standing_of(&STANDING_AGAIN),
         (Some(true), Some(plinth)) if !plinth.leave() => Standing::Left,
-        // The environment names no place for one: that was said.
+        // The environment names no place for a stream: that was reported.
         (Some(true), None) if standing() == Standing::Failed => Standing::Failed,
         _ => Standing::None,
     };
@@ -37,7 +37,7 @@ pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
 }
 
-/// The stream of a forked child: not begun, if there can be one. [`stand_again`] comes after.
+/// Prepares the stream of a forked child: not begun, if one is possible. [`stand_again`] follows.
 pub(crate) fn restart() {
     let (mut state, is_broken) = STATE.take_over();
     state.restart(is_broken);
@@ -49,7 +49,7 @@ pub(crate) fn restart() {
     }
 }
 
-/// From here on there may be a stream again.
+/// Lets a stream exist again.
 pub(crate) fn stand_again() {
     STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
 }

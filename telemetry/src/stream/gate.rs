@@ -1,4 +1,4 @@
-//! A gate: many go through it side by side, and one may shut it and be alone.
+//! A gate: many threads pass it side by side, and one may shut it and be alone.
 //!
 //! ```text
 //!  write a block ─▶ in ── place, plinth ── out        one addition, one subtraction
@@ -10,10 +10,10 @@
 use crate::os::atomic::{AtomicU32, Ordering};
 use crate::os::sync::wait_until;
 
-/// Says of a gate that it is shut.
+/// Marks a gate as shut.
 const SHUT: u32 = 1 << 31;
 
-/// Counts who is inside; shut, it lets nobody in.
+/// Counts the threads inside; while shut, it lets no thread in.
 pub(crate) struct Gate {
     state: AtomicU32,
 }
@@ -29,14 +29,15 @@ impl Gate {
         Gate { state: AtomicU32::new(0) }
     }
 
-    /// Goes in, unless it is shut. Never waits.
+    /// Enters, unless it is shut. Never waits.
     pub(crate) fn try_enter(&self) -> Option<Pass<'_>> {
-        // Acquire: what the change of the volume did is seen inside.
+        // Acquire: a thread inside sees the effect of the change of volume.
         let pass = Pass(self);
         (self.state.fetch_add(1, Ordering::Acquire) & SHUT == 0).then_some(pass)
     }
 
-    /// Goes in, waiting until it is open; `None` in a forked child where nobody will open it.
+    /// Enters, and waits until it is open; returns `None` in a forked child where no thread will
+    /// open it.
     pub(crate) fn enter(&self) -> Option<Pass<'_>> {
         loop {
             if let Some(pass) = self.try_enter() {
@@ -48,16 +49,16 @@ impl Gate {
         }
     }
 
-    /// Shuts it, and waits until all are out. For the holder of the stream's lock, who is alone in
-    /// that; nobody inside waits for that lock.
+    /// Shuts it, and waits until all threads are out. Only for the holder of the stream's lock;
+    /// threads inside never wait for that lock.
     pub(crate) fn shut(&self) -> Shut<'_> {
         self.state.fetch_or(SHUT, Ordering::Relaxed);
-        // Acquire: what they wrote is written.
+        // Acquire: their writes are done.
         wait_until(|| self.state.load(Ordering::Acquire) == SHUT);
         Shut(self)
     }
 
-    /// Open, and nobody inside: for a forked child.
+    /// Opens it, empty, in a forked child.
     pub(crate) fn restart(&self) {
         self.state.store(0, Ordering::Relaxed);
     }
@@ -98,7 +99,7 @@ mod tests {
             for _ in 0..2000 {
                 let shut = GATE.shut();
                 assert_eq!(INSIDE.load(Ordering::Relaxed), 0);
-                assert!(GATE.try_enter().is_none(), "who cannot wait is told so");
+                assert!(GATE.try_enter().is_none(), "a thread that cannot wait is refused");
                 drop(shut);
             }
             done.store(true, Ordering::Relaxed);

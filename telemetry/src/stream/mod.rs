@@ -1,15 +1,15 @@
-//! The stream: header, places for blocks, and the parts block in which all that is small goes out.
+//! The stream: places for blocks, parts, volumes, and how a block goes out.
 //!
 //! ```text
 //!  ring ── full block ─▶ gate, place (volume.rs) ──▶ plinth      no lock: side by side
 //!  flush ─ few events ─▶ parts block, under a lock ─ end of flush ─▶ plinth
 //! ```
 //!
-//! Begun when the first registry is registered with a kind output, or the first time that a kind's
-//! output is switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
+//! It begins when the first registry with an output kind registers, or when a kind's output is
+//! first switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
 //! `design/format.md`.
 //!
-//! This room knows plinths, registries and blocks; it knows no ring, no thread and no store.
+//! Knows plinth and all below; no ring, thread or store.
 
 use crate::block::identity;
 use crate::block::memory::{self, PartsMemory};
@@ -58,8 +58,8 @@ pub(crate) fn set_plinth(
     standing::keep(Box::leak(host)).map(drop).ok_or(SetupError::OutOfMemory)
 }
 
-/// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
-/// have interrupted the plinth; or another thread exits the program.
+/// Begins the stream if none exists. Returns `None` if it must wait: a nested entry may have
+/// interrupted the plinth, or another thread exits the program.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
     if entry.is_nested() || exit::is_elsewhere() {
         return None;
@@ -72,7 +72,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
         let mut state = STATE.lock(entry)?;
         if standing() == Standing::None {
             let standing = create(&mut state);
-            // A child that was forked meanwhile keeps what it is.
+            // A child that was forked meanwhile keeps its state.
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
             if standing == Standing::Open {
@@ -84,7 +84,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
     Some(standing())
 }
 
-/// The same, if it had to wait for the system's resolver.
+/// Begins the stream, if it had to wait for the system's resolver.
 pub(crate) fn ensure_resolved(entry: &Entry) {
     if plinth().is_none() && registration::is_something_output() && host::asks_resolver() {
         ensure(entry);
@@ -129,16 +129,16 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     state.start = header.start.get();
     state.begin(parts, &header, plinth.can_rewrite());
     pending::set(0);
-    // The header block goes first, as soon as there is something to go (a host that only appends).
+    // A host that only appends gets the header block with the first output.
     match bring_registries(state, plinth) {
-        // A receiver that is not there, or not yet, may come: it is asked again (`.sol.outage`).
+        // A receiver may appear later: it is tried again (`.sol.outage`).
         Err(error) if !plinth.can_rewrite() => tell(&error),
         result => result?,
     }
     Ok(())
 }
 
-/// Writes a whole block at a place; false if the host did not take it.
+/// Writes a whole block at a place; returns false if the host refuses it.
 pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     let result = plinth.write_block(place * memory::block_size() as u64, bytes);
     let written = result.inspect_err(tell).is_ok();
@@ -152,8 +152,8 @@ pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     written
 }
 
-/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
-/// failed.
+/// Writes a whole block at its place, the first time (`.write.torn`), or the same block again after
+/// a failure.
 pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Written {
     let failed = Written::No { place: block.place, volume: block.volume };
     let Some(plinth) = open_plinth() else { return failed };
@@ -183,7 +183,8 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
     }
 }
 
-/// Goes on in another volume, unless somebody did that meanwhile. False: there is none.
+/// Goes on in another volume, unless another thread did so meanwhile. Returns false if none could
+/// begin.
 pub(crate) fn change_volume(entry: &Entry) -> bool {
     let Some(plinth) = open_plinth() else { return false };
     let Some(mut state) = STATE.lock(entry) else { return false };
@@ -192,16 +193,16 @@ pub(crate) fn change_volume(entry: &Entry) -> bool {
         || state::change_volume(&mut state, plinth).inspect_err(tell).is_ok()
 }
 
-/// Where the stream goes, for a signal handler; `None` where nothing can go there.
+/// Returns the plinth for a signal handler; `None` if nothing can be output.
 pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
-    // The signal came while this thread wrote the first block: the plinth has begun the stream.
+    // The signal came while this thread wrote the first block: the stream has begun.
     let is_begun = signals::is_crossing() && pending::has_begun();
     if standing() == Standing::None && is_begun {
         return plinth();
     }
     let can_begin = plinth().is_some() || !host::asks_resolver();
     if standing() == Standing::None && registration::is_something_output() && can_begin {
-        // What holds the lock may be what the signal interrupted: it is not waited for long.
+        // The interrupted code may hold the lock: the handler waits only a short time.
         let mut state = STATE.lock_waiting()?;
         if standing() == Standing::None {
             let standing = create(&mut state);
@@ -211,8 +212,8 @@ pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
     open_plinth()
 }
 
-/// Sees to it that the host has a registry, before whole blocks of its events
-/// (`.part.registry-before`). False: it did not take it.
+/// Sends a registry to the host before whole blocks of its events (`.part.registry-before`).
+/// Returns false if the host refuses it.
 pub(crate) fn has_registry(entry: &Entry, index: u16) -> bool {
     is_registry_written(index)
         || parts(entry).is_some_and(|mut parts| {
@@ -221,15 +222,14 @@ pub(crate) fn has_registry(entry: &Entry, index: u16) -> bool {
         })
 }
 
-/// The stream, for what is smaller than a block; `None` if it is in use by what this entry
-/// interrupted.
+/// Access to the stream for output smaller than a block.
 pub(crate) struct Parts<'a> {
     state: Guard<'a, State>,
     plinth: &'static dyn Plinth,
 }
 
-/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry, or where
-/// another thread exits the program.
+/// Takes the parts block. Returns `None` if none exists, or if this must wait: in a nested entry,
+/// or while another thread exits the program.
 pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     if entry.is_nested() {
         return None;
@@ -239,12 +239,12 @@ pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     if exit::is_elsewhere() {
         return None;
     }
-    // A plinth that panicked may have left it so.
+    // A plinth that panicked may have left it set.
     state.is_forced = false;
     Some(Parts { state, plinth })
 }
 
-/// Writes the parts that were put together.
+/// Writes the waiting parts.
 pub(crate) fn write_out(entry: &Entry) {
     if let Some(mut parts) = parts(entry) {
         parts.write();
@@ -252,14 +252,14 @@ pub(crate) fn write_out(entry: &Entry) {
 }
 
 impl Parts<'_> {
-    /// Whether a payload of this size fits into a part.
+    /// Returns whether a payload of this size fits into a part.
     pub(crate) fn has_room_for_part(&self, size: usize) -> bool {
         size <= PartsBlock::payload_size_max(memory::block_size())
     }
 
-    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It
-    /// goes out at the next `write`, at the latest. False: there is no room, as the host does not
-    /// take what is there; or it did not take the registry.
+    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete the
+    /// header. The part goes out at the next `write` at the latest. Returns false if the host
+    /// refuses the waiting parts, so that no room is left, or refuses the registry.
     pub(crate) fn push_events(
         &mut self,
         header: BlockHeader,
@@ -269,7 +269,7 @@ impl Parts<'_> {
             self.bring_registries();
         }
         let made = make_room(&mut self.state, self.plinth, header.payload_size());
-        // The volume may have changed for it.
+        // The volume may have changed to make room.
         let put = made.inspect_err(tell).is_ok()
             && self.state.has_registry(header.registry.get())
             && put(&mut self.state, header, fill).inspect_err(tell).is_ok();
@@ -279,8 +279,8 @@ impl Parts<'_> {
         put
     }
 
-    /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
-    /// may complete the header. False: the host did not take it, or the registry.
+    /// Writes a copy of a block that is still being filled. `fill` puts the bytes of [last, top),
+    /// and may complete the header. Returns false if the host refuses it, or the registry.
     pub(crate) fn write_copy(
         &mut self,
         mut header: BlockHeader,
@@ -308,7 +308,7 @@ impl Parts<'_> {
         written
     }
 
-    /// The place of a block that is not of parts, in this volume or the next.
+    /// Returns a place for a block other than parts, in this volume or the next.
     fn take_place(&mut self) -> Option<u64> {
         volume::take_place(self.plinth, false).or_else(|| {
             state::change_volume(&mut self.state, self.plinth).inspect_err(tell).ok()?;
@@ -316,20 +316,20 @@ impl Parts<'_> {
         })
     }
 
-    /// Writes the registries that the stream does not have yet (`.part.registry-before`). What the
-    /// host does not take is written again the next time.
+    /// Writes the registries that the stream lacks (`.part.registry-before`). Registries that the
+    /// host refuses are written again the next time.
     pub(crate) fn bring_registries(&mut self) {
         let _ = bring_registries(&mut self.state, self.plinth).inspect_err(tell);
     }
 
-    /// Writes what parts the host does not have yet; false if it did not take them.
+    /// Writes the parts that the host lacks; returns false if the host refuses them.
     pub(crate) fn deliver(&mut self) -> bool {
         self.renew();
         write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
     }
 
-    /// Goes on in another volume where the plinth asks for one although this one has room: it lost
-    /// whoever took it.
+    /// Goes on in another volume if the plinth asks for one although this one has room: it lost its
+    /// receiver.
     fn renew(&mut self) {
         let size = volume::block_count() * memory::block_size() as u64;
         if self.plinth.wants_volume(size) {
@@ -337,30 +337,31 @@ impl Parts<'_> {
         }
     }
 
-    /// The same, and has the host hand on what it holds back.
+    /// Writes the parts that the host lacks, and makes the host pass on what it holds back.
     pub(crate) fn write(&mut self) {
         self.deliver();
         self.plinth.flush();
     }
 
-    /// Whether what was written may not come to a host that only appends: it did not take something
-    /// before, or holds it back.
+    /// Returns whether written bytes may be lost at a host that only appends: it refused some
+    /// before, or holds them back.
     pub(crate) fn may_be_lost(&self) -> bool {
         !self.plinth.can_rewrite() && (account::errors().0 > 0 || self.plinth.is_behind())
     }
 
-    /// Whether a host that can be written anywhere did not take something before.
+    /// Returns whether a host that can be written anywhere refused something before.
     pub(crate) fn was_refused(&self) -> bool {
         self.plinth.can_rewrite() && !region::is_there() && account::errors().0 > 0
     }
 
-    /// Begins the last account (`.part.account`), for which a full disk has room, too.
+    /// Begins the last account (`.part.account`), for which even a full disk has room.
     pub(crate) fn begin_last(&mut self) {
         self.deliver();
         self.state.begin_last();
     }
 
-    /// Puts an account, of the last ones with what waits of its buffer. False: no room for more.
+    /// Puts an account; a last one includes the waiting events of its buffer. Returns false if no
+    /// room is left.
     pub(crate) fn put_account(&mut self, mut header: BlockHeader) -> bool {
         if self.state.is_last {
             let waiting = self.state.waiting.count_of(header.buffer.get());
@@ -372,8 +373,8 @@ impl Parts<'_> {
         self.state.has_room_for_account() && self.push_events(header, |_, _| {})
     }
 
-    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block. False: the host
-    /// did not take it.
+    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block. Returns false if
+    /// the host refuses it.
     pub(crate) fn end(&mut self) -> bool {
         self.renew();
         let before = core::mem::replace(&mut self.state.is_forced, true);
@@ -382,15 +383,14 @@ impl Parts<'_> {
         ended.is_ok()
     }
 
-    /// Has the host finish.
+    /// Makes the host finish.
     pub(crate) fn finish(&mut self) {
         self.plinth.flush();
         self.plinth.finish();
     }
 }
 
-/// The log has a whole block, of which a part was put before: what of that the host refused is no
-/// loss.
+/// Notes that the log has a whole block: parts of it that the host refused before are not lost.
 pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
     if unacknowledged::is_some()
         && let Some(mut state) = STATE.lock(entry)

@@ -1,4 +1,4 @@
-//! How a block goes out: whole, or as a part with what the stream does not have of it yet.
+//! The output of a block: whole, or as a part with what the stream lacks of it.
 //!
 //! ```text
 //!  block   │ header │ gap │ new │ in the stream already │        Progress: how far
@@ -19,45 +19,44 @@ use crate::stream::{self, Standing};
 use core::cell::Cell;
 use eventlog::format::{BlockHeader, SEALED, U32le};
 
-/// A block of which no more than this part is not in the stream yet goes out as a part: one in so
-/// many.
+/// A block goes out as a part if the stream lacks no more than its size divided by this.
 const PART_FRACTION: usize = 4;
-/// How often a block is tried in volumes that change meanwhile.
+/// The number of attempts to write a block while volumes change.
 const VOLUME_ATTEMPTS: u32 = 3;
-/// The same where other threads change them each time before this one's block comes after the
-/// store.
+/// The number of attempts while other threads change volumes before this block follows the store.
 const STORE_ATTEMPTS: u32 = 100;
 
-/// What of a block is in the stream already, as parts.
+/// The parts of a block that the stream has already.
 #[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
 pub(crate) struct Progress {
-    /// The block that this is about.
+    /// The sequence of the block.
     sequence: u64,
-    /// [last, top) is in the stream; 0: nothing yet is known of the block.
+    /// [last, top) is in the stream; 0: nothing is known about the block yet.
     last: u32,
-    /// Events in there.
+    /// The number of events in the stream.
     count: u32,
     /// The base in force at `last`.
     base: u64,
-    /// The place of the block, where the host did not take it; 0: none. And the volume it is in.
+    /// The place and the volume for which the host refused the block; place 0: none.
     place: u64,
     volume: u64,
-    /// Events that it refused, of those that the stream does not have: counted as such
+    /// The refused events among those that the stream lacks, counted as refused
     /// (`unhoused::refuse`).
     refused: u32,
 }
 
 impl Progress {
-    /// Of no block. All zeros.
+    /// The progress of no block. All zeros.
     pub(crate) const NONE: Progress =
         Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0, volume: 0, refused: 0 };
 
-    /// Events of a block that the stream does not have.
+    /// Returns the number of events of a block that the stream lacks.
     pub(crate) fn missing_of(&self, block: Block) -> u32 {
         block.state().1 - self.of(&block.header()).count
     }
 
-    /// The host refused what the stream does not have of a block: so many events more than before.
+    /// Notes that the host refused what the stream lacks of a block; returns the number of newly
+    /// refused events.
     pub(crate) fn refuse(&mut self, block: Block) -> u32 {
         let missing = self.missing_of(block);
         let before = self.of(&block.header());
@@ -65,17 +64,17 @@ impl Progress {
         missing - before.refused.min(missing)
     }
 
-    /// Events that it refused, and that are held.
+    /// Returns the number of refused events that are held.
     pub(crate) fn refused(&self) -> u32 {
         self.refused
     }
 
-    /// What was refused is in the stream now, or counted otherwise: so many events.
+    /// Notes that refused events are in the stream now, or counted elsewhere; returns their number.
     pub(crate) fn forgive(&mut self) -> u32 {
         core::mem::take(&mut self.refused)
     }
 
-    /// Of the block with this header: what was noted, or nothing.
+    /// Returns the progress of the block with this header, or none.
     fn of(&self, header: &BlockHeader) -> Progress {
         let sequence = header.sequence.get();
         if self.sequence == sequence && self.last != 0 {
@@ -86,34 +85,34 @@ impl Progress {
     }
 }
 
-/// What became of a part.
+/// The result of sending a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// It is in the stream, or waits in its parts block.
+    /// In the stream, or waiting in its parts block.
     Yes,
-    /// It must wait, or there is no stream.
+    /// It must wait, or no stream exists.
     Later,
-    /// The host does not take it, or what must come before.
+    /// The host refuses it, or what must precede it.
     Refused,
 }
 
-/// A block goes out, whole or in part. Shared by rings and the store.
+/// The output of blocks, whole or in part, for rings and the store.
 pub(crate) struct Outlet<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) counts: &'a Counts,
-    /// Brings what is new in the store, which comes before events. `None`: these are the blocks of
-    /// the store itself, of which one that the host does not take is kept, to be written again.
+    /// Sends what is new in the store, which precedes events. `None`: the blocks are the store's
+    /// own. A store block that the host refuses is kept, and written again.
     pub(crate) bring_news: Option<fn(&Entry) -> bool>,
 }
 
 impl Outlet<'_> {
-    /// Whether a block that the host does not take is kept.
+    /// Returns whether a refused block is kept.
     fn keeps(&self) -> bool {
         self.bring_news.is_none()
     }
 
-    /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it
-    /// must wait.
+    /// Sends what the stream lacks of a block that gets no more events. Returns false if that must
+    /// wait.
     pub(crate) fn send(&self, mut block: OwnBlock, progress: &mut Progress) -> bool {
         let mut header = block.header();
         let before = progress.of(&header);
@@ -123,7 +122,7 @@ impl Outlet<'_> {
         }
         match stream::ensure(self.entry) {
             None => return false,
-            // To a mapped ring nothing goes by here, but what was on its way as it was begun.
+            // A mapped ring gets only blocks that were on their way when it began.
             Some(Standing::Open) if !region::is_there() => {}
             Some(_) => {
                 self.counts.discard(Cause::Io, u64::from(count));
@@ -136,12 +135,12 @@ impl Outlet<'_> {
         if is_part && self.send_part(*block, progress) == Sent::Yes {
             return true;
         }
-        // The bytes that the host did not take stay as they were sealed.
+        // Refused bytes stay as they were sealed.
         if is_new {
             seal(&mut block, &mut header, self.counts);
         }
         match self.write(&block, header.registry.get(), &before) {
-            // Of what is no event of the program's nothing is noted to wait.
+            // Registries and the like are not events: nothing of them waits.
             Written::Yes if before.count != 0 && !self.keeps() => {
                 stream::note_whole(self.entry, &header);
             }
@@ -157,11 +156,10 @@ impl Outlet<'_> {
         true
     }
 
-    /// Writes a block that is sealed, after what is new in the store. If the volume changes
-    /// meanwhile a block of a ring follows, after the store, which begins again; the third time
-    /// there is hardly room in a volume for more than that, and the block goes where it can: not
-    /// before the store, which the host may be given at any moment for the last time, unless that
-    /// does not take it.
+    /// Writes a sealed block, after what is new in the store. If the volume changes meanwhile, the
+    /// store is sent again, and then a block of a ring. At the third time a volume hardly has room
+    /// for more than that, and the block goes anywhere. But it never precedes the store, unless the
+    /// host refuses the store: any output may be the last one.
     fn write(&self, block: &OwnBlock, registry: u16, before: &Progress) -> Written {
         let mut attempt = 1;
         loop {
@@ -186,8 +184,8 @@ impl Outlet<'_> {
         }
     }
 
-    /// Sends what was published into a block since the last time, as a part; or where that would be
-    /// too large, a copy of the block. If not, the events are still in the block.
+    /// Sends the events published since the last time as a part, or a copy of the block if the part
+    /// would be too large. If that fails, the events are still in the block.
     pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> Sent {
         let (last, count) = block.state();
         let mut header = block.header();
@@ -208,7 +206,7 @@ impl Outlet<'_> {
         part.count = (count - before.count).into();
         part.first = (header.first.get() + u64::from(before.count)).into();
         part.base = before.base.into();
-        // The base at *last* is known once the events were copied.
+        // The base at *last* is known after the events are copied.
         let size = part.payload_size();
         let sent = if parts.has_room_for_part(size) {
             parts.push_events(part, |header, out| {
@@ -231,12 +229,12 @@ impl Outlet<'_> {
     }
 }
 
-/// Seals a block where it lies (`.write.seal`): the sealed flag, in the word with the magic, last.
+/// Seals a block in place (`.write.seal`): the sealed flag, in the word with the magic, last.
 pub(crate) fn seal(block: &mut OwnBlock, header: &mut BlockHeader, counts: &Counts) {
     header.stream = identity::id();
     header.flags |= SEALED;
     header.crc = U32le::new(0);
-    // What was left to the writer thread has none yet (`.block.sync`).
+    // A block for the writer thread has none yet (`.block.sync`).
     if header.sync_ticks.get() == 0 {
         header.set_sync(root::sync());
     }
@@ -247,8 +245,8 @@ pub(crate) fn seal(block: &mut OwnBlock, header: &mut BlockHeader, counts: &Coun
     block.put_header(header);
 }
 
-/// Makes `to`, a block of a mapped file, one with what is not in the file yet of another block,
-/// which may still be filled: a block of its own, sealed.
+/// Copies what the file lacks of a block, which may still be filled, to `to`, a block of a mapped
+/// file. `to` becomes a block of its own, sealed.
 pub(crate) fn copy_new(block: Block, to: &mut OwnBlock, counts: &Counts, progress: &mut Progress) {
     let (last, count) = block.state();
     let mut header = block.header();

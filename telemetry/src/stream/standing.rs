@@ -1,4 +1,4 @@
-//! How the stream stands, where it goes, and what the host failed at.
+//! The state of the stream, its plinth, and the host's failures.
 //!
 //! ```text
 //!  set_plinth, else the environment ─▶ HOST ─▶ plinth      none ─▶ open │ failed ── fork ─▶ left
@@ -12,18 +12,17 @@ use crate::os::{forked, pages, way_out};
 use crate::plinth::{Plinth, PlinthError, failure};
 use crate::stream::account;
 
-/// How the stream stands.
+/// The state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// There is none yet.
+    /// None exists yet.
     None = 0,
-    /// It takes blocks.
+    /// The stream takes blocks.
     Open = 1,
-    /// The host could not create it: what goes out is counted as lost.
+    /// The host could not create it: output counts as lost.
     Failed = 2,
-    /// This is a forked child, which leaves its parent's stream alone: until it begins again, or
-    /// for ever.
+    /// A forked child leaves its parent's stream alone: until its own begins, or for ever.
     Left = 3,
 }
 
@@ -31,28 +30,27 @@ struct Host {
     plinth: &'static dyn Plinth,
 }
 
-/// Set once, under the lock. Not a lock of the standard library's, which a forked child might find
+/// Set once, under the lock. Not a lock of the standard library, which a forked child might find
 /// taken for ever.
 static HOST: Link<Host> = Link::none();
 
-/// The plinth, if there is one.
+/// Returns the plinth, if one exists.
 pub(crate) fn plinth() -> Option<&'static dyn Plinth> {
     HOST.get().map(|host| host.plinth)
 }
 
-/// Makes it the one that there is from now on. Under the lock of the stream; `None` where there is
-/// no memory for that.
+/// Sets the plinth, under the lock of the stream; returns `None` if the system has no memory.
 pub(crate) fn keep(plinth: &'static dyn Plinth) -> Option<&'static dyn Plinth> {
     HOST.set(Some(pages::place(Host { plinth })?));
     Some(plinth)
 }
 
 pub(super) static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// How the stream of a forked child stands when that begins again.
+/// Sets the state of a forked child's stream when it begins again.
 pub(super) static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
 pub(super) static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// How the stream stands.
+/// Returns the state of the stream.
 pub(crate) fn standing() -> Standing {
     standing_of(&STANDING)
 }
@@ -66,19 +64,19 @@ pub(super) fn standing_of(standing: &AtomicU8) -> Standing {
     }
 }
 
-/// The plinth, while the stream takes blocks.
+/// Returns the plinth, while the stream takes blocks.
 pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
-    // A child of which nobody was told writes nothing into its parent's log either.
+    // A forked child that was not noticed does not write into its parent's log either.
     plinth().filter(|_| standing() == Standing::Open && !forked::is_unnoticed())
 }
 
-/// Whether the mapped file was taken away or cut, which is said.
+/// Returns whether the mapped file was removed or truncated, and reports it.
 pub(crate) fn is_file_lost() -> bool {
     crate::plinth::loss().inspect(tell).is_some()
 }
 
-/// Notes what failed, and says it once for the process: its own stream, not one that a fork has it
-/// leave.
+/// Notes a failure, and reports it once for the process, except of a stream that a forked child
+/// leaves.
 pub(crate) fn tell(error: &PlinthError) {
     account::note(error);
     if way_out::is_here() {

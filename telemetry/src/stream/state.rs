@@ -1,4 +1,4 @@
-//! What the stream has under its lock: the parts block, and how it is filled and goes out.
+//! The state of the stream under its lock: the parts block, and how it is filled and output.
 //!
 //! ```text
 //!  registry ─ pieces ─┐
@@ -19,45 +19,45 @@ use crate::stream::unacknowledged::Waiting;
 use crate::stream::{account, pending, standing, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 
-/// What the stream has under its lock.
+/// The state of the stream under its lock.
 pub(crate) struct State {
     pub(crate) parts: Option<PartsBlock>,
-    /// Registries that were put into parts: those with lower indexes; and how much of the next one.
+    /// The number of registries that were put into parts, and how much of the next one.
     pub(crate) registry_count: usize,
     registry_offset: usize,
-    /// A block's worth of bytes to copy into.
+    /// A buffer for one block.
     pub(crate) copy: Option<&'static mut [u8]>,
-    /// When the stream began, as its headers say.
+    /// The beginning of the stream, for its headers.
     pub(crate) start: u64,
-    /// A parts block of the volume before, with parts that the host did not take.
+    /// A parts block of the previous volume, with parts that the host refused.
     pub(crate) carried: Option<PartsBlock>,
-    /// Whether its parts are just being put.
+    /// Whether its parts are being put now.
     is_carrying: bool,
-    /// The events in parts that the host does not have.
+    /// The events in parts that the host lacks.
     pub(crate) waiting: Waiting,
     /// Memory for another parts block.
     pub(crate) spare: Option<PartsMemory>,
     /// Whether the volume has its end part, and the next one could not be made.
     pub(crate) is_ended: bool,
-    /// Whether parts take their places in the volume at hand, be it full: it begins, or ends.
+    /// Whether parts take places even in a full volume: it begins, or ends.
     pub(crate) is_forced: bool,
-    /// From where on the host has zeros in the header block of the volume, in which the last
-    /// account has its room; 0: it has none there.
+    /// The offset in the volume's header block from which the host has zeros, as room for the last
+    /// account; 0: no room there.
     kept: usize,
-    /// Whether the last account is put: what waits elsewhere is given up.
+    /// Whether the last account is being put: what waits elsewhere is given up.
     pub(crate) is_last: bool,
 }
 
-/// Registries that the host has: those with lower indexes.
+/// The number of registries that the host has.
 static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the host has a registry.
+/// Returns whether the host has a registry.
 pub(crate) fn is_registry_written(index: u16) -> bool {
     usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
 }
 
 impl State {
-    /// Of no stream.
+    /// Returns the state without a stream.
     pub(crate) const fn new() -> State {
         State {
             parts: None,
@@ -86,20 +86,20 @@ impl State {
         (self.kept, self.is_last) = (0, false);
     }
 
-    /// Whether another part without payload fits, and the end after it.
+    /// Returns whether another part without payload fits, and the end after it.
     pub(crate) fn has_room_for_account(&self) -> bool {
         let room = self.parts.as_ref().and_then(PartsBlock::room);
         !self.is_last || room.is_some_and(|room| room >= BLOCK_HEADER_SIZE)
     }
 
-    /// Begins the last account, where the host has room for it whatever else it refuses.
+    /// Begins the last account, where the host has room for it even if it refuses everything else.
     pub(crate) fn begin_last(&mut self) {
         if let Some(parts) = self.parts.as_mut().filter(|parts| parts.place() != 0)
             && self.kept != 0
         {
             pending::clear();
             parts.begin_last(self.kept);
-            // Others were given up with what waits.
+            // Other accounts were given up with the waiting parts.
             self.registry_count = REGISTRY_COUNT.load(Ordering::Relaxed);
             self.registry_offset = 0;
         } else if let Some(parts) = self.parts.as_mut() {
@@ -108,8 +108,8 @@ impl State {
         self.is_last = true;
     }
 
-    /// Of no stream, in a forked child. `is_broken`: a thread that is not there was at work on it,
-    /// and what memory it has is not known.
+    /// Resets the state in a forked child. `is_broken`: a missing thread was changing it, and its
+    /// memory is unknown.
     pub(crate) fn restart(&mut self, is_broken: bool) {
         let old = core::mem::replace(self, State::new());
         self.waiting = old.waiting;
@@ -121,13 +121,13 @@ impl State {
         self.forget_registries();
     }
 
-    /// Whether a registry is in this volume's parts, and so are those that the volume before could
-    /// not take.
+    /// Returns whether a registry is in this volume's parts, and the registries that the previous
+    /// volume refused are too.
     pub(crate) fn has_registry(&self, index: u16) -> bool {
         usize::from(index) < self.registry_count && self.carried.is_none()
     }
 
-    /// All registries are to come again.
+    /// Makes all registries go out again.
     pub(crate) fn forget_registries(&mut self) {
         self.registry_count = 0;
         self.registry_offset = 0;
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-/// Puts an end part, and writes it: the stream goes on in the volume `next`, or is closed with 0
+/// Puts an end part, and writes it: the stream goes on in the volume `next`; 0: it is closed
 /// (`.part.end`, `.volume.end`).
 pub(crate) fn put_end(
     state: &mut State,
@@ -144,7 +144,7 @@ pub(crate) fn put_end(
     next: u64,
 ) -> Result<(), PlinthError> {
     make_room(state, plinth, 0)?;
-    // Now, for the mark may have begun a block of its own.
+    // Counted now: the mark may have begun a block of its own.
     let place = state.parts.as_ref().map_or(0, PartsBlock::place);
     put(state, parts::header(BlockType::End), |header, _| {
         header.sequence = region::block_count_or(volume::block_count_at_end(plinth, place)).into();
@@ -153,7 +153,7 @@ pub(crate) fn put_end(
     if plinth.can_rewrite() { pad_parts(state, plinth) } else { write_parts(state, plinth) }
 }
 
-/// Puts a part, for which room was made.
+/// Puts a part for which room was made.
 pub(crate) fn put(
     state: &mut State,
     mut header: BlockHeader,
@@ -163,7 +163,7 @@ pub(crate) fn put(
     let put = state.parts.as_mut().zip(copy).is_some_and(|(parts, payload)| {
         fill(&mut header, payload);
         let put = parts.push(header, payload);
-        // Of the last account the memory lacks what is before it in its block.
+        // The memory of the last account lacks the earlier bytes of its block.
         if !state.is_last {
             pending::set(parts.place());
         }
@@ -172,9 +172,9 @@ pub(crate) fn put(
     if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
 }
 
-/// Sees to it that a part with such a payload fits: writes the parts block and begins another one.
-/// A block that the host does not take stays, with its place, until the host does: nothing that was
-/// put is lost, and what is to be put is refused.
+/// Makes room for a part with such a payload: writes the parts block and begins another one. A
+/// block that the host refuses stays, with its place, until the host accepts it: no put part is
+/// lost, and new ones are refused.
 pub(crate) fn make_room(
     state: &mut State,
     plinth: &dyn Plinth,
@@ -208,14 +208,14 @@ pub(crate) fn make_room(
     }
 }
 
-/// Writes what the host does not have of the parts block, which leaves the last block of the stream
-/// short (`.stream.tail`): at its place (`.stream.grow`), or, where
-/// the host can only append, padded, and the next parts go into another block.
+/// Writes what the host lacks of the parts block, which leaves the last block of the stream short
+/// (`.stream.tail`). It is written at its place (`.stream.grow`). If the host can only append, it
+/// is padded, and the next parts go into another block.
 pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
     if parts.is_unwritten() {
         let crossing = Crossing::begin();
-        // The header block is written to its end, which a full disk has for the last account then.
+        // The header block is written to its end: a full disk then has room for the last account.
         let is_padded = !plinth.can_rewrite() || parts.is_header();
         let rest = if is_padded { parts.unwritten_padded() } else { parts.unwritten() };
         if let Err(error) = write_rest(plinth, &crossing, rest) {
@@ -242,8 +242,8 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
     Ok(())
 }
 
-/// Writes the parts one by one that the host did not take as a whole, as far as it takes them: of a
-/// disk that became full it is known so which are in the log.
+/// Writes the parts one by one after the host refused them as a whole, as far as it accepts them.
+/// So the runtime knows which of them are in the log of a full disk.
 fn write_first_parts(state: &mut State, plinth: &dyn Plinth, crossing: &Crossing) {
     let Some(parts) = state.parts.as_mut() else { return };
     while let Some(end) = parts.end_of_first_unwritten() {
@@ -255,8 +255,8 @@ fn write_first_parts(state: &mut State, plinth: &dyn Plinth, crossing: &Crossing
     }
 }
 
-/// The host has the parts block, and so all events that wait; or some of them, where others are
-/// carried.
+/// Notes that the host has the parts block, and so all waiting events; or some of them, if others
+/// are carried.
 fn note_written(waiting: &mut Waiting, parts: &PartsBlock, is_some_carried: bool) {
     if !is_some_carried {
         return waiting.take_all();
@@ -267,7 +267,7 @@ fn note_written(waiting: &mut Waiting, parts: &PartsBlock, is_some_carried: bool
     });
 }
 
-/// Writes what is no whole block of events.
+/// Writes anything but whole blocks of events.
 fn write_rest(
     plinth: &dyn Plinth,
     crossing: &Crossing,
@@ -280,7 +280,7 @@ fn write_rest(
     Ok(())
 }
 
-/// Writes the parts block to its end. Further parts may still come over the zeros.
+/// Writes the parts block to its end. Later parts may replace the zeros.
 fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
     let crossing = Crossing::begin();
@@ -300,7 +300,7 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
 }
 
 /// Writes the registries that the volume lacks, as parts, in pieces (`.part.registry`), and then
-/// what the volume before could not take. After a failure it goes on where it stopped.
+/// the parts that the previous volume refused. After a failure it continues where it stopped.
 pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let volume = volume::number();
     while let Some(registered) = registration::get(state.registry_count) {
@@ -315,7 +315,7 @@ pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result
         };
         make_room(state, plinth, piece.size)?;
         if volume::number() != volume {
-            // The new one has them, as far as the host took them.
+            // The new volume has them, as far as the host accepted them.
             break;
         }
         let header = parts::piece_header(registered.index, offset, &piece);
@@ -327,7 +327,7 @@ pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result
     write_parts(state, plinth)
 }
 
-/// Puts the parts that the volume before could not take.
+/// Puts the parts that the previous volume refused.
 fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(carried) = state.carried.take() else { return Ok(()) };
     let before = core::mem::replace(&mut state.is_forced, true);
@@ -346,19 +346,20 @@ fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthErr
 }
 
 /// Goes on in another volume: ends this one (`.volume.end`), and begins the next with header and
-/// registries (`.volume.header`). An error: there is no other one, and nothing goes out until there
-/// is. No handler comes in between: what it writes would be without header in the new one, and a
-/// child that it forks would begin its parent's. But what cannot be used in a signal handler may
-/// take its time, and the user means his Ctrl-C.
+/// registries (`.volume.header`). After an error no other volume exists, and nothing is output
+/// until one does. Signals are deferred meanwhile: a handler's output would have no header in the
+/// new volume, and a child forked by a handler would begin its parent's volume. But a plinth that
+/// signal handlers cannot use may be slow, and the user's Ctrl-C must work: then signals are not
+/// deferred.
 pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let _deferred = plinth.is_signal_safe().then(Deferred::begin);
-    // Before the gate is shut: who is on the way out is waited for while others can go on.
+    // Before the gate is shut: a thread on the way out is waited for while others can go on.
     let _crossing = Crossing::begin();
     let _shut = volume::GATE.shut();
     let next = volume::number() + 1;
     let before = core::mem::replace(&mut state.is_forced, true);
     if !core::mem::replace(&mut state.is_ended, true) {
-        // Without it the volume was not closed, which is no fault.
+        // Without the end part the volume is not closed, which is not a fault.
         let _ = put_end(state, plinth, next).inspect_err(standing::tell);
     }
     let begun = begin_volume(state, plinth, next);
@@ -371,8 +372,8 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
     state.spare = Some(state.spare.take().or_else(PartsMemory::map).ok_or(no_memory)?);
     plinth.create(memory::block_size())?;
     if let Some(old) = state.parts.take() {
-        // What the host did not take goes into the new volume. What is put after that waits for it,
-        // so that of a second such block there is nothing that is not here again.
+        // Refused parts go into the new volume. Later parts wait for them, so that a second such
+        // block has nothing else.
         if old.is_unwritten() && state.carried.is_none() {
             state.carried = Some(old);
         } else {
@@ -382,18 +383,18 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
     let Some(memory) = state.spare.take() else { return Err(no_memory) };
     let mut header = identity::header(region::is_there());
     header.volume = number.into();
-    // The stream's, not the volume's.
+    // Time of the stream, not of the volume.
     header.start = state.start.into();
     header.seal();
     pending::clear();
     pending::begin(&memory);
-    // Where there are volumes the oldest gives way on a full disk: no room is kept.
+    // With volumes the oldest gives way on a full disk: no room is kept.
     state.begin(memory, &header, false);
     pending::set(0);
     state.is_ended = false;
     state.forget_registries();
     volume::begin(number);
-    // What the host does not take of it is written again before all else.
+    // Whatever the host refuses of it is written again before all else.
     let _ = bring_registries(state, plinth).inspect_err(standing::tell);
     Ok(())
 }

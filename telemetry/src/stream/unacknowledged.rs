@@ -1,5 +1,4 @@
-//! Events that were put into parts which the host does not have: whose they are, and which of them
-//! it refused.
+//! Events in parts that the host lacks: their buffers, and which of them it refused.
 //!
 //! ```text
 //!  put ─▶ waits ──── the host takes its part, or a whole block with the same events ──▶ gone
@@ -7,8 +6,8 @@
 //!           └───▶ counted as lost, as long as it waits (losses.rs) ───────────────────────┘
 //! ```
 //!
-//! Under the lock of the stream. Told apart by buffer and number, as everywhere, since a part may
-//! be carried into another volume and be in two blocks. Design: `.sol.outage` in
+//! Under the lock of the stream. Events are distinguished by buffer and number, since a part may be
+//! carried into another volume and be in two blocks. Design: `.sol.outage` in
 //! `design/telemetry.md`; `.event.identity` in `design/format.md`.
 
 use crate::block::memory;
@@ -17,7 +16,7 @@ use crate::os::pages;
 use crate::registry::{registration, unhoused};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
-/// Events of one part.
+/// The events of one part.
 #[derive(Clone, Copy, bytemuck::Zeroable)]
 struct Part {
     first: u64,
@@ -28,16 +27,16 @@ struct Part {
     is_refused: bool,
 }
 
-/// How many parts wait. Relaxed: whoever put one looks at it later, and sees what it put, or that
-/// it is gone.
+/// The number of parts that wait. Relaxed: a thread that put one reads it later, and sees its own
+/// part, or a part less.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether some part waits: without the lock, and so perhaps no more.
+/// Returns whether some part waits: without the lock, so perhaps no longer.
 pub(crate) fn is_some() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// The parts that wait.
+/// The waiting parts.
 pub(crate) struct Waiting {
     parts: Option<&'static mut [Part]>,
     count: usize,
@@ -46,8 +45,8 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) const NONE: Waiting = Waiting { parts: None, count: 0 };
 
-    /// Gets its memory: for as many parts as a parts block can have, and one that is carried.
-    /// False: there is none.
+    /// Maps its memory: for the greatest number of parts in a parts block, and one that is carried.
+    /// Returns false if the system has none.
     pub(crate) fn prepare(&mut self) -> bool {
         if self.parts.is_none() {
             self.parts = pages::map_slice(2 * memory::block_size() / BLOCK_HEADER_SIZE);
@@ -55,7 +54,7 @@ impl Waiting {
         self.parts.is_some()
     }
 
-    /// For a forked child: none waits. `is_broken`: a thread that is not there may have its memory.
+    /// Forgets all parts, in a forked child. `is_broken`: a missing thread may have its memory.
     pub(crate) fn restart(&mut self, is_broken: bool) {
         if is_broken {
             self.parts = None;
@@ -65,7 +64,7 @@ impl Waiting {
         unhoused::forget_refused();
     }
 
-    /// A part was put. (What the store has is in memory for ever, and put again.)
+    /// Notes that a part was put. (The store's parts are in memory for ever, and put again.)
     pub(crate) fn put(&mut self, header: &BlockHeader) {
         let count = header.count.get();
         let Some(parts) = self.parts.as_deref_mut() else { return };
@@ -83,7 +82,7 @@ impl Waiting {
         }
     }
 
-    /// The host refused what waits.
+    /// Notes that the host refused the waiting parts.
     pub(crate) fn refuse(&mut self) {
         for part in self.waiting().iter_mut().filter(|part| !part.is_refused) {
             part.is_refused = true;
@@ -91,18 +90,18 @@ impl Waiting {
         }
     }
 
-    /// Events of a buffer that wait.
+    /// Returns the number of waiting events of a buffer.
     pub(crate) fn count_of(&mut self, buffer: u32) -> u32 {
         let of_buffer = |part: &&mut Part| part.buffer == buffer;
         self.waiting().iter_mut().filter(of_buffer).map(|part| part.count).sum()
     }
 
-    /// The log has all that waits.
+    /// Notes that the log has all waiting parts.
     pub(crate) fn take_all(&mut self) {
         self.take_if(|_| true);
     }
 
-    /// The log has the events of this block or part, whatever else waits of the buffer.
+    /// Notes that the log has the events of this block or part, not the buffer's other ones.
     pub(crate) fn take(&mut self, header: &BlockHeader) {
         let first = header.first.get();
         let numbers = first..first + u64::from(header.count.get());

@@ -1,4 +1,4 @@
-//! Whether a writer thread is wanted, and is there.
+//! Whether a writer thread is wanted, and whether it runs.
 //!
 //! ```text
 //!  configuration ─▶ wanted ─ something to write ─▶ running │ failed ─ fork ─▶ wanted
@@ -13,7 +13,7 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// 0 not started, 1 running, 2 could not be started.
 static STATE: AtomicU8 = AtomicU8::new(0);
 
-/// Says whether there is to be a writer thread.
+/// Sets whether a writer thread is wanted.
 pub(crate) fn want(wanted: bool) {
     WANTED.store(wanted, Ordering::Relaxed);
 }
@@ -23,7 +23,7 @@ pub(crate) fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == 1 && standing() != Standing::Left
 }
 
-/// Whether it is there.
+/// Returns whether the writer thread runs.
 pub(crate) fn is_running() -> bool {
     STATE.load(Ordering::Relaxed) == 1
 }

@@ -18,7 +18,7 @@ telemetry::events! {
 
     /// Three words.
     Three(0x0001, always, Object) {
-        /// who
+        /// the thread
         thread: W,
         /// which
         index: W,
@@ -27,7 +27,7 @@ telemetry::events! {
     }
     /// The same of another kind.
     ThreeSeg(0x0002, always, Seg) {
-        /// who
+        /// the thread
         thread: W,
         /// which
         index: W,
@@ -350,7 +350,7 @@ fn clear_padding(read: &mut Read) {
     }
 }
 
-/// Without what has no checksum that fits: a block that was torn, parts from the first torn one on.
+/// Removes everything without a valid checksum: torn blocks, and parts from the first torn one on.
 pub fn sound(mut bytes: Vec<u8>, block_size: usize) -> Vec<u8> {
     let is_sealed = |head: &[u8], payload: &[u8]| {
         let mut copy = head[..128].to_vec();

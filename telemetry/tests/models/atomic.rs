@@ -54,8 +54,8 @@ pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> 
     result
 }
 
-/// Does something, and gives the sites that were passed: who does not need them does not wait for
-/// them.
+/// Calls a function, and returns the sites that it passed. A caller without need of them does not
+/// wait for them.
 pub(crate) fn with_sites<T>(what: impl FnOnce() -> T) -> (T, BTreeSet<Site>) {
     ARE_SITES_ASKED.set(true);
     let result = what();

@@ -140,8 +140,8 @@ impl Recording {
         assert!(numbers.eq(losses.overwritten..self.count), "{log:?} {losses:?}");
     }
 
-    /// The same where all goes into a file: there it is, in so many blocks, and the newest says
-    /// what was overwritten.
+    /// Checks the same for a file: its blocks have the events, and the newest has the count of
+    /// overwritten ones.
     fn judge_file(&self, block_count: u32) {
         self.ring.flush(&Entry::new());
         let losses = self.ring.losses();
@@ -194,7 +194,7 @@ fn a_flush_meets_an_owner_that_fills_advances_and_begins_anew() {
     let mut recording = Recording::new(true, 3);
     let ring = recording.ring;
     let flusher = thread::spawn(move || ring.flush(&Entry::new()));
-    // Fills the first block, and begins its place anew.
+    // Fills the first block, and begins its place again.
     assert_eq!(recording.record(4), 4, "a flusher is waited for");
     flusher.join().unwrap();
     recording.judge();
@@ -211,7 +211,7 @@ fn a_writer_an_owner_and_a_flusher_share_one_ring() {
         }),
         thread::spawn(move || ring.flush(&Entry::new())),
     ];
-    assert_eq!(recording.record(4), 4, "who has the lock is waited for");
+    assert_eq!(recording.record(4), 4, "the holder of the lock is waited for");
     others.into_iter().for_each(|other| other.join().unwrap());
     recording.judge();
 }
@@ -313,7 +313,7 @@ fn what_a_link_leads_to_is_whole() {
     maker.join().unwrap();
 }
 
-/// `.sol.volume`: who writes a block, and who changes the volume.
+/// `.sol.volume`: a thread that writes a block, and one that changes the volume.
 fn who_shuts_a_gate_is_alone() {
     let gate: &'static Gate = keep(Gate::new());
     let cell: &'static UnsafeCell<u64> = keep(UnsafeCell::new(0));
@@ -367,7 +367,7 @@ fn a_ring_that_is_switched_off_meets_a_flusher() {
     assert!(log.numbers.iter().map(|(_, number)| *number).eq(0..before), "{log:?}");
 }
 
-/// A file of so many blocks, two of them not for events.
+/// A file of a few blocks, two of them not for events.
 fn open_file(block_count: u32) {
     assert!(region::map(-1, block_count as usize, 0).is_some());
     region::open();

@@ -36,7 +36,7 @@ pub(crate) mod clock {
         0
     }
 
-    /// Who waits with a limit looks a few times.
+    /// A thread that waits with a limit checks a few times.
     pub(crate) fn monotonic() -> u64 {
         super::TIME.set(super::TIME.get() + 100_000);
         super::TIME.get()
@@ -288,7 +288,7 @@ pub(crate) mod stream {
             );
         }
         assert!(new_count > 0 || count == 0, "handed over again: {}", header.first.get());
-        assert!(!is_part || new_count == count, "a part brings what was there already");
+        assert!(!is_part || new_count == count, "a part repeats older events");
     }
 
     pub(crate) fn standing() -> Standing {

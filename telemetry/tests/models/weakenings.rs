@@ -35,7 +35,7 @@ const UNSEEN: [(&str, &str); 5] = [
     (
         "self.forgive(hand_over.progress(self, oldest)); \
          self.done.store(oldest + 1, Ordering::Release);",
-        "given up by the owner itself; who else looks has the lock",
+        "given up by the owner itself; other readers have the lock",
     ),
     (
         "self.begin_at(own::taken_block(&mut taken), sequence, first, ticks, thread); \

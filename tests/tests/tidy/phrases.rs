@@ -14,25 +14,22 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 19] = [
+const CLEAN: [&str; 16] = [
+    "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
     "cli/",
+    "design/",
     "docs/",
     "eventcnv/",
-    "eventdef/src/",
+    "eventdef/",
     "eventlog/",
     "fuzz/",
-    "interpose/src/",
-    "interpose/tests/",
+    "interpose/",
     "replay/",
     "stacks/",
-    "telemetry/build.rs",
-    "telemetry/src/absent.rs",
-    "telemetry/src/lib.rs",
-    "telemetry/src/offered/",
-    "telemetry/src/record/",
+    "telemetry/",
     "tests/",
 ];
 

@@ -2,9 +2,9 @@
 //! table of the event log's own benchmarks.
 //!
 //! ```text
-//!  peer-off      its cheapest way of being switched off        beside floor-off
-//!  peer-memory   kept in memory, or formatted and thrown away  beside floor-memory
-//!  peer-file     all the way to a file                         beside floor-file
+//!  peer-off      its cheapest way of being switched off        next to floor-off
+//!  peer-memory   kept in memory, or formatted and discarded    next to floor-memory
+//!  peer-file     all the way to a file                         next to floor-file
 //!  peer-bytes    bytes in the file for each event
 //! ```
 //!

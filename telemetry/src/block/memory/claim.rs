@@ -1,4 +1,4 @@
-//! A claim: the space of an event that is being recorded.
+//! A claim: the space of an event that a thread is recording.
 //!
 //! ```text
 //!  block  │ header │ ···· gap ···· │ claim │ published …     publish: *last* comes down to it
@@ -13,19 +13,19 @@ use core::sync::atomic::Ordering;
 use eventdef::ParamSink;
 use eventlog::format::{BASE_RECORD_SIZE, BaseRecord, EventHeader, block_state, block_state_step};
 
-/// The space of an event that is being recorded: not there for anybody until published.
+/// The space of an event that a thread is recording. Other threads see it once it is published.
 pub(crate) struct Claim {
     /// C1: `size` bytes of `block`, just below the *last* of `state`, and aligned to 8.
     at: *mut u8,
     size: usize,
     block: Block,
     state: u64,
-    /// The word that was stored last, and its offset: what shares the word needs no load.
+    /// The word that was stored last, and its offset: a value in the same word needs no load.
     stored: usize,
     stored_at: usize,
 }
 
-/// No offset of a word.
+/// Not the offset of a word.
 const NOWHERE: usize = usize::MAX;
 
 impl Claim {
@@ -49,7 +49,7 @@ impl Claim {
         header_words::publish(self.block.words(), state);
     }
 
-    /// Makes it a base record and publishes that: *base last* first, and no event more
+    /// Makes it a base record and publishes it: *base last* first, without counting an event
     /// (`.write.publish`).
     pub(crate) fn publish_base(mut self, record: &BaseRecord) {
         assert_eq!(self.size, BASE_RECORD_SIZE);
@@ -72,8 +72,8 @@ impl Claim {
         (self.stored, self.stored_at) = (word, offset);
     }
 
-    /// Stores the word that has bytes at `offset`, with what was just put into the same word, or
-    /// zeros.
+    /// Stores the word with these bytes at `offset`. Its other bytes are those just put into the
+    /// same word, or zeros.
     #[inline]
     fn put_within<const SIZE: usize>(&mut self, offset: usize, bytes: [u8; SIZE]) {
         let before = offset % WORD_SIZE;
@@ -121,7 +121,7 @@ mod tests {
     use eventdef::field::Field;
     use eventlog::format::{BlockHeader, BlockType};
 
-    /// What is put, in plain bytes.
+    /// The same values in plain bytes.
     struct Bytes(Vec<u8>);
 
     impl ParamSink for Bytes {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Two numbers of four bytes, a byte, and a string that begins at any of these offsets.
+    /// Puts two numbers of four bytes, a byte, and a string that begins at any of these offsets.
     fn put(sink: &mut impl ParamSink, offset: usize, text: &[u8]) {
         sink.put_u64(8, 0x0102_0304_0506_0708);
         sink.put_u32(16, 0x1112_1314);
@@ -154,11 +154,11 @@ mod tests {
         Field::put(text, offset, sink);
     }
 
-    /// `.write.publish`: words are stored as a whole, and hold what bytes would.
+    /// `.write.publish`: words are stored whole, and hold the same bytes.
     #[test]
     fn a_claim_holds_what_plain_bytes_would() {
         let block = Blocks::map(1).expect("memory").get(0);
-        // SAFETY: W1: nobody else knows the block.
+        // SAFETY: W1: no other thread knows the block.
         let mut block = unsafe { block.own() };
         for offset in [25, 26, 28, 32] {
             for length in 0..20 {
@@ -173,7 +173,7 @@ mod tests {
                 claim.publish();
                 let mut found = vec![0; size];
                 block.peek(block_size() - size, block_size(), &mut found);
-                // What lies between parameters is of no meaning.
+                // Bytes between parameters have no meaning.
                 (25..offset.min(28)).for_each(|gap| (found[gap], expected.0[gap]) = (0, 0));
                 assert_eq!(found, expected.0, "{offset} {length}");
             }

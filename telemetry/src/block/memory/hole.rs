@@ -1,55 +1,42 @@
-//! Pages of a mapped file that somebody cut off: zeros take their place, and the program goes on.
+//! Truncated pages of a mapped file: zeros replace them, and the program goes on.
 //!
 //! ```text
 //!  store ─▶ SIGBUS ─ in the mapped blocks? ─┬─ yes: pages of zeros are mapped there ─▶ the store
-//!                                           └─ no: the handler that was there before
+//!                                           └─ no: the previous handler
 //! ```
 //!
-//! There is no other way: whoever may write a file may truncate it at any instant, and no system
-//! keeps pages beyond its end. Design: `.sol.mapped.cut` in `design/telemetry.md`.
+//! No other way exists: any process that may write the file may truncate it at any instant, and no
+//! system keeps pages beyond a file's end. Design: `.sol.mapped.cut` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a signal handler that maps pages")]
 
 use super::block_size;
-use core::cell::UnsafeCell;
+use crate::os::signals::{self, Action, Previous, set_default};
 use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The pages that are watched, and how many bytes; 0: none.
+/// The address and size of the watched pages, in bytes; size 0: none.
 static START: AtomicUsize = AtomicUsize::new(0);
 static SIZE: AtomicUsize = AtomicUsize::new(0);
-/// Whether some of them were gone.
+/// Whether some of them were truncated.
 static IS_CUT: AtomicBool = AtomicBool::new(false);
 
-/// The handler that was there before.
-struct Before {
-    /// H1: written once, before the handler that reads it is installed.
-    action: UnsafeCell<MaybeUninit<libc::sigaction>>,
-    is_known: AtomicBool,
-}
+/// H1: known before the handler that reads it is installed.
+static PREVIOUS: Previous = Previous::unknown();
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: H1: the action is written once, before the handler that reads it is installed.
-unsafe impl Sync for Before {}
-
-static BEFORE: Before =
-    Before { action: UnsafeCell::new(MaybeUninit::uninit()), is_known: AtomicBool::new(false) };
-
-type Action = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-
-/// Whether pages that are watched were gone.
+/// Returns whether watched pages were truncated.
 pub(crate) fn is_cut() -> bool {
     IS_CUT.load(Ordering::Relaxed)
 }
 
-/// Whether a handler of SIGBUS is this one, which passes on what is not its own to another one.
+/// Returns whether a handler of SIGBUS is this one, with `to` as its previous handler.
 pub(crate) fn passes_on(handler: libc::sighandler_t, to: libc::sighandler_t) -> bool {
-    // SAFETY: H1: its handler is installed, and the action was written before that.
-    handler == handle as Action as libc::sighandler_t
-        && unsafe { (*BEFORE.action.get()).assume_init_ref().sa_sigaction == to }
+    let is_previous = |action: &libc::sigaction| action.sa_sigaction == to;
+    handler == handle as Action as libc::sighandler_t && PREVIOUS.get().is_some_and(is_previous)
 }
 
-/// Watches mapped pages, no others any more.
+/// Watches mapped pages instead of any others.
 pub(super) fn watch(start: *mut u8, size: usize) {
     START.store(start.expose_provenance(), Ordering::Relaxed);
     SIZE.store(size, Ordering::Release);
@@ -57,22 +44,22 @@ pub(super) fn watch(start: *mut u8, size: usize) {
     install();
 }
 
-/// Watches none.
+/// Watches no pages.
 pub(super) fn forget() {
     SIZE.store(0, Ordering::Release);
 }
 
-/// Puts the handler before the one that there is, once in the process.
+/// Installs the handler in front of the previous one, once in the process.
 fn install() {
-    if BEFORE.is_known.swap(true, Ordering::AcqRel) {
+    if IS_INSTALLED.swap(true, Ordering::AcqRel) {
         return;
     }
-    // SAFETY: H1: the handler is installed after the write, and only here. The structures live
+    // SAFETY: H1: `set` is called once, before the handler is installed. The structures live
     // through the calls; all fields that are not set may be zero.
     unsafe {
         let mut before: libc::sigaction = core::mem::zeroed();
         libc::sigaction(libc::SIGBUS, null(), &mut before);
-        (*BEFORE.action.get()).write(before);
+        PREVIOUS.set(before);
         let mut new: libc::sigaction = core::mem::zeroed();
         new.sa_sigaction = handle as Action as libc::sighandler_t;
         new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | before.sa_flags & libc::SA_RESTART;
@@ -82,7 +69,7 @@ fn install() {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives what it must, and what it gave is passed on.
+    // SAFETY: the kernel passes valid arguments, and `pass_on` gets the same ones.
     unsafe {
         if !mend(signal, info) {
             pass_on(signal, info, context);
@@ -90,69 +77,59 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// Maps zeros where pages that are watched are gone. False: the signal means something else.
+/// Maps zeros in place of truncated pages. Returns false if the signal means something else.
 ///
 /// # Safety
 ///
-/// `info` is what the kernel gives a handler of this signal.
+/// The kernel passed `info` to a handler of this signal.
 pub(crate) unsafe fn mend(signal: c_int, info: *const libc::siginfo_t) -> bool {
     let (size, start) = (SIZE.load(Ordering::Acquire), START.load(Ordering::Relaxed));
-    // SAFETY: the caller's promise; of a SIGBUS that an instruction caused the address is there.
+    // SAFETY: the caller's promise; a SIGBUS that an instruction caused has the address.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
     let offset = address.wrapping_sub(start);
     if signal != libc::SIGBUS || code <= 0 || offset >= size {
         return false;
     }
-    // What follows the first page that is gone, in its block, is gone too.
+    // The pages after the first truncated one, in its block, are truncated too.
     let from = offset & !(page_size() - 1);
     let size = block_size() - from % block_size();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
     let at = core::ptr::with_exposed_provenance_mut::<c_void>(start + from);
     IS_CUT.store(true, Ordering::Relaxed);
-    // SAFETY: B1: these pages of mapped blocks stay mapped, with bytes that nobody has a reference
-    // to but as atomics.
+    // SAFETY: B1: these pages of mapped blocks stay mapped, and only atomics refer to their bytes.
     unsafe { libc::mmap(at, size, access, flags, -1, 0) != libc::MAP_FAILED }
 }
 
 fn page_size() -> usize {
-    // SAFETY: takes no memory. It is on the list of what a handler may call.
+    // SAFETY: touches no memory. POSIX lets a handler call it.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).ok().filter(|size| size.is_power_of_two()).unwrap_or(4096)
 }
 
-/// What would have happened without this handler.
+/// Does what would have happened without this handler.
 ///
 /// # Safety
 ///
 /// As a signal handler is called.
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: H1: the action was written before this handler was installed. The structure lives
-    // through the call. The code that installed the handler before said that it is such a handler;
-    // the mask is what it asked for.
-    unsafe {
-        let before = (*BEFORE.action.get()).assume_init_ref();
-        match before.sa_sigaction {
-            libc::SIG_IGN if (*info).si_code <= 0 => {}
-            libc::SIG_DFL | libc::SIG_IGN => {
-                let mut action: libc::sigaction = core::mem::zeroed();
-                action.sa_sigaction = libc::SIG_DFL;
-                libc::sigaction(signal, &action, null_mut());
-                // An instruction faults once more; what was sent is sent again.
-                if (*info).si_code <= 0 {
-                    libc::raise(signal);
-                }
-            }
-            call => {
-                libc::pthread_sigmask(libc::SIG_BLOCK, &before.sa_mask, null_mut());
-                if before.sa_flags & libc::SA_SIGINFO != 0 {
-                    let call: Action = core::mem::transmute(call);
-                    call(signal, info, context);
-                } else {
-                    let call: extern "C" fn(c_int) = core::mem::transmute(call);
-                    call(signal);
-                }
+    let Some(previous) = PREVIOUS.get() else { return };
+    // SAFETY: the kernel filled this structure for the signal.
+    let is_sent = unsafe { (*info).si_code <= 0 };
+    match previous.sa_sigaction {
+        libc::SIG_IGN if is_sent => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            set_default(signal);
+            // A fault repeats; a sent signal is sent again.
+            if is_sent {
+                // SAFETY: the signal stays blocked until the handler returns.
+                unsafe { libc::raise(signal) };
             }
         }
+        // SAFETY: the program installed it as such a handler, and the mask is the one it requested.
+        _ => unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &previous.sa_mask, null_mut());
+            signals::call(previous, signal, info, context);
+        },
     }
 }

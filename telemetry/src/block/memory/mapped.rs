@@ -1,10 +1,10 @@
-//! Blocks that are pages of a file: what is done to them beside recording.
+//! Blocks that are pages of a file: operations other than recording.
 //!
 //! ```text
 //!  file ─ mmap ─▶ │ block │ block │ … │     touch · take over · put parts, counts · leave at fork
 //! ```
 //!
-//! Stores are in such an order that the process may be killed between any two. Design:
+//! The order of the stores allows the process to be killed between any two of them. Design:
 //! `.sol.mapped` in `design/telemetry.md`; `.write`, `.ring` in `design/format.md`.
 #![expect(unsafe_code, reason = "a file as memory")]
 
@@ -21,7 +21,7 @@ const _: () = assert!(offset_of!(BlockHeader, overwritten).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, discarded_io) >= BLOCK_HEADER_SIZE - 8);
 
 impl Blocks {
-    /// Maps the blocks of a file that has so many, and nothing but zeros.
+    /// Maps the blocks of a file of `count` blocks, all zeros.
     pub(crate) fn map_file(file: libc::c_int, count: usize) -> Option<Blocks> {
         let size = count.checked_mul(block_size())?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -35,38 +35,37 @@ impl Blocks {
         Some(Blocks { first: Block { start: start.cast() }, count })
     }
 
-    /// Maps the same file again, at the same place, now that it has a name: whoever looks into the
-    /// memory, or a core, finds it by that. Before there is an event in it.
+    /// Maps the same file again, at the same address, now that the file has a name: readers of the
+    /// memory, or of a core, find it by this name. Call it before the first event.
     pub(crate) fn map_file_again(&self, file: libc::c_int) {
         let size = self.count * block_size();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        // SAFETY: B1: the pages stay mapped, with the same bytes of the same file, to which nobody
-        // has a reference.
+        // SAFETY: B1: the pages stay mapped, with the same bytes of the same file; no reference to
+        // them exists.
         unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
     }
 
-    /// Whether a block is one of these.
+    /// Returns whether a block is one of these.
     pub(crate) fn has(&self, block: Block) -> bool {
         let offset = block.start.addr().wrapping_sub(self.first.start.addr());
         offset < self.count * block_size()
     }
 
-    /// Gives up the file that the blocks are mapped from, in this process: from now on they are
-    /// private, and zero. For a forked child, which has one thread.
+    /// Unmaps the file in this process: the blocks become private, and zero. For a forked child,
+    /// which has one thread.
     pub(crate) fn leave_file(&self) {
         let size = self.count * block_size();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
-        // SAFETY: B1: the pages stay mapped, with bytes that nobody has a reference to but as
-        // atomics.
+        // SAFETY: B1: the pages stay mapped, and only atomics refer to their bytes.
         unsafe { libc::mmap(self.first.start.cast(), size, access, flags, -1, 0) };
         hole::forget();
     }
 }
 
 impl Block {
-    /// Touches the pages of a block that nobody used so far, so that using them faults no more.
+    /// Touches the pages of an unused block, so that later accesses cause no page fault.
     pub(crate) fn touch(self) {
         #[cfg(target_os = "linux")]
         // SAFETY: B1: the pages are mapped for ever. The call changes no byte. Where the kernel
@@ -76,24 +75,24 @@ impl Block {
         };
     }
 
-    /// Stores the total of overwritten events in the newest block of a buffer, whoever records into
-    /// it (`.ring.overwritten`): a sealed one is so no more.
+    /// Stores the total of overwritten events in the newest block of a buffer, even while its
+    /// thread records (`.ring.overwritten`). A sealed block becomes unsealed.
     pub(crate) fn put_overwritten(self, count: u64) {
         let magic = self.header_of_magic();
         self.words()[0].store(magic, Ordering::Relaxed);
-        // The checksum, which is wrong now, is not looked at any more.
+        // Readers now ignore the checksum, which is wrong.
         fence(Ordering::Release);
         self.words()[OVERWRITTEN_WORD].store(count.to_le(), Ordering::Relaxed);
     }
 
-    /// The word with the magic and the flags, as of a block that is not sealed.
+    /// Returns the word with the magic and the flags, without the flag of a sealed block.
     fn header_of_magic(self) -> u64 {
         let mut word = self.words()[0].load(Ordering::Relaxed).to_ne_bytes();
         word[offset_of!(BlockHeader, flags)] &= !SEALED;
         u64::from_ne_bytes(word)
     }
 
-    /// Stores what was discarded, in an open block, by the thread that records into it
+    /// Stores the discarded counts in an open block; its own thread calls this
     /// (`.block.discarded`).
     pub(crate) fn put_discarded(self, counts: &Counts) {
         let mut header = self.header();
@@ -104,7 +103,7 @@ impl Block {
         }
     }
 
-    /// Stores the total of events that are not in the file, in the last block of the store that is.
+    /// Stores the total of events missing from the file, in the last store block of the file.
     pub(crate) fn put_discarded_io(self, count: u32) {
         let mut header = self.header();
         header.discarded_io = count.into();
@@ -116,23 +115,23 @@ impl Block {
         self.words()[last].store(words[last], Ordering::Relaxed);
     }
 
-    /// Puts bytes where there are zeros, in a block that no event is recorded into: the first eight
-    /// last, without which the rest is not there (`.stream.grow`).
+    /// Replaces zeros by bytes, in a block that no thread records into. Stores the first eight
+    /// bytes last: without them readers ignore the rest (`.stream.grow`).
     pub(crate) fn put_bytes(self, offset: usize, bytes: &[u8]) {
         assert!(offset <= block_size() && bytes.len() <= block_size() - offset);
         assert!(offset.is_multiple_of(8));
         let Some((first, rest)) = bytes.split_first_chunk::<8>() else { return };
         self.store(offset + 8, rest);
-        // SAFETY: B1 and the test: eight bytes of a block, which stays mapped, aligned to 8. Nobody
-        // but the holder of the stream's lock stores here, and nobody of this process reads.
+        // SAFETY: B1 and the test: eight bytes of a block, which stays mapped, aligned to 8. Only
+        // the holder of the stream's lock stores here, and no thread of this process reads.
         let to = unsafe { AtomicU64::from_ptr(self.start.add(offset).cast()) };
         to.store(u64::from_ne_bytes(*first), Ordering::Release);
     }
 }
 
 impl OwnBlock {
-    /// Copies [last, top) of another block, all of it published, to the end of this one, which has
-    /// no magic from now on and until its header is put (`.write.begin`). Gives its *last*.
+    /// Copies [last, top) of another block, all of it published, to the end of this one. This block
+    /// has no magic until its header is put (`.write.begin`). Returns its *last*.
     pub(crate) fn take_over(&mut self, other: Block, last: u32, top: u32) -> u32 {
         let (state, _) = other.state();
         assert!(state <= last && last <= top && top as usize <= block_size());
@@ -156,11 +155,11 @@ mod tests {
     use crate::block::memory::{BUFFER_WORD, block_size_log2};
     use eventlog::format::BlockType;
 
-    /// `.sol.own`: whatever somebody stores in a page of the file.
+    /// `.sol.own`: whatever another process stores in a page of the file.
     #[test]
-    fn what_a_page_says_of_last_is_brought_within_the_block() {
+    fn last_and_top_in_a_page_are_clamped_to_the_block() {
         let block = Blocks::map(1).expect("memory").get(0);
-        // SAFETY: W1: nobody else knows the block.
+        // SAFETY: W1: no other thread knows the block.
         unsafe { block.own() }.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
         let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
         for last in [0, 1, least - 8, size + 8, 1 << 31, u32::MAX] {

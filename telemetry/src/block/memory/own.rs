@@ -1,4 +1,4 @@
-//! The right to a block: with it a thread records, seals, and lends the bytes.
+//! The right to a block: its holder records into the block, seals it, and lends its bytes.
 //!
 //! ```text
 //!  Block ─ own (unsafe) ─▶ OwnBlock ─▶ begin · claim · put header · lend
@@ -14,12 +14,11 @@ use core::ops::Deref;
 use core::sync::atomic::Ordering;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, ClockSync};
 
-/// The right to store into a block, and to lend its bytes: neither `Copy` nor `Send` nor `Sync`,
-/// and of the one block that it names.
+/// The right to store into one block, and to lend its bytes: neither `Copy` nor `Send` nor `Sync`.
 ///
-/// W1: while it exists, no other thread has one of the same block, and none stores to the block but
-///     counts in its header (`put_overwritten`, `put_discarded`, `put_discarded_io`), while it is
-///     not lent. Parts (`put_bytes`) go to blocks that nobody has the right to.
+/// W1: while it exists, no other thread has the right to the same block, and none stores to the
+/// block except counts in its header (`put_overwritten`, `put_discarded`, `put_discarded_io`), and
+/// only while it is not lent. Parts (`put_bytes`) go to blocks to which no thread has the right.
 pub(crate) struct OwnBlock {
     block: Block,
     here: PhantomData<*const ()>,
@@ -35,8 +34,8 @@ impl Deref for OwnBlock {
 }
 
 impl OwnBlock {
-    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
-    /// open block. *last* and *top* become the block size, *count* 0.
+    /// Begins the block again (`.write.begin`): at every instant the block is either absent or a
+    /// valid open block. *last* and *top* become the block size, *count* 0.
     pub(crate) fn begin(&mut self, header: &BlockHeader) {
         let mut header = *header;
         let top = block_size() as u32;
@@ -46,20 +45,20 @@ impl OwnBlock {
         header_words::begin(self.block.words(), &header);
     }
 
-    /// Stores a header, the word with the magic and the flags last. For a block that nobody records
-    /// into just now.
+    /// Stores a header, the word with the magic and the flags last. No thread may be recording into
+    /// the block.
     pub(crate) fn put_header(&mut self, header: &BlockHeader) {
         header_words::put(self.block.words(), header);
     }
 
-    /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
+    /// Stores the clock sync of a block that gets no more events (`.block.sync`).
     pub(crate) fn put_sync(&mut self, sync: ClockSync) {
         let mut header = self.header();
         header.set_sync(sync);
         self.put_header(&header);
     }
 
-    /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.
+    /// Takes `size` bytes below *last*, a multiple of 8, if the block has this room.
     #[inline(always)]
     pub(crate) fn claim(&mut self, size: usize) -> Option<Claim> {
         let state = header_words::own_state(self.block.words());
@@ -67,22 +66,22 @@ impl OwnBlock {
         if last < size.saturating_add(BLOCK_HEADER_SIZE) || !size.is_multiple_of(8) || size == 0 {
             return None;
         }
-        // SAFETY: B1, B3 and the test: 128 <= last - size < block_size(), so that it is within a
-        // block that is mapped.
+        // SAFETY: B1, B3 and the test: 128 <= last - size < block_size(), so the address is within
+        // a mapped block.
         let at = unsafe { self.block.start.add(last - size) };
         Some(Claim::new(at, size, self.block, state))
     }
 
-    /// Gives all bytes of a block that nothing more is recorded into.
+    /// Lends all bytes of a block that gets no more events.
     pub(crate) fn with_bytes<T>(&self, give: impl FnOnce(&[u8]) -> T) -> T {
-        // SAFETY: B1: as many bytes, mapped for ever. W1: no other thread stores to the block while
-        // this value exists, and this thread lends it here.
+        // SAFETY: B1: `block_size()` bytes, mapped for ever. W1: no other thread stores to the
+        // block while this value exists, and this thread lends it here.
         give(unsafe { core::slice::from_raw_parts(self.block.start, block_size()) })
     }
 }
 
 impl Block {
-    /// The right to store into it.
+    /// Returns the right to store into the block.
     ///
     /// # Safety
     ///
@@ -102,20 +101,20 @@ pub(crate) struct PartsMemory {
 }
 
 impl PartsMemory {
-    /// Maps the memory. `None`: the system has none.
+    /// Maps the memory; returns `None` if the system has none.
     pub(crate) fn map() -> Option<PartsMemory> {
         Some(PartsMemory { block: Blocks::map(1)?.get(0) })
     }
 
-    /// The block, for signal handlers to copy.
+    /// Returns the block, for signal handlers to copy.
     pub(crate) fn block(&self) -> Block {
         self.block
     }
 
-    /// All of its bytes.
+    /// Returns all of its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: B1: as many bytes, mapped for ever. W2: only this value stores to them, which
-        // needs `&mut`; other threads only load them.
+        // SAFETY: B1: `block_size()` bytes, mapped for ever. W2: only this value stores to them,
+        // which needs `&mut`; other threads only load them.
         unsafe { core::slice::from_raw_parts(self.block.start, block_size()) }
     }
 

@@ -1,5 +1,4 @@
-//! Blocks of parts that lie in memory for those who look into it: put so that a part is there as a
-//! whole or not at all.
+//! Blocks of parts for readers of memory: at every instant a part is either whole or absent.
 //!
 //! ```text
 //!  │ header │ part │ payload ─ rest of the header ─ its first eight bytes │ 0 0 0 …
@@ -17,15 +16,15 @@ use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 /// Size of the reserve: a block, unless larger ones were chosen.
 const RESERVE_SIZE: usize = 1 << BLOCK_SIZE_LOG2_DEFAULT;
 
-/// Zeros among the program's own data, near the root, which come first in a core: one that was cut
-/// has them longest. A page of them is there once it is used.
+/// Zeros among the program's own data, near the root. These come first in a core, so a truncated
+/// core most likely has them. A page of them takes memory once it is used.
 #[repr(C, align(4096))]
 struct Reserve {
-    /// V1: accessed through blocks alone, as B1 to B5 say: as atomics.
+    /// V1: accessed only through blocks, as B1 to B5 state: as atomics.
     bytes: UnsafeCell<[u8; RESERVE_SIZE]>,
 }
 
-// SAFETY: V1: all threads access the bytes as atomics, through blocks alone.
+// SAFETY: V1: all threads access the bytes as atomics, only through blocks.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {
@@ -33,7 +32,7 @@ impl Reserve {
         Reserve { bytes: UnsafeCell::new([0; RESERVE_SIZE]) }
     }
 
-    /// The block that has this place; `None`: there is none.
+    /// Returns the block at this place; `None` if the reserve is too small.
     fn block(&self, index: usize) -> Option<Blocks> {
         fix_block_size();
         let offset = index.checked_mul(block_size())?;
@@ -45,19 +44,19 @@ impl Reserve {
     }
 }
 
-/// What the preamble begins in, and the store.
+/// The first blocks of the preamble, and of the store.
 static PREAMBLE: Reserve = Reserve::new();
 static STORE: Reserve = Reserve::new();
 static STORE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 impl Blocks {
-    /// A block of the preamble near the root, for the same place the same each time; `None`: there
-    /// is no room for it.
+    /// Returns a block of the preamble near the root, the same one for the same place; `None`: no
+    /// room.
     pub(crate) fn of_preamble(index: usize) -> Option<Blocks> {
         PREAMBLE.block(index)
     }
 
-    /// A block for the store near the root, each once; `None`: there is no more room.
+    /// Takes a block for the store near the root; returns `None` when none is left.
     pub(crate) fn for_store() -> Option<Blocks> {
         let index = STORE_COUNT.load(Ordering::Relaxed);
         let block = STORE.block(index)?;
@@ -66,7 +65,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Maps a block of zeros whose pages are there once they are used.
+    /// Maps a block of zeros whose pages take memory once they are used.
     pub(crate) fn map_lazily() -> Option<Blocks> {
         fix_block_size();
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -83,8 +82,8 @@ impl Blocks {
 
 impl Block {
     /// Puts a part at an offset (`.parts.chain`): its header, sealed here (`.parts.sealed`), and
-    /// its top − last bytes, which `fill` puts. In a block that nobody else changes, and that
-    /// nobody of this process reads. `None`: the system has no memory.
+    /// its top − last bytes, which `fill` writes. Only this thread may change the block, and no
+    /// thread of this process may read it. Returns `None` if the system has no memory.
     pub(crate) fn put_part(
         self,
         offset: usize,

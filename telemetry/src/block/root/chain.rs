@@ -1,13 +1,13 @@
-//! A chain: nodes with entries that are only added, for whoever looks into the memory.
+//! A chain: nodes with entries that are only added, for readers of memory.
 //!
 //! ```text
 //!  first ─▶ │ next, count, stride │ entry │ entry │ … │ ─▶ │ next: 0, count, stride │ entry │ …
 //! ```
 //!
-//! Entries are words, whatever their fields: 9 of `design/format.md`. Adding one takes no lock,
-//! so that a signal handler may do it at any point, and a fork may come there. The first node is
-//! among the program's own data, which come first in a core: one that was cut still has it. Design:
-//! `.sol.root` in `design/telemetry.md`; `.root.node` in `design/format.md`.
+//! Entries are words, whatever their fields: section 9 of `design/format.md`. Adding an entry takes
+//! no lock, so a signal handler may add one at any point, and a fork may come there. The first node
+//! is among the program's own data, which come first in a core, so a truncated core still has it.
+//! Design: `.sol.root` in `design/telemetry.md`; `.root.node` in `design/format.md`.
 
 use crate::os::link::Link;
 use crate::os::pages;
@@ -16,7 +16,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventlog::format::NodeHead;
 
-/// Size of a node, with all that belongs to it: a page.
+/// The size of a whole node: a page.
 const NODE_SIZE: usize = 4096;
 const HEAD_WORD_COUNT: usize = size_of::<NodeHead>() / 8;
 /// The words of the entries of a node.
@@ -39,7 +39,7 @@ struct Node {
     after: Link<Node>,
 }
 
-/// A chain of entries of so many words.
+/// A chain of entries of `WORD_COUNT` words.
 pub(crate) struct Chain<const WORD_COUNT: usize> {
     first: Node,
 }
@@ -49,32 +49,32 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         Chain { first: Node::NEW }
     }
 
-    /// Its first node.
+    /// Returns its first node.
     fn first(&'static self) -> &'static Node {
         self.first.begin(WORD_COUNT);
         &self.first
     }
 
-    /// The address of its first node.
+    /// Returns the address of its first node.
     pub(crate) fn address(&'static self) -> u64 {
         address_of(self.first())
     }
 
-    /// It has no entries. For a forked child, which has one thread.
+    /// Removes all entries, in a forked child, which has one thread.
     pub(crate) fn forget(&self) {
         let words = self.first.head.iter().chain(&self.first.entries);
         words.for_each(|word| word.store(0, Ordering::Relaxed));
         self.first.after.set(None);
     }
 
-    /// Entries in it.
+    /// Returns the number of entries.
     pub(crate) fn count(&'static self) -> usize {
         let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
         nodes.map(|node| node.count() as usize).sum()
     }
 
-    /// Adds an entry that is there once its `last` word is, which is stored as the last one. Gives
-    /// its words; `None`: there is no memory.
+    /// Adds an entry, and stores its `last` word last: without that word readers ignore the entry.
+    /// Returns its words; `None` if the system has no memory.
     pub(crate) fn insert(
         &'static self,
         entry: [u64; WORD_COUNT],
@@ -90,14 +90,14 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         }
     }
 
-    /// Adds an entry that is there once it is counted. For whoever is alone in adding any.
+    /// Adds an entry, and counts it last. Only one thread may do so at a time.
     pub(crate) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
         let (node, count) = self.open_node()?;
         put(node.words::<WORD_COUNT>(count), entry, None);
         node.count_up(count).then_some(())
     }
 
-    /// The first node with room, and how many entries it has.
+    /// Returns the first node with room, and the number of its entries.
     fn open_node(&'static self) -> Option<(&'static Node, u32)> {
         let mut node = self.first();
         loop {
@@ -106,7 +106,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
                 return Some((node, count));
             }
             let next = follow(&node.after, WORD_COUNT)?;
-            // Again by whoever comes here: who made it may have been interrupted.
+            // Repeated by each thread that comes here: the thread that made it may be interrupted.
             node.head[NEXT_WORD].store(address_of(next), Ordering::Release);
             node = next;
         }
@@ -114,14 +114,14 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
 }
 
 impl Node {
-    #[expect(clippy::declare_interior_mutable_const, reason = "what a first node is made of")]
+    #[expect(clippy::declare_interior_mutable_const, reason = "the initial value of a first node")]
     const NEW: Node = Node {
         head: [const { AtomicU64::new(0) }; HEAD_WORD_COUNT],
         entries: [const { AtomicU64::new(0) }; ENTRIES_WORD_COUNT],
         after: Link::none(),
     };
 
-    /// States its stride, if it does not yet.
+    /// Stores its stride, if it has none.
     fn begin(&self, word_count: usize) {
         let none = bytemuck::cast([0, word_count as u32 * 8]);
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl Node {
         count
     }
 
-    /// Counts another entry, if there are still so many.
+    /// Counts another entry, if the count is still `count`; returns whether it was.
     fn count_up(&self, count: u32) -> bool {
         let old = self.head[COUNT_WORD].load(Ordering::Relaxed);
         let [now, stride]: [u32; 2] = bytemuck::cast(old);
@@ -142,21 +142,21 @@ impl Node {
         now == count && self.head[COUNT_WORD].compare_exchange(old, new, success, failure).is_ok()
     }
 
-    /// The words of an entry.
+    /// Returns the words of an entry.
     fn words<const WORD_COUNT: usize>(&self, index: u32) -> &[AtomicU64] {
         let begin = index as usize * WORD_COUNT;
         &self.entries[begin..begin + WORD_COUNT]
     }
 }
 
-/// The node at a link, which is made if there is none.
+/// Returns the node at a link; makes it if it does not exist.
 fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
     if let Some(node) = link.get() {
         return Some(node);
     }
     let [new] = pages::map_slice::<Node>(1)? else { return None };
     new.begin(word_count);
-    // Of two that are made at once one is left.
+    // If two threads make one at once, one node stays.
     link.replace(None, Some(new));
     link.get()
 }

@@ -1,10 +1,10 @@
-//! The same way out where nobody dies: a debugger calls for it in a process that it has stopped.
+//! The same way out in a living process: a debugger that stopped it calls for output.
 //!
 //! ```text
-//!  EventFlush ─▶ bring_out ─▶ way out, as of a signal that came here ─▶ back: the program goes on
+//!  EventFlush ─▶ bring_out ─▶ way out, as in a signal handler ─▶ back: the program goes on
 //! ```
 //!
-//! What is stopped may have any lock, of ours or of the allocator: this takes none. Design:
+//! The stopped program may hold any lock, ours or the allocator's: this takes none. Design:
 //! `.debug.dump`, `.sol.exit.signal` in `design/telemetry.md`.
 
 use super::{ROOM, bring_all, leave, make_room};
@@ -16,59 +16,59 @@ use crate::registry::registration;
 use crate::stream::{self, Standing, volume};
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-/// What became of it: an error number, or 0.
+/// The outcome: an error number, or 0.
 static OUTCOME: AtomicI32 = AtomicI32::new(0);
-/// Bytes that the host took on the way out.
+/// The bytes that the host accepted on the way out.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Of the store: events, by number, that were brought out of it; the sum of its counts then; the
+/// Of the store: the number up to which its events were output, the sum of its counts then, and the
 /// volume that they went to.
 static STORE_END: AtomicU64 = AtomicU64::new(0);
 static STORE_COUNTS: AtomicU64 = AtomicU64::new(0);
 static STORE_VOLUME: AtomicU64 = AtomicU64::new(0);
 
-/// How far the store was brought out this way: events up to that number are there.
+/// Returns the number up to which the store's events were output this way.
 pub(super) fn told_of_store(counts: &Counts) -> u64 {
     let is_so = STORE_COUNTS.load(Ordering::Relaxed) == counts.sum()
         && STORE_VOLUME.load(Ordering::Relaxed) == volume::number();
     if is_so { STORE_END.load(Ordering::Relaxed) } else { 0 }
 }
 
-/// It was brought out up to that number.
+/// Notes that the store's events were output up to that number.
 pub(super) fn tell_store(counts: &Counts, end: u64) {
     STORE_COUNTS.store(counts.sum(), Ordering::Relaxed);
     STORE_VOLUME.store(volume::number(), Ordering::Relaxed);
     STORE_END.store(end, Ordering::Relaxed);
 }
 
-/// In a forked child, whose stream has nothing of it.
+/// Forgets this in a forked child, whose stream has none of it.
 pub(super) fn forget_store() {
     STORE_END.store(0, Ordering::Relaxed);
 }
 
-/// Gives the host some of what goes out.
+/// Writes bytes to the host, and counts them.
 pub(super) fn write(plinth: &dyn Plinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
     plinth.write_block(offset, bytes)?;
     WRITTEN.fetch_add(bytes.len(), Ordering::Relaxed);
     Ok(())
 }
 
-/// All went that way.
+/// Notes the outcome of the way out.
 pub(super) fn end(has_failed: bool) {
     OUTCOME.store(if has_failed { libc::EIO } else { 0 }, Ordering::Relaxed);
 }
 
-/// Brings out what is in memory of the kinds that are output, and comes back. Gives how many bytes
-/// the host took.
+/// Outputs everything in memory of the kinds that are output, and returns the number of bytes that
+/// the host accepted.
 pub(crate) fn bring_out() -> Result<usize, Errno> {
-    // What is recorded into a mapped file is there already.
+    // A mapped file has its events already.
     if !registration::is_something_output() || region::is_there() {
         return Ok(0);
     }
     let can_begin = || stream::plinth().is_some() || host::begins_with_a_file();
     match stream::standing() {
         Standing::Failed | Standing::Left => return Err(libc::ENOTSUP),
-        // To find a receiver by its name takes the allocator.
+        // Resolving a receiver's name needs the allocator.
         Standing::None if !can_begin() => return Err(libc::EAGAIN),
         _ => {}
     }
@@ -93,7 +93,7 @@ pub(crate) fn bring_out() -> Result<usize, Errno> {
 extern "C" fn bring_and_come_back(_: *mut core::ffi::c_void) {
     way_out::set_called(true);
     WRITTEN.store(0, Ordering::Relaxed);
-    // Unless it comes to its end.
+    // Stays unless the way out finishes.
     OUTCOME.store(libc::EAGAIN, Ordering::Relaxed);
     bring_all(core::ptr::null_mut());
     way_out::set_called(false);

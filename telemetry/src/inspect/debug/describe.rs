@@ -1,9 +1,9 @@
-//! One event, with all that its registry knows of it.
+//! One event, with everything that its registry knows about it.
 //!
 //! ```text
 //!  address ─┬─ handle of a kind ─▶ its newest event ─┐
 //!           ├─ in a block ───────▶ the event there ──┴─▶ lines
-//!           └─ elsewhere ────────▶ one line that says so
+//!           └─ elsewhere ────────▶ one line that states this
 //! ```
 //!
 //! Design: `.debug.describe` in `design/telemetry.md`.
@@ -16,7 +16,7 @@ use crate::os::sys::Errno;
 use core::ffi::c_int;
 use core::fmt::Write;
 
-/// Describes what is at an address; how many events that are.
+/// Describes the event at an address; returns the number of events described.
 pub(super) fn describe(address: usize, file: c_int) -> Result<usize, Errno> {
     let mut out = Out::new(file)?;
     let spot = match super::kind_of(address) {
@@ -41,7 +41,7 @@ pub(super) fn describe(address: usize, file: c_int) -> Result<usize, Errno> {
     Ok(count)
 }
 
-/// The event at an address, or a line that says why there is none.
+/// Returns the event at an address, or writes a line that states why it finds none.
 fn find(out: &mut Out, address: usize) -> Result<Option<Spot>, Errno> {
     match history::at(address) {
         Found::Event(spot) => return Ok(Some(spot)),
@@ -62,10 +62,7 @@ fn find(out: &mut Out, address: usize) -> Result<Option<Spot>, Errno> {
 fn write(out: &mut Out, spot: &Spot, event: &Recalled<'_>) -> Result<(), Errno> {
     let registry = event.registry.map_or("?", |registry| registry.name);
     let event_type = event.event_type();
-    let kind_of = |index| {
-        let kinds = event.registry?.kinds;
-        kinds.iter().find(|kind| kind.index == index).map(|kind| kind.name)
-    };
+    let kind_of = |index| Some(crate::inspect::postmortem::kind_of(event.registry?, index)?.name);
     let kind = event_type.and_then(|event_type| kind_of(event_type.kind)).unwrap_or("?");
     out.line(|line| {
         let (code, number, buffer) = (event.code, spot.number, spot.buffer);

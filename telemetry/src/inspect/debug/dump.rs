@@ -1,8 +1,8 @@
-//! All events in memory as text, oldest first, in memory of a fixed size.
+//! All events in memory as text, oldest first, with memory of a fixed size.
 //!
 //! ```text
-//!  all rings ─▶ the oldest so many ─ in order ─▶ lines
-//!            ─▶ the oldest of those after that … ─▶ lines, until there are no more
+//!  all rings ─▶ the oldest events, up to a number ─ in order ─▶ lines
+//!            ─▶ the oldest of those after that … ─▶ lines, until none is left
 //! ```
 //!
 //! Design: `.debug.dump` in `design/telemetry.md`.
@@ -18,14 +18,14 @@ use crate::rings::ring::Ring;
 use core::ffi::c_int;
 use core::fmt::Write;
 
-/// Events that are put in order at once.
+/// The number of events that are sorted at once.
 const SPOT_COUNT: usize = 1 << 16;
-/// Rings that are remembered by their buffers.
+/// The number of rings that are cached by their buffers.
 const RING_COUNT: usize = 1 << 10;
-/// Threads that are told apart when they are counted.
+/// The greatest number of threads that are counted.
 const THREAD_COUNT_MAX: usize = 1 << 16;
 
-/// The memory of a dump.
+/// The state of a dump.
 struct Dump {
     out: Out,
     event: Temporary<u8>,
@@ -34,13 +34,13 @@ struct Dump {
     /// A bit for each thread.
     threads: Temporary<u64>,
     thread_count: usize,
-    /// Whether there are more threads than that.
+    /// Whether a thread has a greater index than that.
     has_more_threads: bool,
     event_count: usize,
     overwritten_count: usize,
 }
 
-/// Writes the events in memory to a file, all or the newest so many; how many they are.
+/// Writes events in memory to a file: all, or the newest ones. Returns their number.
 pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno> {
     let mut spots = Temporary::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
     let mut dump = Dump::new(file)?;
@@ -64,18 +64,18 @@ pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno>
     dump.end()
 }
 
-/// Gives all events in memory, oldest first, as many at once as there is room for.
+/// Passes on all events in memory, oldest first, as many at once as `room` holds.
 fn in_order(
     room: &mut [Spot],
     now: Now,
-    mut give: impl FnMut(&[Spot]) -> Result<(), Errno>,
+    mut take: impl FnMut(&[Spot]) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     let mut after = None;
     loop {
         let count = history::oldest(room, after, now.ticks);
         let Some(last) = room[..count].last() else { return Ok(()) };
         after = Some(*last);
-        give(&room[..count])?;
+        take(&room[..count])?;
     }
 }
 
@@ -118,7 +118,7 @@ impl Dump {
         Ok(())
     }
 
-    /// The ring of an event, which is mostly known from one before.
+    /// Returns the ring of an event, mostly from the cache.
     fn ring_of(&self, spot: &Spot) -> Option<&'static Ring> {
         let place = &self.rings[spot.buffer as usize % RING_COUNT];
         let known = place.get().filter(|ring| ring.buffer() == spot.buffer);

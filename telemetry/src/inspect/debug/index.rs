@@ -1,11 +1,11 @@
-//! What the store says of strings, labels and threads, by what it says it of.
+//! An index of the store: strings, labels and threads by their identifiers.
 //!
 //! ```text
 //!  store, newest first ─▶ (code, first word) ─ hash ─▶ │ newer │ older │ – │ other │ …
 //! ```
 //!
-//! For whoever asks about thousands of events. Its size is bounded: what it has no room for is
-//! looked for in the store itself, for a while. Design: `.debug.dump` in `design/telemetry.md`;
+//! A dump of thousands of events uses it. Its size is bounded: for entries that it has no room for,
+//! it searches the store itself, up to a limit. Design: `.debug.dump` in `design/telemetry.md`;
 //! `.store` in `design/format.md`.
 
 use crate::inspect::history::{self, Spot};
@@ -16,22 +16,22 @@ use bytemuck::{Pod, Zeroable};
 use core::cell::Cell;
 use eventdef::{Event, store};
 
-/// Places, at least and at most: powers of two.
+/// The least and the greatest number of places: powers of two.
 const PLACE_COUNT_MIN: usize = 1 << 10;
 const PLACE_COUNT_MAX: usize = 1 << 20;
-/// Labels of one address that are in it, at most: the newest.
+/// The greatest number of labels of one address in it: the newest.
 const SAME_COUNT_MAX: usize = 16;
-/// How often the store itself is looked through, at most: 2 ms each, if it is large.
+/// The greatest number of searches in the store itself: 2 ms each, if it is large.
 const SCAN_COUNT_MAX: u32 = 1000;
 
-/// Where an event of the store is. All zeros: there is none.
+/// The place of an event of the store. All zeros: none.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Place {
     first: u64,
     ticks: u64,
     sequence: u32,
-    /// Its offset in the block, a multiple of 8, and below that which type of event it is.
+    /// Its offset in the block, a multiple of 8; the low bits have the event type.
     offset: u32,
 }
 
@@ -41,27 +41,27 @@ impl Place {
     }
 }
 
-/// The bits of an offset that are free.
+/// The free bits of an offset.
 const MARKS: u32 = 7;
 
-/// What is in the low bits of an offset for the types that are asked for.
+/// Returns the low bits of an offset for an event type that the index has.
 fn mark(code: u16) -> Option<u32> {
     let codes = [store::Intern::TYPE.code, store::Label::TYPE.code, store::Thread::TYPE.code];
     codes.iter().position(|each| *each == code).map(|index| index as u32 + 1)
 }
 
-/// The events of the store that say something of strings, addresses and threads.
+/// An index of the store's events about strings, addresses and threads.
 pub(super) struct Index {
     places: Temporary<Place>,
     /// Whether all of the store is in it.
     is_whole: bool,
     scan_count: Cell<u32>,
-    /// Whether something was not looked for in the store any more.
+    /// Whether the limit of searches was reached.
     is_given_up: Cell<bool>,
 }
 
 impl Index {
-    /// `None`: the system has no memory for it.
+    /// Builds the index; returns `None` if the system has no memory.
     pub(super) fn of_store() -> Option<Index> {
         let counts = intern::kept().map(|(_, block)| block.state().1 as usize);
         let place_count = (counts.sum::<usize>() * 4 / 3 + 1).next_power_of_two();
@@ -85,11 +85,11 @@ impl Index {
         Some(index)
     }
 
-    /// Adds an event that is older than all before it, unless there are enough of the same.
+    /// Adds an event that is older than all before it, unless it has enough of the same.
     fn add(&mut self, spot: &Spot, mark: u32, first: u64) -> bool {
         let mut same_count = 0;
         let mut at = self.hash(mark, first);
-        // There are free places.
+        // The index always has free places.
         while self.places[at].offset != 0 {
             same_count += usize::from(self.places[at].is_of(mark, first));
             if same_count == SAME_COUNT_MAX {
@@ -102,13 +102,13 @@ impl Index {
         true
     }
 
-    /// Where the search for such events begins.
+    /// Returns the place where the search for such events begins.
     fn hash(&self, mark: u32, first: u64) -> usize {
         let hash = (first ^ u64::from(mark) << 61).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (hash >> 40) as usize % self.places.len()
     }
 
-    /// The newest such event that is not after that time ([`text::Find`]).
+    /// Returns the newest such event that is not after that time ([`text::Find`]).
     pub(super) fn find(&self, code: u16, ticks: u64, first: u64) -> Option<Spot> {
         let mark = mark(code)?;
         let mut same_count = 0;
@@ -141,7 +141,7 @@ impl Index {
         text::scan(code, ticks, first)
     }
 
-    /// Whether some that may be in the store were not looked for.
+    /// Returns whether some searches in the store were left out.
     pub(super) fn is_given_up(&self) -> bool {
         self.is_given_up.get()
     }

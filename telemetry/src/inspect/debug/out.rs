@@ -1,4 +1,4 @@
-//! Lines for a file that may not be read by anybody.
+//! Lines for a file that perhaps nothing reads.
 //!
 //! ```text
 //!  line ─▶ │ line │ line │ …  │ full ─▶ poll ─ write ─ poll ─ write …
@@ -13,12 +13,12 @@ use crate::os::sys::{self, Errno};
 use core::ffi::c_int;
 use core::fmt;
 
-/// Bytes that are put together before they are written.
+/// The bytes that are collected before they are written.
 const TEXT_SIZE: usize = 4 * LINE_SIZE_MAX;
-/// How long a file may take nothing, in ms.
+/// The longest time that a file may accept nothing, in ms.
 const TIME_MAX: c_int = 5000;
 
-/// A file, and what is put together for it.
+/// A file, and the text collected for it.
 pub(super) struct Out {
     file: c_int,
     text: Temporary<u8>,
@@ -30,7 +30,7 @@ impl Out {
         Ok(Out { file, text: Temporary::map(TEXT_SIZE).ok_or(libc::ENOMEM)?, size: 0 })
     }
 
-    /// Puts a line; what of it is too long is cut.
+    /// Adds a line; a line that is too long is cut.
     pub(super) fn line(
         &mut self,
         write: impl FnOnce(&mut Line<'_>) -> fmt::Result,
@@ -40,13 +40,12 @@ impl Out {
         }
         let mut line = Line::new(&mut self.text[self.size..self.size + LINE_SIZE_MAX]);
         let _ = write(&mut line);
-        self.size += line.text().len();
-        self.text[self.size] = b'\n';
-        self.size += 1;
+        line.end();
+        self.size += line.bytes().len();
         Ok(())
     }
 
-    /// Writes what was put.
+    /// Writes the collected text.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
         let result = sys::write_all_in_time(self.file, &self.text[..self.size], TIME_MAX);
         self.size = 0;

@@ -1,25 +1,25 @@
-//! What a debugger knows of our symbols: their types, in DWARF, by hand.
+//! Debug information about our symbols: their types, as a DWARF unit written by hand.
 //!
 //! ```text
-//!  unit "telemetry", C ─┬─ long EventKindControl, void *EventLast[64]          where they are
-//!                       └─ long (*EventDump)(int), …        what they are: the address, no pointer
+//!  unit "telemetry", C ─┬─ long EventKindControl, void *EventLast[64]          by location
+//!                       └─ long (*EventDump)(int), …                          by value: an address
 //! ```
 //!
-//! The compiler puts what it says of a symbol under the path of its module, and a debugger that
-//! reads Rust finds `EventDump` by no other name; one that reads C finds the symbol, but no type.
-//! These are static variables of a unit of C, which gdb finds by their plain names whatever
-//! language it reads, also where the program itself has no debug information. Functions are
-//! variables whose value is an address, so that the code stays the compiler's own. Sections are
-//! `unique`: what the compiler says must begin at the beginning of its own.
+//! The compiler describes a symbol under the path of its module. A debugger in Rust mode finds
+//! `EventDump` by no other name; in C mode it finds the symbol, but no type. So these are static
+//! variables of a unit of C. gdb finds them by their plain names in any language, even in a program
+//! without debug information. Functions are variables whose value is an address, so the code stays
+//! the compiler's own. Sections are `unique`: the compiler's contents must begin at the beginning
+//! of their own.
 //!
-//! What is data is hidden: else, where two libraries of a process carry the runtime, the second one
-//! would use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
+//! Data are hidden: otherwise, where two libraries of a process have the runtime, the second would
+//! use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
 #![cfg_attr(
     all(target_os = "linux", target_pointer_width = "64", not(miri)),
-    expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")
+    expect(unsafe_code, reason = "assembly with data only, and a symbol in it")
 )]
 
-/// Has the linker keep the unit: without a symbol that is asked for it takes nothing.
+/// Makes the linker keep the unit, by a symbol in it.
 pub(super) fn keep() {
     #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
     core::hint::black_box(&raw const telemetry_debug_unit);
@@ -27,32 +27,42 @@ pub(super) fn keep() {
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 unsafe extern "C" {
-    /// A byte beside the unit.
+    /// A byte next to the unit.
     static telemetry_debug_unit: u8;
 }
 
-/// The type of a function that gives a long, and that of a pointer to it.
+/// The type of a function with these parameters, which returns a long, and the pointer to it.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-macro_rules! function {
+macro_rules! function_type {
     ($name:literal $(, $parameter:literal)*) => {
         concat!(
-            ".Ltelemetry_", $name, ": .byte 7\n.4byte .Ltelemetry_long - .Ltelemetry_unit\n",
+            ".Ltelemetry_", $name, ": .byte 7\n",
+            ".4byte .Ltelemetry_long - .Ltelemetry_unit\n",
             $(".byte 8\n.4byte .Ltelemetry_", $parameter, " - .Ltelemetry_unit\n",)*
             ".byte 0\n",
             ".Ltelemetry_to_", $name, ": .byte 4, 8\n",
-            ".4byte .Ltelemetry_", $name, " - .Ltelemetry_unit"
+            ".4byte .Ltelemetry_", $name, " - .Ltelemetry_unit",
         )
     };
 }
 
-/// A variable: name, type, and an expression of so many bytes that begins with the address of the
-/// symbol. DW_OP_addr alone says where it is; DW_OP_stack_value after it, what it is.
+/// A variable of this name and type. Its location is DW_OP_addr with the address of the symbol, as
+/// the place of the variable, or, before DW_OP_stack_value, as its value.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 macro_rules! variable {
-    ($name:literal, $type:literal, $size:literal $(, $rest:literal)?) => {
+    ($name:literal, $type:literal, $location:literal, $end:literal) => {
         concat!(
-            ".byte 9\n.asciz \"", $name, "\"\n.4byte .Ltelemetry_", $type, " - .Ltelemetry_unit\n",
-            ".byte ", $size, ", 3\n.8byte ", $name $(, "\n.byte ", $rest)?
+            ".byte 9\n.asciz \"",
+            $name,
+            "\"\n",
+            ".4byte .Ltelemetry_",
+            $type,
+            " - .Ltelemetry_unit\n",
+            $location,
+            "\n.8byte ",
+            $name,
+            "\n",
+            $end,
         )
     };
 }
@@ -114,16 +124,16 @@ core::arch::global_asm!(
     ".Ltelemetry_last: .byte 5",
     ".4byte .Ltelemetry_void - .Ltelemetry_unit",
     ".byte 6, 64, 0",
-    function!("dump", "int"),
-    function!("dump_last", "int", "int"),
-    function!("describe", "void", "int"),
-    function!("flush"),
-    variable!("EventKindControl", "mask", "9"),
-    variable!("EventLast", "last", "9"),
-    variable!("EventDump", "to_dump", "10", "0x9F"),
-    variable!("EventDumpLast", "to_dump_last", "10", "0x9F"),
-    variable!("EventDescribe", "to_describe", "10", "0x9F"),
-    variable!("EventFlush", "to_flush", "10", "0x9F"),
+    function_type!("dump", "int"),
+    function_type!("dump_last", "int", "int"),
+    function_type!("describe", "void", "int"),
+    function_type!("flush"),
+    variable!("EventKindControl", "mask", ".byte 9, 3", ""),
+    variable!("EventLast", "last", ".byte 9, 3", ""),
+    variable!("EventDump", "to_dump", ".byte 10, 3", ".byte 0x9F"),
+    variable!("EventDumpLast", "to_dump_last", ".byte 10, 3", ".byte 0x9F"),
+    variable!("EventDescribe", "to_describe", ".byte 10, 3", ".byte 0x9F"),
+    variable!("EventFlush", "to_flush", ".byte 10, 3", ".byte 0x9F"),
     ".byte 0",
     ".Ltelemetry_unit_end:",
     ".popsection",

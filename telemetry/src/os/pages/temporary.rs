@@ -1,5 +1,4 @@
-//! Pages that are given back, unlike all others: for what is done seldom, and by whoever stopped
-//! the process.
+//! Pages that are unmapped after use, for rare work and for a debugger that stopped the process.
 //!
 //! ```text
 //!  mmap ─▶ │ 0 │ 0 │ 0 │ …  ─▶ used ─▶ munmap
@@ -13,18 +12,18 @@ use core::mem::{align_of, size_of};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// So many values in pages of their own, zero at first, until dropped.
+/// `count` values in pages of their own, zero at first, unmapped when dropped.
 pub(crate) struct Temporary<T: Zeroable> {
-    /// E1: `count` values, mapped, which nothing else points to.
+    /// E1: `count` mapped values that nothing else points to.
     start: NonNull<T>,
     count: usize,
 }
 
 impl<T: Zeroable> Temporary<T> {
-    /// `None`: the system has no memory.
+    /// Maps the values; returns `None` if the system has no memory.
     pub(crate) fn map(count: usize) -> Option<Temporary<T>> {
         const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
-        const { assert!(!core::mem::needs_drop::<T>(), "nothing is dropped but the pages") };
+        const { assert!(!core::mem::needs_drop::<T>(), "only the pages are dropped") };
         let start = super::map(count.checked_mul(size_of::<T>())?)?.cast();
         Some(Temporary { start, count })
     }
@@ -34,7 +33,7 @@ impl<T: Zeroable> Deref for Temporary<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: E1: `count` values, mapped, which nothing else points to; zero is a value of `T`,
+        // SAFETY: E1: `count` mapped values that nothing else points to; zero is a value of `T`,
         // and a page is aligned well enough for it.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
@@ -42,7 +41,7 @@ impl<T: Zeroable> Deref for Temporary<T> {
 
 impl<T: Zeroable> DerefMut for Temporary<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: E1: `count` values, mapped, which nothing else points to; zero is a value of `T`,
+        // SAFETY: E1: `count` mapped values that nothing else points to; zero is a value of `T`,
         // and a page is aligned well enough for it.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
@@ -50,7 +49,7 @@ impl<T: Zeroable> DerefMut for Temporary<T> {
 
 impl<T: Zeroable> Drop for Temporary<T> {
     fn drop(&mut self) {
-        // SAFETY: E1: mapped with this size, and not used any more.
+        // SAFETY: E1: mapped with this size, and not used afterwards.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * size_of::<T>()) };
     }
 }

@@ -1,7 +1,7 @@
-//! The variables of the environment, where whoever set them may say what this process does.
+//! Environment variables, as far as their user may configure this process.
 //!
 //! ```text
-//!  has the process more rights than its user? ─ yes ─▶ no variable is set
+//!  has the process more rights than its user? ─ yes ─▶ every variable counts as not set
 //!                                             └ no ──▶ getenv
 //! ```
 //!
@@ -11,8 +11,8 @@
 use super::IS_MIRI;
 use core::ffi::CStr;
 
-/// Whether this process has rights that the user who started it has not: by a set-user-id or
-/// set-group-id bit, or by capabilities of its file.
+/// Returns whether this process has rights that its user lacks: by a set-user-id or set-group-id
+/// bit, or by capabilities of its file.
 fn has_more_rights() -> bool {
     if IS_MIRI {
         return false;
@@ -44,15 +44,16 @@ fn has_more_rights() -> bool {
     }
 }
 
-/// Gives the text of an environment variable, where it lies; `None` if it is not set, or if its
-/// user may not say what this process does (`.control.env.rights`). `read` may call nothing that
-/// changes the environment.
+/// Passes the value of an environment variable to `read`, without copying it; `None` if it is not
+/// set, or if its user may not configure this process (`.control.env.rights`). `read` may call
+/// nothing that changes the environment.
 pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
     if has_more_rights() {
         return read(None);
     }
-    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
-    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
+    // SAFETY: `name` ends with a NUL. The text stays while nothing changes the environment. A
+    // program may not change it while another thread may read it: `set_var` is unsafe for this
+    // reason.
     let value = unsafe {
         let value = libc::getenv(name.as_ptr());
         if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_is_not_set_is_none() {
+    fn a_variable_that_is_not_set_gives_none() {
         let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
         assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
         assert_eq!(

@@ -1,16 +1,16 @@
-//! Error numbers in words.
+//! Texts of error numbers.
 //!
 //! ```text
 //!  28 ─▶ No space left on device          4711 ─▶ error 4711
 //! ```
 //!
-//! By a table: the C library's function may wait for a lock, and allocate, where it looks for the
-//! words of another language. Design: `.sol.ordinary` in `design/telemetry.md`.
+//! The C library's function may wait for a lock, and allocate, when it looks for a translation. So
+//! this is a table. Design: `.sol.ordinary` in `design/telemetry.md`.
 
 use super::Errno;
 use std::io::Write;
 
-/// What errors are called that files, sockets, memory and threads may give.
+/// The texts of errors that files, sockets, memory and threads may give.
 const ERROR_TEXTS: &[(Errno, &str)] = &[
     (libc::EPERM, "Operation not permitted"),
     (libc::ENOENT, "No such file or directory"),
@@ -60,14 +60,14 @@ const ERROR_TEXTS: &[(Errno, &str)] = &[
     (libc::EDQUOT, "Disk quota exceeded"),
 ];
 
-/// The text of an error number.
+/// Returns the text of an error number.
 pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
     if let Some((_, known)) = ERROR_TEXTS.iter().find(|(number, _)| *number == errno) {
         return known.as_bytes();
     }
     let room = text.len();
     let mut rest = &mut text[..];
-    // It has room.
+    // The room is large enough.
     let _ = write!(rest, "error {errno}");
     let size = room - rest.len();
     &text[..size]

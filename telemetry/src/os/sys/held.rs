@@ -1,11 +1,11 @@
-//! Files that stay open: the number of each, and which file that number stood for.
+//! Open files: the number of each, and the file that the number stood for.
 //!
 //! ```text
-//!  open ─▶ File: a high number, device, inode ─▶ Held ─ number, if it still is that file ─▶ a call
+//!  open ─▶ File: a high number, device, inode ─▶ Held ─ number, if it is still that file ─▶ a call
 //! ```
 //!
-//! A program may close any number and open a file of its own there. So before each write, close or
-//! the like the system is asked which file the number stands for; another one is left alone.
+//! A program may close any file number and open its own file there. So before each write or close,
+//! the runtime asks the system which file the number stands for, and leaves another file alone.
 //! Design: `.sol.held` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
@@ -13,9 +13,9 @@ use super::{Errno, FileIdentity, close, files, identify_file, leave_file};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// Numbers below half of this many are left to the program, where it may have so many.
+/// Numbers below half of this count are left to the program, where the limit allows it.
 const NUMBER_COUNT: u64 = 1024;
-/// What [`Held::number`] is where nothing is held.
+/// The value of [`Held::number`] when no file is held.
 const NONE: c_int = -1;
 
 /// An open file.
@@ -26,7 +26,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// The file that was opened just now. It gets a number above those that programs choose.
+    /// Takes a file that was just opened, and moves it above the numbers that programs choose.
     pub(crate) fn new(number: c_int) -> Result<File, Errno> {
         let number = raise(number);
         match identify_file(number) {
@@ -38,29 +38,28 @@ impl File {
         }
     }
 
-    /// What is known of the file now; EBADF where its number stands for another one, or none.
+    /// Returns the file's current facts; EBADF if its number stands for another file, or none.
     pub(crate) fn look(&self) -> Result<FileIdentity, Errno> {
         identify_file(self.number).ok().filter(|now| now.is(&self.identity)).ok_or(libc::EBADF)
     }
 
-    /// Its number, for whoever has just [looked](File::look).
+    /// Returns the number unchecked, for a caller that just called [`look`](File::look).
     pub(crate) fn seen(&self) -> c_int {
         self.number
     }
 
-    /// Its number; EBADF as above.
+    /// Returns the number; EBADF if it stands for another file, or none.
     pub(crate) fn number(&self) -> Result<c_int, Errno> {
         self.look().map(|_| self.number)
     }
 
-    /// Closes it.
     pub(crate) fn close(self) {
         if self.number().is_ok() {
             close(self.number);
         }
     }
 
-    /// Leaves it to the process that it is shared with. What has its number now, for nothing.
+    /// Leaves the file to the process that shares it. Returns what its number now stands for.
     pub(crate) fn leave(self) -> Option<File> {
         let is_left = self.number().is_ok_and(leave_file);
         let identity = identify_file(self.number).ok().filter(|_| is_left)?;
@@ -68,10 +67,10 @@ impl File {
     }
 }
 
-/// The same file at a high number; or at its own, where there is none.
+/// Moves a file to a high number; leaves it at its own where no other is available.
 fn raise(file: c_int) -> c_int {
     let mut limit = files::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: fills a structure that lives through the call; the other touches no memory.
+    // SAFETY: the call fills a structure that lives through it; the others touch no memory.
     unsafe {
         files::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
         let count = u64::try_from(limit.rlim_cur as i128).unwrap_or(NUMBER_COUNT);
@@ -88,7 +87,7 @@ fn raise(file: c_int) -> c_int {
     }
 }
 
-/// Where an open file is kept.
+/// A place for an open file, or none.
 pub(crate) struct Held {
     number: AtomicI32,
     device: AtomicU64,
@@ -101,7 +100,8 @@ impl Held {
         Held { number: AtomicI32::new(NONE), device, inode }
     }
 
-    /// Keeps this one from now on. By one thread at a time; whoever looks meanwhile finds none.
+    /// Holds another file, or none. Only one thread at a time may call it; readers meanwhile find
+    /// no file.
     pub(crate) fn set(&self, file: Option<File>) {
         self.number.store(NONE, Ordering::SeqCst);
         if let Some(file) = file {
@@ -118,29 +118,30 @@ impl Held {
         (number != NONE).then_some(File { number, identity: FileIdentity::of_key(key) })
     }
 
-    /// Whether one is kept, be its number whose it may.
+    /// Returns whether a file is held, without checking its number.
     pub(crate) fn is_some(&self) -> bool {
         self.number.load(Ordering::SeqCst) != NONE
     }
 
-    /// Its number; EBADF where there is none, or it stands for another file.
+    /// Returns the number of the file; EBADF if none is held, or the number stands for another
+    /// file.
     pub(crate) fn number(&self) -> Result<c_int, Errno> {
         self.get().ok_or(libc::EBADF)?.number()
     }
 
-    /// Gives it, and keeps none.
+    /// Returns the file, and holds none.
     pub(crate) fn take(&self) -> Option<File> {
         let file = self.get();
         self.set(None);
         file
     }
 
-    /// Closes it, if there is one.
+    /// Closes the file, if one is held.
     pub(crate) fn close(&self) {
         self.take().into_iter().for_each(File::close);
     }
 
-    /// Leaves it, if there is one, to the process that it is shared with.
+    /// Leaves the file, if one is held, to the process that shares it.
     pub(crate) fn leave(&self) {
         self.set(self.get().and_then(File::leave));
     }
@@ -158,9 +159,9 @@ mod tests {
         assert_eq!((held.number(), held.is_some()), (Err(libc::EBADF), false));
         held.set(File::new(temporary().into_raw_fd()).ok());
         let number = held.number().expect("it is open");
-        assert!(number >= 8, "{number}: above those that programs choose");
+        assert!(number >= 8, "{number}: not above the numbers that programs choose");
         let own = temporary();
-        // SAFETY: the call touches no memory; the number is this test's.
+        // SAFETY: the call touches no memory; the number belongs to this test.
         assert_eq!(unsafe { libc::dup2(own.as_raw_fd(), number) }, number);
         assert_eq!((held.number(), held.is_some()), (Err(libc::EBADF), true));
         let identity = || identify_file(number).map(|found| found.key());

@@ -1,11 +1,12 @@
-//! Files of this process alone, in directories where others may plant what they like.
+//! Files that belong to this process's user alone, in directories where other users may create
+//! files.
 //!
 //! ```text
 //!  open_log(PATH) ── regular: this user's, not a link ─▶ may be written
-//!  Unnamed::create ─▶ no name (O_TMPFILE), or one that nobody guesses ── link, replace ─▶ PATH
+//!  Unnamed::create ─▶ no name (O_TMPFILE), or an unguessable one ── link, replace ─▶ PATH
 //! ```
 //!
-//! What is new has mode 0600, and nobody else can have it open. Design: `.sol.own` in
+//! New files have mode 0600, and no other process can have them open. Design: `.sol.own` in
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
@@ -16,29 +17,28 @@ use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 
-/// A file that is made here is its owner's alone.
+/// The mode of a new file: only its owner may use it.
 const MODE: libc::c_uint = 0o600;
-/// What the name of a file begins with that has no name yet, where it must have one; 16 digits
-/// follow.
+/// The prefix of a temporary file name; 16 digits follow.
 const HIDDEN: &[u8] = b".telemetry-";
-/// The longest name that is put together, with a NUL, in bytes.
+/// The longest path that is built here, with a NUL, in bytes.
 const NAME_SIZE_MAX: usize = 4096 + 64;
-/// Tries at a name that nothing has.
+/// Attempts to find an unused name.
 const HIDDEN_COUNT_MAX: usize = 8;
 
-/// Where a name is put together, since a stack may be small.
+/// A buffer for building paths, since a stack may be small.
 static NAME: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
 
-/// Why what has a name is not to be written.
+/// Why the file of a name may not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOwn {
-    /// It is a symbolic link: to a file that nobody meant, perhaps.
+    /// A symbolic link, perhaps to a file that the user did not mean.
     Link,
-    /// It is another user's, who may read it, and change it.
+    /// A file of another user, who could read and change it.
     Owner,
-    /// It has another name, under which somebody may need it.
+    /// A file with a second name, under which another program may need it.
     Linked,
-    /// It was exchanged for another one just now.
+    /// A file that just replaced the one found.
     Exchanged,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for NotOwn {
     }
 }
 
-/// The user whose rights this process has.
+/// Returns the user whose rights this process has.
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call cannot fail and touches no memory.
     unsafe { libc::geteuid() }
@@ -65,8 +65,8 @@ fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
     retry(|| unsafe { files::open(path.as_ptr(), flags, MODE) } as isize).map(|file| file as c_int)
 }
 
-/// Opens the file of a log, created if there is none. What it holds stays. A regular file can be
-/// read, too.
+/// Opens the file of a log, and creates it if it does not exist. Its contents stay. A regular file
+/// is opened for reading too.
 pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
     let found = match identify_name(path) {
         Ok(found) if found.sort == libc::S_IFLNK => return open_linked(path, found.owner),
@@ -80,7 +80,8 @@ pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
         Err(errno) => return Err(errno),
     };
     let is_own = found.owner == own_user();
-    // Opening it waits for a reader. Root's are in directories where others plant nothing.
+    // Opening a pipe waits for a reader. Root's pipes are in directories where other users create
+    // nothing.
     if found.sort == libc::S_IFIFO && !is_own && found.owner != 0 {
         return Ok(Err(NotOwn::Owner));
     }
@@ -96,8 +97,8 @@ pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
     Ok(Err(NotOwn::Exchanged))
 }
 
-/// Opens what a symbolic link leads to: a device, a pipe, or what the program has as its standard
-/// output or error already, as by the names under `/dev`. Not where another user made the link.
+/// Opens the target of a symbolic link that is not another user's: a device, a pipe, or the file
+/// that already is the program's standard output or error, as by the names under `/dev`.
 fn open_linked(path: &CStr, owner: libc::uid_t) -> Result<Result<File, NotOwn>, Errno> {
     if owner != 0 && owner != own_user() {
         return Ok(Err(NotOwn::Link));
@@ -116,22 +117,22 @@ fn open_linked(path: &CStr, owner: libc::uid_t) -> Result<Result<File, NotOwn>, 
     if !standard.into_iter().any(is_standard) {
         return Ok(Err(NotOwn::Link));
     }
-    // To be read, too.
+    // Opens it again, for reading too.
     let file = File::new(open(path, libc::O_RDWR)?)?;
     if file.look()?.is(&found) { Ok(Ok(file)) } else { Ok(Err(NotOwn::Exchanged)) }
 }
 
-/// A new file that is to get its name later.
+/// A new file that gets its name later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unnamed {
     pub(crate) file: File,
-    /// The digits of the name that it has until then; 0: it has none.
+    /// The digits of its temporary name; 0: it has none.
     pub(crate) hidden: u64,
 }
 
 impl Unnamed {
-    /// Makes one in the directory of a path. If its process dies it is gone; but where the host has
-    /// no files without a name.
+    /// Creates a file in the directory of `path`. If the process dies the file vanishes, except
+    /// where the host has no nameless files.
     pub(crate) fn create(path: &CStr) -> Result<Unnamed, Errno> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Ok(unnamed) = Unnamed::create_without_name(path) {
@@ -142,7 +143,7 @@ impl Unnamed {
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn create_without_name(path: &CStr) -> Result<Unnamed, Errno> {
-        // Without `/proc` it could be given none later.
+        // Without `/proc` it could get no name later.
         identify_name(c"/proc/self/fd")?;
         let open = |folder: &CStr| open(folder, libc::O_TMPFILE | libc::O_RDWR);
         let file = File::new(with_beside(path, b"", open)??)?;
@@ -161,7 +162,7 @@ impl Unnamed {
         Err(libc::EEXIST)
     }
 
-    /// Gives it a name that nothing has: EEXIST if something does.
+    /// Gives the file a name; EEXIST if the name already exists.
     pub(crate) fn link(self, path: &CStr) -> Result<(), Errno> {
         if self.hidden == 0 {
             return self.link_open_file(path);
@@ -169,18 +170,18 @@ impl Unnamed {
         with_hidden(path, self.hidden, |name| match link_file(name, path) {
             Ok(()) => unlink_file(name),
             Err(libc::EEXIST) => Err(libc::EEXIST),
-            // A host without a second name for a file.
+            // The host has no second names for files.
             Err(_) if identify_name(path).is_ok() => Err(libc::EEXIST),
             Err(_) => rename_file(name, path),
         })?
     }
 
-    /// Gives it a name, in place of what has that one.
+    /// Gives the file a name, and replaces any file that has it.
     pub(crate) fn replace(self, path: &CStr) -> Result<(), Errno> {
         if self.hidden != 0 {
             return with_hidden(path, self.hidden, |name| rename_file(name, path))?;
         }
-        // A name cannot be given to it that something has: so it has another one for an instant.
+        // No call gives an existing name to a nameless file: a temporary name comes in between.
         let rename = |name: &CStr| {
             self.link_open_file(name)?;
             let renamed = rename_file(name, path);
@@ -204,7 +205,7 @@ impl Unnamed {
         retry(|| link() as isize).map(drop)
     }
 
-    /// It gets no name: closes it.
+    /// Closes the file, and removes its temporary name.
     pub(crate) fn discard(self, path: &CStr) {
         if self.hidden != 0 {
             let _ = with_hidden(path, self.hidden, unlink_file);
@@ -213,7 +214,7 @@ impl Unnamed {
     }
 }
 
-/// A number that nobody guesses, and not 0.
+/// Returns an unguessable number that is not 0.
 fn guess() -> Result<u64, Errno> {
     let mut bytes = [0; 16];
     let half = |bytes: &[u8; 16]| bytes.iter().fold(0, |all, byte| all << 4 ^ u64::from(*byte));
@@ -229,7 +230,7 @@ fn with_hidden<T>(path: &CStr, hidden: u64, give: impl FnOnce(&CStr) -> T) -> Re
     with_beside(path, &name, give)
 }
 
-/// Gives the path of a file of this name in the directory of another.
+/// Passes on the path of a file of this name in the directory of `path`.
 fn with_beside<T>(path: &CStr, name: &[u8], give: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
     let path = path.to_bytes();
     let size = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -248,7 +249,7 @@ mod tests {
     use std::ffi::CString;
     use std::fs;
 
-    /// Where the host has files without a name, and where it has none.
+    /// Tests hosts with and without nameless files.
     #[test]
     fn a_new_file_gets_its_name_at_once_and_has_none_before() {
         for create in [Unnamed::create, Unnamed::create_hidden] {

@@ -1,7 +1,7 @@
-//! Threads: what the runtime asks of the operating system about them.
+//! Calls of the operating system about threads.
 //!
 //! ```text
-//!  number · name · is it there · sleep · the end of one · cancellation · a thread of our own
+//!  number · name · existence · sleep · its end · cancellation · a thread of our own
 //! ```
 //!
 //! Design: `.sol.thread`, `.sol.cancel`, `.sol.ordinary` in `design/telemetry.md`.
@@ -12,11 +12,11 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The greatest number of a signal.
+/// The greatest signal number.
 const SIGNAL_MAX: c_int =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
-/// The C library keeps the values of so many keys in the thread itself: for a key beyond these it
-/// allocates memory.
+/// The C library keeps the values of this many keys in the thread itself: it allocates memory for a
+/// later key.
 const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu")) {
     true => 32,
     false if cfg!(any(target_env = "musl", target_os = "android", target_vendor = "apple")) => {
@@ -25,7 +25,7 @@ const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu
     false => 0,
 };
 
-/// The operating system's number of this thread.
+/// Returns the operating system's number of this thread.
 pub(crate) fn thread_number() -> usize {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: the call cannot fail and touches no memory.
@@ -35,26 +35,26 @@ pub(crate) fn thread_number() -> usize {
     return unsafe { libc::pthread_self() } as usize;
 }
 
-/// Whether a thread of this process has the number, which is not 0; true where nobody
-/// knows, as Miri does not.
+/// Returns whether a thread of this process has the number, which is not 0; true where the system
+/// cannot tell, as under Miri.
 pub(crate) fn is_thread(number: usize) -> bool {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
-    // SAFETY: signal 0 is none: the call touches nothing.
+    // SAFETY: signal 0 only checks for the thread: the call touches no memory.
     return unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
         || super::errno() != libc::ESRCH;
     #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
     return number != 0;
 }
 
-/// The name of this thread.
+/// Returns the name of this thread.
 pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
-    // SAFETY: at most 16 bytes are written, a NUL at their end.
+    // SAFETY: the call writes at most 16 bytes, with a NUL at their end.
     unsafe {
         libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr())
     };
     #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
-    // SAFETY: at most `len` bytes are written, a NUL at their end.
+    // SAFETY: the call writes at most `len` bytes, with a NUL at their end.
     unsafe {
         libc::pthread_getname_np(libc::pthread_self(), name.as_mut_ptr().cast(), name.len())
     };
@@ -73,13 +73,13 @@ pub(crate) fn nap(nanoseconds: u64) {
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: `time` lives through the call, which may be told of no rest.
+    // SAFETY: `time` lives through the call; the second pointer may be null.
     unsafe { libc::nanosleep(&time, null_mut()) };
 }
 
-/// A value of each thread, of which a function is told when the thread ends.
+/// A value of each thread, with a function that the C library calls when the thread ends.
 pub(crate) struct ThreadEnd {
-    /// One more than the key; 0 if there is none.
+    /// One more than the key; 0: no key exists.
     key: AtomicU32,
 }
 
@@ -88,54 +88,54 @@ impl ThreadEnd {
         ThreadEnd { key: AtomicU32::new(0) }
     }
 
-    /// Says which function. Once in the process.
+    /// Sets the function. Once in the process.
     pub(crate) fn arrange(&self, call: extern "C" fn(*mut c_void)) {
         let mut key: libc::pthread_key_t = 0;
-        // SAFETY: writes one key; a function that stays.
+        // SAFETY: writes one key; the function lives for ever.
         if unsafe { libc::pthread_key_create(&mut key, Some(call)) } == 0 {
             self.key.store(key as u32 + 1, Ordering::Release);
         }
     }
 
-    /// Whether [`expect`](ThreadEnd::expect) may allocate memory.
+    /// Returns whether [`expect`](ThreadEnd::expect) may allocate memory.
     pub(crate) fn may_allocate(&self) -> bool {
         self.key.load(Ordering::Acquire) > OWN_KEY_COUNT
     }
 
-    /// Asks for this thread's end. The function is called with a pointer that means nothing.
+    /// Has the function called at this thread's end, with a meaningless pointer.
     pub(crate) fn expect(&self) {
         if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
             let something = core::ptr::from_ref(self).cast();
-            // SAFETY: the key was created; the value is not looked at, only that it is not null.
+            // SAFETY: the key exists; nothing reads the value, which only must not be null.
             unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, something) };
         }
     }
 }
 
-/// Whether this is surely ordinary code of the program, which may allocate memory and wait for the
-/// locks of the C library: neither a signal handler nor a memory manager of the program's own.
+/// Returns whether this is certainly ordinary code of the program, which may allocate memory and
+/// wait for locks of the C library: neither a signal handler nor the program's own memory manager.
 pub(crate) fn is_ordinary() -> bool {
     is_allocator_of_library() && !may_be_handler()
 }
 
-/// Whether the C library's own functions allocate its memory: so that the program records nothing
-/// inside of them.
+/// Returns whether the C library's own functions allocate its memory, so that the program records
+/// nothing inside of them.
 fn is_allocator_of_library() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
         unsafe extern "C" {
-            /// The name of `calloc` that no other library or program takes.
+            /// A name of `calloc` that no other library or program defines.
             fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
         }
         libc::calloc as *const () == __libc_calloc as *const ()
     }
-    // The others map the memory of a thread.
+    // Other systems map the memory of a thread.
     #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
     true
 }
 
-/// Whether this may be a signal handler. While one runs its signal is blocked, or was to stay
-/// unblocked by SA_NODEFER. A handler that unblocks its own signal says that it is none.
+/// Returns whether this may be a signal handler. A running handler's signal is blocked, or its
+/// handler has SA_NODEFER. A handler that unblocks its own signal claims to be ordinary code.
 fn may_be_handler() -> bool {
     if cfg!(miri) {
         return false;
@@ -145,14 +145,14 @@ fn may_be_handler() -> bool {
         unsafe { libc::sigismember(blocked, signal) == 1 }
     };
     let is_unblocked_in_handler = |signal| {
-        // SAFETY: a structure of plain integers and pointers, which the call fills.
+        // SAFETY: the call fills a structure of plain integers and pointers.
         unsafe {
             let mut action: libc::sigaction = core::mem::zeroed();
             libc::sigaction(signal, null(), &mut action) == 0
                 && action.sa_flags & libc::SA_NODEFER != 0
         }
     };
-    // SAFETY: a set of plain integers, which the call fills.
+    // SAFETY: the call fills a set of plain integers.
     let blocked = unsafe {
         let mut blocked: libc::sigset_t = core::mem::zeroed();
         libc::pthread_sigmask(libc::SIG_BLOCK, null(), &mut blocked);
@@ -162,10 +162,10 @@ fn may_be_handler() -> bool {
         || (1..=SIGNAL_MAX).any(is_unblocked_in_handler)
 }
 
-/// While it is there this thread cannot be cancelled: whoever does that waits.
+/// While this value lives, the thread cannot be cancelled: a request to cancel it waits.
 pub(crate) struct Uncancelled {
     before: c_int,
-    // Not Send: the state is the thread's.
+    // Not Send: the state belongs to the thread.
     here: PhantomData<*const ()>,
 }
 
@@ -174,7 +174,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// PTHREAD_CANCEL_DISABLE, which the crate `libc` does not have everywhere.
+/// PTHREAD_CANCEL_DISABLE, which the crate `libc` lacks on some systems.
 #[cfg(not(any(miri, target_os = "android")))]
 const CANCEL_DISABLE: c_int = if cfg!(target_vendor = "apple") { 0 } else { 1 };
 
@@ -194,7 +194,7 @@ impl Uncancelled {
 impl Drop for Uncancelled {
     fn drop(&mut self) {
         #[cfg(not(any(miri, target_os = "android")))]
-        // SAFETY: a state that the call gave.
+        // SAFETY: a state that the call returned.
         unsafe {
             pthread_setcancelstate(self.before, null_mut());
         }
@@ -203,15 +203,14 @@ impl Drop for Uncancelled {
     }
 }
 
-/// Starts a thread that no signal is delivered to; false if there can be none.
+/// Starts a thread that receives no signals; returns false if the system cannot start it.
 pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
-    // SAFETY: every structure is filled by its own call before it is used, and lives through the
-    // calls.
+    // SAFETY: each structure's own call fills it before use, and it lives through the calls.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigfillset(&mut all);
-        // A mapped file that is cut is mended by its handler.
+        // The handler of this signal repairs a mapped file that was truncated.
         libc::sigdelset(&mut all, libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let mut thread: libc::pthread_t = core::mem::zeroed();
@@ -220,7 +219,7 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
             #[cfg(any(target_os = "linux", target_os = "android"))]
             libc::pthread_setname_np(thread, name.as_ptr());
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
-            let _ = name; // Elsewhere a thread is named by itself, or not at all.
+            let _ = name; // On other systems only a thread itself can set its name.
             libc::pthread_detach(thread);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut());
@@ -228,7 +227,7 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
     }
 }
 
-/// Makes short sleeps of this thread short.
+/// Makes short sleeps of this thread exact.
 pub(crate) fn sleep_exactly() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: the call touches no memory.

@@ -1,7 +1,7 @@
-//! A ring in a forked child: what it holds is the parent's, and it begins anew.
+//! A ring in a forked child: its contents are the parent's, and it starts again.
 //!
 //! ```text
-//!  leave_parent ─ counted from here on is the child's ─▶ restart: block 0, event 0
+//!  leave_parent ─ later counts are the child's ─▶ restart: block 0, event 0
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -13,8 +13,7 @@ use crate::block::root;
 use crate::os::atomic::Ordering;
 use crate::stream::outlet::Progress;
 
-/// How much older than any event to come the base of a ring is that begins anew: more than 32 bits
-/// hold.
+/// How much older than any later event the base of a restarted ring is: more than 32 bits hold.
 const BASE_AGE: u64 = 1 << 33;
 
 impl Ring {
@@ -24,11 +23,11 @@ impl Ring {
         self.parents.store(self.recorded(), Ordering::Relaxed);
     }
 
-    /// Begins anew in a forked child, for the thread with this index, or free for 0. The first
-    /// event of that thread finds a base from which 32 bits do not reach, and so comes to the cold
-    /// path. What the child recorded since [`leave_parent`](Ring::leave_parent) is counted as
-    /// nested. `is_taken`: an event is being recorded into it; then it gets other blocks, so that
-    /// what is published into the old one, when the interrupted code goes on, is nowhere.
+    /// Starts again in a forked child, for the thread with this index; 0: it is free. The base is
+    /// too old for the 32 bits of the thread's first event, so this event comes to the cold path.
+    /// Events that the child recorded since [`leave_parent`](Ring::leave_parent) count as nested.
+    /// `is_taken`: interrupted code is recording an event into the ring. The ring then gets other
+    /// blocks, so that this event goes nowhere.
     pub(crate) fn restart(&'static self, ticks: u64, thread: u32, is_taken: bool) {
         let lost = self.recorded().saturating_sub(self.parents.load(Ordering::Relaxed));
         self.counts.forgive_parent();

@@ -215,8 +215,8 @@ impl Ring {
         }
     }
 
-    /// A block of its in the file is about to begin anew: what it holds is counted, and the newest
-    /// one says so before (`.ring.overwritten`).
+    /// Counts the events of one of its blocks in the file that is about to start again. Its newest
+    /// block gets the count before that (`.ring.overwritten`).
     pub(crate) fn give_up_block(&self, state: &State, place: u32) {
         let block = state.block(place);
         let recorded = self.recorded_in(block);
@@ -313,7 +313,8 @@ impl Own {
         let block = state.block(old);
         drop(state);
         if stream::is_file_lost() {
-            // Nobody finds it. When it begins anew it will not be counted as overwritten, too.
+            // No reader finds it. When the block starts again, it is not counted as overwritten
+            // too.
             self.counts.discard(Cause::Io, block.state().1.into());
         }
         self.seal(own::filled_block(block));

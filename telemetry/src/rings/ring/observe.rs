@@ -1,7 +1,7 @@
-//! A ring as others look at it, without its lock: a signal handler, a traceback, the status.
+//! A ring as readers without its lock see it: a signal handler, a traceback, the status.
 //!
 //! ```text
-//!  history │ held: done … head      each may begin anew while it is looked at: so look again
+//!  history │ held: done … head      each may start again during a read: so check it again
 //! ```
 //!
 //! Design: `.sol.exit.signal`, `.sol.traceback` in `design/telemetry.md`.
@@ -14,8 +14,8 @@ use crate::os::atomic::Ordering;
 use eventlog::format::{BlockHeader, SEALED};
 
 impl Ring {
-    /// The blocks that were not given up, newest first: sequence and place. For whoever looks at
-    /// them without the lock: they may begin anew at any moment ([`Block::is_still`]).
+    /// Returns the blocks that were not given up, newest first: sequence and place. For readers
+    /// without the lock: a block may start again at any moment ([`Block::is_still`]).
     pub(crate) fn held(&self) -> impl Iterator<Item = (u64, Block)> {
         let done = self.done.load(Ordering::Acquire);
         let head = self.head.load(Ordering::Acquire);
@@ -50,8 +50,8 @@ impl Ring {
         if self.is_in_file() { self.block() } else { self.blocks.get(sequence) }
     }
 
-    /// Whether the parts of the stream have all of a block that it holds, as far as can be said
-    /// without waiting.
+    /// Returns whether the parts of the stream have all of a held block, as far as is known without
+    /// waiting.
     pub(crate) fn is_sent(&self, sequence: u64) -> bool {
         let Some(mut hand_over) = self.hand_over.try_lock() else { return false };
         let told = hand_over.told == self.counts.sum();
@@ -84,7 +84,7 @@ impl Ring {
                 let header = self.blocks.get(head).header();
                 header.first.get() + u64::from(header.count.get())
             });
-            // If its place was begun anew meanwhile, `head` moved on before that.
+            // If its block started again meanwhile, `head` moved on before that.
             if self.head.load(Ordering::Relaxed) == head {
                 return Losses::of(recorded, &self.counts);
             }

@@ -55,7 +55,7 @@ impl Own {
         unsafe { self.ring.block().own() }
     }
 
-    /// A block that is to be begun with this sequence.
+    /// Returns the block that will begin with this sequence.
     pub(super) fn next_block(&self, sequence: u64) -> OwnBlock {
         // SAFETY: W1 by O1 and R3: the place of the block `head` + 1 was given up, so that nobody
         // else has a right to it. In a new ring, and in a forked child, there is no other thread.
@@ -82,7 +82,7 @@ impl Ring {
             .then(|| unsafe { Own::new(self) })
     }
 
-    /// In a forked child, which has one thread: the ring to begin anew.
+    /// Returns the right to a ring that starts again in a forked child, which has one thread.
     pub(super) fn own_after_fork(&'static self) -> Own {
         // SAFETY: O1: no other thread is here. Where this one was recording into the ring, the ring
         // has other blocks now (`restart`), or the event goes nowhere.
@@ -110,8 +110,8 @@ pub(super) fn taken_block(taken: &mut Taken) -> OwnBlock {
 
 /// The block of the file that a ring has filled.
 pub(super) fn filled_block(block: Block) -> OwnBlock {
-    // SAFETY: W1: the place is open in the region, for the ring of this thread, so that no other
-    // ring is given it. Nothing more is recorded into it. What was overwritten is told in the
-    // newest block of a ring alone, which this is no more, or with the region's lock held.
+    // SAFETY: W1: the place is open in the region, for the ring of this thread, so no other ring
+    // gets it. Nothing more is recorded into it. Overwritten counts go only to the newest block of
+    // a ring, which this one no longer is, or happen with the region's lock held.
     unsafe { block.own() }
 }

@@ -22,7 +22,7 @@ struct Shares {
     state: Locked<State>,
 }
 
-/// Who has which block.
+/// The owners of blocks.
 pub(crate) struct State {
     blocks: Blocks,
     pools: Pools,
@@ -70,9 +70,9 @@ impl State {
         self.blocks.get(u64::from(place))
     }
 
-    /// Gives a ring the block that it is to fill next. What that held is counted as overwritten, by
-    /// the ring whose it was. `own`: the block that it fills so far, which is given again if there
-    /// is no other. `None`, which is said once: there is no block for it (`.ring.full`).
+    /// Gives a ring its next block to fill. The block's former ring counts its events as
+    /// overwritten. `own`: the block that the ring fills so far, which it gets again if no other is
+    /// available. Returns `None`, which is reported once, if no block is available (`.ring.full`).
     pub(crate) fn take(&mut self, ring: &'static Ring, own: Option<u32>) -> Option<Taken> {
         let Some(taken) = self.pools.take(ring.pool_owner(), own) else {
             if !core::mem::replace(&mut self.exhaustion_told, true) {
@@ -94,7 +94,7 @@ impl State {
         Some(Taken { place: taken.place, block })
     }
 
-    /// The ring whose block that one is to begin anew, and the block.
+    /// Returns the block that will start again, and its ring.
     pub(crate) fn victim(&mut self, ring: &Ring) -> Option<(&'static Ring, u32)> {
         let place = self.pools.victim(ring.pool_owner())?;
         Some((self.rings[place as usize].get()?, place))

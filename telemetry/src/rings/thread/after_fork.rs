@@ -1,7 +1,7 @@
 //! The rings of all threads, in a forked child.
 //!
 //! ```text
-//!  mapped file ─▶ private memory ─▶ left to itself ─▶ begun anew: the one thread keeps its own
+//!  mapped file ─▶ private memory ─▶ on its own ─▶ started again: the one thread keeps its own
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -26,7 +26,7 @@ pub(crate) fn leave_parent() {
     rings().for_each(Ring::leave_parent);
 }
 
-/// Begins all rings anew, for a forked child, where this thread is the only one: it keeps its own,
+/// Restarts all rings, for a forked child, where this thread is the only one: it keeps its own, and
 /// the others are free.
 pub(crate) fn restart() {
     let own = LOCAL.with(|local| local.thread.get());
@@ -62,9 +62,9 @@ pub(crate) fn restart() {
     }
 }
 
-/// Begins a ring of this thread anew, out of its slot, so that no signal handler records into it
-/// meanwhile. If it was out already, the fork came while an event was recorded into it. False: it
-/// is given up, so that the next event finds none, and begins the mapped file.
+/// Restarts a ring of this thread, out of its slot, so that no signal handler records into it
+/// meanwhile. If it was out already, the fork came during the recording of an event. Returns false
+/// if the ring is given up: the next event then finds none, and begins the mapped file.
 fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool {
     let taken = take(slot);
     if taken.is_some() && region::is_expected() {

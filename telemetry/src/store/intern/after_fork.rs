@@ -1,7 +1,7 @@
-//! The store of a forked child: what its parent's had, told again.
+//! The store of a forked child: it records the contents of its parent's store again.
 //!
 //! ```text
-//!  parent's blocks ─ Intern, Label, the one thread's Thread ─▶ recorded again, in their order
+//!  parent's blocks ─ Intern, Label, Thread of the one thread ─▶ recorded again, in their order
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -20,13 +20,13 @@ use crate::stream::volume;
 use eventdef::{Event, ParamSink, store};
 use eventlog::format::EVENT_HEADER_SIZE;
 
-/// In a forked child: what was counted so far is the parent's.
+/// Resets the counts in a forked child: they were the parent's.
 pub(crate) fn leave_parent() {
     COUNTS.reset();
 }
 
-/// The store of a forked child, for whose one thread this is the index. What is in the parent's is
-/// told again when something is to go out, or comes to it.
+/// Empties the store of a forked child, whose one thread has this index. The child records the
+/// contents of the parent's store again before its next output or record.
 pub(crate) fn restart(thread: u32) {
     let (mut store, is_broken) = STORE.take_over();
     store.inherit(thread, is_broken);
@@ -36,14 +36,14 @@ pub(crate) fn restart(thread: u32) {
     NEWS.store(true, Ordering::Relaxed);
 }
 
-/// What is in a mapped file goes into private memory. For a forked child, before that leaves the
-/// file: without waiting for a lock.
+/// Copies blocks in a mapped file into private memory. A forked child calls it before it leaves the
+/// file; it waits for no lock.
 pub(crate) fn leave_file_at_fork() {
-    // Somebody who is not there may have the lock: what is published is there all the same, and
-    // nobody adds to it.
+    // A missing thread may hold the lock. Published blocks exist all the same, and no thread adds
+    // to them.
     for (sequence, block) in kept().filter(|(_, block)| region::has(*block)) {
         if let Some(blocks) = Blocks::map(1) {
-            // It will be room for more.
+            // The child uses the rest of this block.
             root::add_store(&blocks, &COUNTS);
             let copy = blocks.get(0);
             let size = memory::block_size() as u32;
@@ -59,11 +59,11 @@ pub(crate) fn leave_file_at_fork() {
     }
 }
 
-/// Whether there is something to be told again.
+/// Whether inherited events must be recorded again.
 static INHERITED: AtomicBool = AtomicBool::new(false);
 
-/// Has a forked child's store tell what it inherited, if it did not yet: so it is in memory, too,
-/// for whoever looks there.
+/// Has a forked child's store record what it inherited, if it did not yet: readers of its memory
+/// need it too.
 pub(crate) fn tell_inherited(entry: &Entry) {
     if INHERITED.load(Ordering::Relaxed)
         && !entry.is_nested()
@@ -73,8 +73,8 @@ pub(crate) fn tell_inherited(entry: &Entry) {
     }
 }
 
-/// Has a forked child's store tell what it inherited, for a signal handler: unless that interrupted
-/// somebody who is at work on it.
+/// Has a forked child's store record what it inherited, in a signal handler. Does nothing if the
+/// signal interrupted work on the store.
 pub(crate) fn tell_inherited_in_signal() {
     let entry = Entry::new();
     if let Some(mut store) = STORE.try_lock() {
@@ -83,7 +83,7 @@ pub(crate) fn tell_inherited_in_signal() {
 }
 
 impl Store {
-    /// Has the blocks be those that are known without the lock, in a forked child. Gives how many.
+    /// Makes the published blocks the store's, in a forked child. Returns their number.
     pub(super) fn take_shared(&mut self) -> usize {
         let count = SHARED_COUNT.load(Ordering::Acquire).min(self.block_count);
         for (place, shared) in self.blocks[..count].iter_mut().zip(&SHARED) {
@@ -92,12 +92,12 @@ impl Store {
         count
     }
 
-    /// A forked child's: empty, and with all that the parent's had to be told again. `is_broken`: a
-    /// thread that is not there was at work on it.
+    /// Empties the store of a forked child, and notes its parent's blocks. `is_broken`: a missing
+    /// thread was working on the store.
     pub(super) fn inherit(&mut self, thread: u32, is_broken: bool) {
         let count = self.take_shared();
         self.inherited.take(&mut self.blocks[..count], thread, is_broken);
-        // A block that was just being put there, and perhaps counted, is none.
+        // The next block may be half added, by a missing thread: it is dropped.
         self.blocks.iter_mut().skip(count).take(2).for_each(|next| *next = None);
         SHARED_COUNT.store(0, Ordering::Relaxed);
         SHARED_DONE.store(0, Ordering::Relaxed);
@@ -110,8 +110,8 @@ impl Store {
         self.left_out = 0;
     }
 
-    /// Records what was inherited, as of now, and in its order: strings, labels, and the name of
-    /// the one thread.
+    /// Records the inherited strings and labels, and the name of the one thread, as of now and in
+    /// their order.
     pub(super) fn tell_inherited(&mut self, entry: &Entry) {
         let Some(copy) = self.inherited.begin() else { return };
         while let Some(block) = self.inherited.next() {
@@ -136,8 +136,8 @@ impl Store {
         }
         if let Some(name) = self.inherited.name_of_thread(code, event) {
             let thread = self.inherited.thread();
-            // The one thread of a forked process has the number of the process, where the system
-            // numbers threads so.
+            // Where the system numbers threads like processes, the one thread of a forked process
+            // has the number of the process.
             let number = sys::process_ids().0 as usize;
             let event = store::Thread::new(thread, number, name);
             self.put_anywhere(entry, code, event.size(), &|claim| event.encode(claim));

@@ -1,8 +1,8 @@
-//! The store in a mapped file: its blocks move there, as long as there is room.
+//! The store in a mapped file: its blocks move there while the file has room.
 //!
 //! ```text
 //!  private │ block 0 │ block 1 │ block 2 │ …
-//!               ▼ in the file        └ left out: counted, and the last block that is in says so
+//!               ▼ in the file        └ left out: counted; the last block in the file has the count
 //! ```
 //!
 //! Design: `.sol.mapped` in `design/telemetry.md`; `.ring.store` in `design/format.md`.
@@ -13,8 +13,8 @@ use crate::block::memory;
 use crate::plinth::region;
 
 impl Store {
-    /// Moves blocks that are private into the mapped file, in their order, as long as there is room
-    /// for them (`.ring.store`).
+    /// Moves private blocks into the mapped file, in their order, while the file has room
+    /// (`.ring.store`).
     pub(super) fn enter_file(&mut self) {
         while self.mapped_count < self.block_count && self.left_out == 0 {
             let Some(block) = self.blocks[self.mapped_count] else { return };
@@ -30,15 +30,14 @@ impl Store {
         self.count_left_out();
     }
 
-    /// Counts what is in memory alone, as there was no room for it in the file; the last block that
-    /// is in the file says so.
+    /// Counts the events that are in memory alone because the file had no room. The last block in
+    /// the file has this count.
     pub(super) fn count_left_out(&mut self) {
         let Some(last) = self.mapped_count.checked_sub(1).and_then(|at| self.blocks[at]) else {
             return;
         };
-        let in_file = last.header().first.get() + u64::from(last.state().1);
-        let Some(newest) = self.newest() else { return };
-        let recorded = newest.header().first.get() + u64::from(newest.state().1);
+        let in_file = last.event_end();
+        let Some(recorded) = self.newest().map(|newest| newest.event_end()) else { return };
         let new = recorded.saturating_sub(in_file).saturating_sub(self.left_out);
         if new != 0 {
             self.left_out += new;

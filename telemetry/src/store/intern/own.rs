@@ -1,7 +1,7 @@
-//! The right to the blocks of the store: it comes with the lock.
+//! The right to store into blocks of the store: it comes with the lock.
 //!
 //! ```text
-//!  STORE.lock() ─▶ &mut Store ─▶ the right to a block of it
+//!  STORE.lock() ─▶ &mut Store ─▶ the right to store into its blocks
 //! ```
 //!
 //! Design: `.sol.ordering` in `design/telemetry.md`.
@@ -11,15 +11,15 @@ use super::Store;
 use crate::block::memory::{Block, OwnBlock};
 
 impl Store {
-    /// The right to a block that is the store's, or that it was just given.
+    /// Gives the right to a block of the store, or one that the store just received.
     pub(super) fn own(&mut self, block: Block) -> OwnBlock {
-        // SAFETY: W1: the blocks of the store are stored to with its lock held alone, and `self` is
-        // what the lock guards.
+        // SAFETY: W1: only a thread with the lock of the store stores into its blocks, and the lock
+        // guards `self`.
         unsafe { block.own() }
     }
 }
 
-/// The right to a block that was just mapped.
+/// Gives the right to a block that was just mapped.
 pub(super) fn new_block(block: Block) -> OwnBlock {
     // SAFETY: W1: no other thread knows the block.
     unsafe { block.own() }

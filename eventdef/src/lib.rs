@@ -52,8 +52,8 @@
 //! A log carries the list, so any tool can read it years later, even one that never saw the
 //! program. A new event type is one more row and no other edit.
 //!
-//! The crate needs Rust 1.91 and words of at least 32 bits, and no standard library. It has no unsafe
-//! code and no features. Two registries come with it: [`store`] of the runtime, and [`mps`].
+//! The crate needs Rust 1.91 and words of at least 32 bits, and no standard library. It has no
+//! unsafe code and no features. Two registries come with it: [`store`] of the runtime, and [`mps`].
 //!
 //! # A row
 //!
@@ -69,7 +69,7 @@
 //! | sort | meaning | arguments | field |
 //! |---|---|---|---|
 //! | `P` | pointer to a structure | [`PointerArg`]: pointers, references | [`P`](field::P) |
-//! | `A` | address in memory that it manages | [`AddressArg`]: pointers, `usize` | [`A`](field::A) |
+//! | `A` | address in managed memory | [`AddressArg`]: pointers, `usize` | [`A`](field::A) |
 //! | `W` | word: size, count, index | [`WordArg`]: `usize` and smaller integers | `usize` |
 //! | `U` | unsigned integer | [`UnsignedArg`]: `u8`, `u16`, `u32` | `u32` |
 //! | `D` | double | [`DoubleArg`]: `f64`, `f32` | `f64` |

@@ -37,7 +37,7 @@ mod heap {
         }
         /// A row without parameters.
         Tick(0x0030, always, User) {}
-        /// A word was said.
+        /// A word.
         Said(0x0031, always, User) {
             /// how often
             wordCount: W,

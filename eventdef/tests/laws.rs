@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Compilers differ in the words around a message, so the second is compared only with the compiler
-//! that it was written by. `TRYBUILD=overwrite cargo test -p mps-eventdef` writes it anew.
+//! that it was written by. `TRYBUILD=overwrite cargo test -p mps-eventdef` rewrites it.
 #![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn rustc() -> Command {
     Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
 }
 
-/// The library that this test is linked with, the newest of those beside it.
+/// The library that this test is linked with, the newest of those in its folder.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let is_library = |path: &PathBuf| {

@@ -137,7 +137,7 @@ fn padding_spares_the_parameter_before_a_short_string() {
     }
 }
 
-/// `.event.string`: one to eight bytes of padding, the last of which says how many more there are.
+/// `.event.string`: one to eight bytes of padding; the last one is the number of the others.
 #[test]
 fn a_string_of_any_size_is_followed_by_its_padding() {
     let string: String = ('a'..='z').chain(std::iter::once('\0')).cycle().take(64).collect();

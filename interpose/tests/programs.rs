@@ -213,7 +213,7 @@ fn a_recorded_stack_equals_the_unwinders() {
     }
 }
 
-/// `.rep.stack.walk`: what is known of an address counts no more where other code is there.
+/// `.rep.stack.walk`: a rule for an address is dropped when other code takes the address.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_stack_is_right_where_code_follows_other_code_at_its_address() {

@@ -1,5 +1,5 @@
-//! What it costs a program to be recorded: its processor time beside that of the same program
-//! alone, in turn; and how many bytes a call takes in the log.
+//! The cost of recording a program: its processor time recorded, and alone, by turns; and the bytes
+//! of a call in the log.
 //!
 //! ```text
 //!  sort, python3 ─┬─ alone ────▶ user + system time ┐ the median of the runs
@@ -26,7 +26,7 @@ const ADDED_MAX: f64 = 0.25;
 /// Bytes of a call, on average, at most.
 const CALL_SIZE_MAX: f64 = 32.0;
 
-/// A log of at least so many bytes is nearly all events.
+/// A log of at least this size consists nearly of events alone.
 const LOG_SIZE_MIN: f64 = (1 << 20) as f64;
 
 fn main() {
@@ -58,7 +58,7 @@ fn measure(program: &Program, library: &Path, log: &Path) -> String {
     let mut lines = row::print(&format!("{name}-alone"), alone, "s", None);
     lines += &row::print(&format!("{name}-recorded"), recorded, "s", None);
     lines += &row::print(&format!("{name}-added"), 100.0 * added, "%", Some(added / ADDED_MAX));
-    // What of a small log is no event, header, registry and padding, tells nothing of a call.
+    // Header, registry and padding are a large part of a small log: its size says little of a call.
     if size >= LOG_SIZE_MIN {
         let ratio = Some(per_call / CALL_SIZE_MAX);
         lines += &row::print(&format!("{name}-call"), per_call, "bytes", ratio);
@@ -73,7 +73,7 @@ fn run(program: &Program, recorded: Option<(&Path, &Path)>) -> f64 {
         program.record(&mut command, library, log);
     }
     let before = processor_time();
-    assert!(command.status().expect("the program is there").success());
+    assert!(command.status().expect("the program exists").success());
     processor_time() - before
 }
 

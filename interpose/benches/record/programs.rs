@@ -38,7 +38,7 @@ impl Program {
 
     /// Has it recorded.
     pub(crate) fn record(&self, command: &mut Command, library: &Path, log: &Path) {
-        // Written anew, not over what the last run wrote.
+        // A new file, not one over the log of the last run.
         let _ = fs::remove_file(log);
         command.env("LD_PRELOAD", library).env("MPS_TELEMETRY_CONTROL", "Object");
         command.env("MPS_TELEMETRY_FILENAME", log);
@@ -97,6 +97,6 @@ pub(crate) fn library() -> PathBuf {
 }
 
 fn answer(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().expect("the program is there");
+    let output = Command::new(program).args(arguments).output().expect("the program exists");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -81,7 +81,7 @@ fn run(words: &[String], way: Way, folder: &Path, library: &Path) -> Option<f64>
             eprintln!("{words:?} under heaptrack: heaptrack died ({status})");
             return None;
         }
-        status => assert!(status.expect("the program is there").success(), "{words:?}"),
+        status => assert!(status.expect("the program exists").success(), "{words:?}"),
     }
     Some(processor_time() - before)
 }

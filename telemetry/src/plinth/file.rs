@@ -65,9 +65,9 @@ impl FilePlinth {
 
     /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each: the
     /// newest at `path`, the one before it at `path.1`, and so on. A new file replaces the oldest.
-    /// Each can be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2 to
-    /// 1000. The runtime reports a size of fewer than 8 blocks when the stream begins, and outputs
-    /// nothing.
+    /// Each can be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2
+    /// to 1000. The runtime reports a size of fewer than 8 blocks when the stream begins, and
+    /// outputs nothing.
     pub fn bounded(
         path: impl AsRef<Path>,
         size: u64,

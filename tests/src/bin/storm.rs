@@ -78,7 +78,7 @@ fn main() {
     let handler: extern "C" fn(libc::c_int) = on_signal;
     // SAFETY: the handler only records, which may be done at any point.
     unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
-    // The registry is known: what comes while it is made known has no kind that counts it.
+    // Registers the registry: no kind counts the events of a registry that is being registered.
     event!(events::Gust, 0usize);
     set_timer(SIGNAL_INTERVAL_US);
     for _ in 0..rounds {

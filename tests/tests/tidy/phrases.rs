@@ -12,27 +12,6 @@
 use super::tree::{File, files, judge};
 use std::collections::BTreeMap;
 
-/// What is already written in plain English: files, and folders with a slash at the end.
-/// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 16] = [
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "cli/",
-    "design/",
-    "docs/",
-    "eventcnv/",
-    "eventdef/",
-    "eventlog/",
-    "fuzz/",
-    "interpose/",
-    "replay/",
-    "stacks/",
-    "telemetry/",
-    "tests/",
-];
-
 /// Banned phrases in lower case, and what to write. `^` stands for the beginning of a sentence.
 /// `!word` in front is the word that makes a phrase a plain one.
 const PHRASES: [(&str, &str); 33] = [
@@ -286,10 +265,6 @@ fn hits(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     found
 }
 
-fn is_clean(path: &str) -> bool {
-    CLEAN.iter().any(|clean| path == *clean || clean.ends_with('/') && path.starts_with(clean))
-}
-
 /// All files but the rules themselves, which name what they ban, and the evidence of compilers.
 fn texts() -> impl Iterator<Item = File> {
     let is_rule = |path: &str| path.starts_with("tests/tests/tidy/");
@@ -297,43 +272,15 @@ fn texts() -> impl Iterator<Item = File> {
 }
 
 #[test]
-fn no_banned_phrase_is_in_what_is_clean() {
-    let clean: Vec<File> = texts().filter(|file| is_clean(&file.path)).collect();
-    for path in CLEAN {
-        assert!(clean.iter().any(|file| file.path.starts_with(path)), "{path} does not exist");
-    }
+fn no_file_has_a_banned_phrase() {
     let mut breaches = Vec::new();
-    for file in clean {
+    for file in texts() {
         let found = hits(&file).into_iter();
         breaches.extend(found.map(|(line, phrase, instead)| {
             format!("{}:{line}: \"{phrase}\": write: {instead}", file.path)
         }));
     }
     judge("These phrases are hard to read: CONTRIBUTING.md, Plain English.", breaches);
-}
-
-/// The list of what is clean grows with each folder that becomes clean. `--nocapture` prints how
-/// many phrases the others still have.
-#[test]
-fn a_folder_without_banned_phrases_is_listed_as_clean() {
-    let mut counts = BTreeMap::<String, usize>::new();
-    for file in texts().filter(|file| !is_clean(&file.path)) {
-        let mut parts = file.path.split('/');
-        let folder = match (parts.next(), parts.next(), parts.next()) {
-            (Some(name), Some(second), Some(_)) => format!("{name}/{second}/"),
-            (Some(name), Some(_), None) => format!("{name}/"),
-            _ => file.path.clone(),
-        };
-        *counts.entry(folder).or_default() += hits(&file).len();
-    }
-    for (folder, count) in &counts {
-        println!("{count:5} {folder}");
-    }
-    let large =
-        ["eventdef/src/", "eventlog/src/", "telemetry/src/", "eventcnv/src/", "replay/src/"];
-    let clean = counts.iter().filter(|(folder, count)| **count == 0 && large.contains(&&***folder));
-    let breaches = clean.map(|(folder, _)| format!("{folder}: add it to CLEAN")).collect();
-    judge("What has become clean stays clean.", breaches);
 }
 
 #[test]

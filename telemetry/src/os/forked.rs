@@ -42,6 +42,7 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
 /// Asks the system to call `in_child` after each fork. Called once, when the program or library
 /// with the runtime is loaded: the C library takes a lock, which a first event in a handler may
 /// find taken.
+#[cfg(not(miri))]
 pub(crate) fn expect() {
     sys::at_fork_in_child(in_child);
 }

@@ -295,10 +295,8 @@ pub(crate) fn host_name(name: &mut [u8; 64]) {
 }
 
 /// Has the C library call a function in every forked child, before `fork` returns there.
+#[cfg(not(miri))]
 pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
-    if IS_MIRI {
-        return;
-    }
     // SAFETY: a function that lives for ever. The declared type of libc's parameter asks for an
     // unsafe one.
     unsafe { libc::pthread_atfork(None, None, Some(call)) };

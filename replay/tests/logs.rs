@@ -92,7 +92,7 @@ fn a_file_is_not_overwritten_and_a_pipe_can_be_read() {
     let words = ["compile", "-", "-o", saved];
     let from = || Stdio::from(fs::File::open(&log).unwrap());
     let (_, errors, code) = run(replay(&words).stdin(from()));
-    assert!(code == 2 && errors.contains("not overwritten"), "{errors}");
+    assert!(code == 2 && errors.contains("already exists"), "{errors}");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     let (_, errors, code) = run(replay(&words).arg("--force").stdin(from()));
     assert_eq!(code, 0, "{errors}");

@@ -49,11 +49,13 @@ fn tool() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_replay"))
 }
 
-/// Builds the tool with its own heaps, which cargo builds only for all tests.
+/// Builds the tool with its own heaps, as cargo builds it for `cargo test --workspace`: after that,
+/// nothing is left to build.
 fn example() -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "-p", "replay", "--example", "heaps", "--profile", profile]);
+    build.args(["build", "-q", "--locked", "--workspace", "--example", "heaps"]);
+    build.args(["--profile", profile]);
     assert!(build.status().expect("cargo exists").success());
     let beside = tool();
     beside.parent().expect("a directory").join("examples/heaps")
@@ -510,7 +512,7 @@ fn a_page_is_not_overwritten_without_force() {
     assert!(std::fs::read_to_string(&page).expect("it exists").contains("<html"));
     let again = ops.play(&tool(), &quick);
     assert_eq!(again.status.code(), Some(2));
-    assert!(errors(&again).contains("is not overwritten"), "{}", errors(&again));
+    assert!(errors(&again).contains("already exists"), "{}", errors(&again));
     // If the page cannot be written, nothing is played.
     let nowhere = ops.directory.path().join("none/page.html").display().to_string();
     let output = ops.play(&tool(), &["--heap", "system", "-o", &nowhere]);

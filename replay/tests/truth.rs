@@ -28,16 +28,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Builds the recording library with the profile of this test.
+/// Returns the library that records: cargo built it next to this test.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "-q", "--locked", "-p", "interpose", "--profile", profile]);
-        assert!(build.status().expect("cargo exists").success());
-        let tool = Path::new(env!("CARGO_BIN_EXE_replay"));
-        tool.with_file_name("libinterpose.so")
+        let this = std::env::current_exe().expect("a test has a path");
+        this.with_file_name("libinterpose.so")
     })
 }
 

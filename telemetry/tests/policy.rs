@@ -126,20 +126,19 @@ fn with_discard_a_thread_never_waits_and_what_is_oldest_is_kept() {
 #[test]
 fn a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name() {
     let test = "a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name";
-    for policies in ["", "Pool=overwrite", "Object=overwrite"] {
+    for policies in ["", "Pool=write", "Object=write"] {
         let policies = ("MPS_TELEMETRY_POLICY", policies);
-        let Some(_) = ran(test, &[ALL, SMALL, WRITER, policies], || {
+        let Some(_) = ran(test, &[ALL, SMALL, policies], || {
             let policies = std::env::var("MPS_TELEMETRY_POLICY").unwrap();
-            let setup = || telemetry::setup().policy(Policy::Discard).start().unwrap();
+            let setup = || telemetry::setup().policy(Policy::Overwrite).start().unwrap();
             if policies.is_empty() {
                 setup();
             }
             let memory = begin();
             setup();
-            IS_STUCK.store(true, Ordering::Release);
             record(1, 3 * PER_RING);
             let is_overwritten = telemetry::losses().overwritten > 0;
-            assert_eq!(is_overwritten, policies == "Object=overwrite", "{policies}");
+            assert_eq!(is_overwritten, policies != "Object=write", "{policies}");
             end(&memory);
         }) else {
             return;

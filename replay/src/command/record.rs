@@ -74,7 +74,8 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     depth: u8,
 
-    /// The library to preload [default: libinterpose.so next to this program, or in ../lib]
+    /// The library to preload [default: libinterpose.so or replay-interpose, next to this program
+    /// or in ../lib]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
 

@@ -377,7 +377,7 @@ fn memory_managers_with_the_same_event_names_are_sources() {
 
 #[test]
 fn a_log_without_allocations_names_its_registries() {
-    let mut bytes = include_bytes!("../../../tests/golden/log/heap.log").to_vec();
+    let mut bytes = include_bytes!("../../tests/golden/log/heap.log").to_vec();
     let log = Log::from_source(bytes.clone()).unwrap();
     let asked = Source::new(log, Some(Kind::Malloc)).unwrap_err().to_string();
     assert!(asked.starts_with("has no events of the registry malloc"), "{asked}");

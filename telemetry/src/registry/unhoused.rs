@@ -57,7 +57,9 @@ pub(crate) fn forget_refused() {
 /// Returns the losses of a slot outside of its rings.
 pub(crate) fn beside_rings(slot: usize) -> Losses {
     let mut losses = Losses::of(0, unhoused(slot));
-    losses.nested += HOUSELESS.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+    let houseless = HOUSELESS.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+    losses.requested += houseless;
+    losses.nested += houseless;
     losses.io += REFUSED.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
     losses
 }

@@ -235,6 +235,6 @@ mod tests {
         let mut bytes = [0; 20];
         let mut piece = Line::new(&mut bytes);
         begin(b"x", &mut piece);
-        assert_eq!(&bytes, b"error: there is no \n");
+        assert_eq!(&bytes, b"error: unknown requ\n");
     }
 }

@@ -30,8 +30,7 @@ def telemetry_save(stream, out):
         out.write(data)
     unhoused = sum(stream.root.unhoused)
     if unhoused:
-        stream.faults.append("note: %d events were discarded where there was no buffer yet to count"
-                             " them" % unhoused)
+        stream.faults.append("note: %d events were discarded before their buffer existed" % unhoused)
     return len(stream.blocks), count
 
 

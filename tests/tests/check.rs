@@ -69,14 +69,14 @@ fn registries_of_logs_are_compared_by_name() {
 }
 
 #[test]
-fn registries_that_one_log_lacks_are_said() {
+fn registries_that_one_log_lacks_are_reported() {
     let [first, other] = ["first", "other"].map(|name| registry(name, [1, 0, 0], TYPES));
     let (found, code, _) = check(&[first.clone(), other.clone()], std::slice::from_ref(&first));
     assert_eq!(found, "first 1.0.0: the same\nother 1.0.0: only in a.log\n");
     assert_eq!(code, Some(0));
     let (found, code, errors) = check(&[first], &[other]);
     assert_eq!((&*found, code), ("", Some(2)));
-    let expected = "there is no registry in common: a.log has first; b.log has other";
+    let expected = "no registry in common: a.log has first; b.log has other";
     assert!(errors.contains(expected), "{errors}");
 }
 

@@ -163,7 +163,7 @@ fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_ha
     let (_, _, errors) = recorded("a.log", "9", "1");
     assert!(errors.contains(missing), "{errors}");
     let shown = programs::lines(programs::replay().arg("show").arg(at("b.log")));
-    let note = "note: 1 processes that did not tell their own memory and times: ";
+    let note = "note: 1 processes that did not record their memory and times: ";
     assert!(shown.iter().any(|line| line.starts_with(note)), "{shown:#?}");
 }
 

@@ -30,7 +30,8 @@ def telemetry_save(stream, out):
         out.write(data)
     unhoused = sum(stream.root.unhoused)
     if unhoused:
-        stream.faults.append("note: %d events were discarded before their buffer existed" % unhoused)
+        note = "note: %d events were discarded before their buffer existed"
+        stream.faults.append(note % unhoused)
     return len(stream.blocks), count
 
 

@@ -103,7 +103,7 @@ fn after_a_loss_what_does_not_fit_is_counted_by_cause() {
     fs::write(&log, &bytes).unwrap();
     let (shown, errors, code) = show(&log);
     assert_eq!(code, 1);
-    assert!(errors.contains("events of alloc were requested and are not in it"), "{errors}");
+    assert!(errors.contains("requested events of alloc are missing from it"), "{errors}");
     let skipped = shown["skipped"].as_array().unwrap();
     assert!((1..=8).contains(&skipped.len()), "{skipped:?}");
     let unknown = skipped.iter().find(|row| row[0].as_str().unwrap().contains("is not in the log"));

@@ -97,12 +97,23 @@ impl Busy {
         Ok(text.lines().map(pair).collect())
     }
 
-    /// The names of event types in the log, with how many of each there are.
+    /// Counts the events in the log by the name of their type. A thread that has its place in the log
+    /// may not have written its block yet: then the log has a hole, and is read again.
     fn counts(&self) -> BTreeMap<String, u64> {
         let mut command = eventcnv();
         command.args(["-v", "--kinds", "Begin,Middle,End"]).arg(self.log());
+        let mut output = command.output().expect("eventcnv runs");
+        for _ in 0..100 {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            if !errors.contains("bytes were never written") {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            output = command.output().expect("eventcnv runs");
+        }
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut counts = BTreeMap::new();
-        for line in lines(&mut command) {
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
             let name = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
             *counts.entry(name).or_default() += 1;
         }

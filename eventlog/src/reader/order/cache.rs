@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Memory of the decoded segments in bytes, at most: without the current segment, and without
-/// [`BUFFER_SIZE_MAX`] for each buffer.
+/// `BUFFER_SIZE_MAX` for each buffer.
 pub const CACHE_SIZE_MAX: usize = 24 << 20;
 
 /// Additional memory for each buffer of the log: one smallest block, because two readings may run

@@ -97,8 +97,8 @@ impl Busy {
         Ok(text.lines().map(pair).collect())
     }
 
-    /// Counts the events in the log by the name of their type. A thread that has its place in the log
-    /// may not have written its block yet: then the log has a hole, and is read again.
+    /// Counts the events in the log by the name of their type. A thread that has its place in the
+    /// log may not have written its block yet: then the log has a hole, and is read again.
     fn counts(&self) -> BTreeMap<String, u64> {
         let mut command = eventcnv();
         command.args(["-v", "--kinds", "Begin,Middle,End"]).arg(self.log());

@@ -56,11 +56,20 @@ const fn kind_place(kinds: &[Kind], index: u8) -> u8 {
 /// overlap it.
 pub trait ParamSink {
     /// Puts a byte at `offset`.
-    fn put_u8(&mut self, offset: usize, value: u8);
+    #[inline(always)]
+    fn put_u8(&mut self, offset: usize, value: u8) {
+        self.put_bytes(offset, &value.to_ne_bytes());
+    }
     /// Puts four bytes at `offset`, a multiple of 4.
-    fn put_u32(&mut self, offset: usize, value: u32);
+    #[inline(always)]
+    fn put_u32(&mut self, offset: usize, value: u32) {
+        self.put_bytes(offset, &value.to_ne_bytes());
+    }
     /// Puts eight bytes at `offset`, a multiple of 8.
-    fn put_u64(&mut self, offset: usize, value: u64);
+    #[inline(always)]
+    fn put_u64(&mut self, offset: usize, value: u64) {
+        self.put_bytes(offset, &value.to_ne_bytes());
+    }
     /// Puts bytes at `offset`.
     fn put_bytes(&mut self, offset: usize, value: &[u8]);
 

@@ -240,18 +240,6 @@ fn broken_law(registry: &'static Registry) -> Option<&'static str> {
 struct Bytes<'b>(&'b mut [u8]);
 
 impl ParamSink for Bytes<'_> {
-    fn put_u8(&mut self, offset: usize, value: u8) {
-        self.put_bytes(offset, &[value]);
-    }
-
-    fn put_u32(&mut self, offset: usize, value: u32) {
-        self.put_bytes(offset, &value.to_ne_bytes());
-    }
-
-    fn put_u64(&mut self, offset: usize, value: u64) {
-        self.put_bytes(offset, &value.to_ne_bytes());
-    }
-
     fn put_bytes(&mut self, offset: usize, value: &[u8]) {
         let to = self.0.get_mut(offset..).and_then(|rest| rest.get_mut(..value.len()));
         if let Some(to) = to {

@@ -125,18 +125,6 @@ mod tests {
     struct Bytes(Vec<u8>);
 
     impl ParamSink for Bytes {
-        fn put_u8(&mut self, offset: usize, value: u8) {
-            self.put_bytes(offset, &[value]);
-        }
-
-        fn put_u32(&mut self, offset: usize, value: u32) {
-            self.put_bytes(offset, &value.to_ne_bytes());
-        }
-
-        fn put_u64(&mut self, offset: usize, value: u64) {
-            self.put_bytes(offset, &value.to_ne_bytes());
-        }
-
         fn put_bytes(&mut self, offset: usize, value: &[u8]) {
             self.0[offset..offset + value.len()].copy_from_slice(value);
         }

@@ -7,10 +7,10 @@
 //! Layout: 2.1 and 5.1 of `design/format.md`.
 
 use super::super::origin::{numbered_uuid, put_name};
+use crate::format::schema::put_registry;
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, EVENT_TYPE_ALWAYS,
-    EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
-    U16le,
+    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, FORMAT_VERSION,
+    STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader, U16le,
 };
 use crate::reader::block;
 use crate::reader::segment::Segment;
@@ -138,40 +138,7 @@ pub(super) fn is_known(registry: &Registry) -> bool {
 /// Encodes a registry.
 pub(super) fn registry(registry: &Registry) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let version = registry.version;
-    let kind_count = registry.kinds.len() as u16;
-    for part in [version.major, version.median, version.minor, kind_count] {
-        bytes.extend_from_slice(&part.to_le_bytes());
-    }
-    bytes.extend_from_slice(&(registry.event_types.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&registry.recorded.to_le_bytes());
-    bytes.extend_from_slice(&registry.output.to_le_bytes());
-    string(&mut bytes, &registry.name);
-    string(&mut bytes, &registry.doc);
-    for kind in &registry.kinds {
-        bytes.push(kind.index);
-        string(&mut bytes, &kind.name);
-        string(&mut bytes, &kind.doc);
-    }
-    for row in &registry.event_types {
-        let always = if row.always { EVENT_TYPE_ALWAYS } else { 0 };
-        let retired = if row.retired { EVENT_TYPE_RETIRED } else { 0 };
-        bytes.extend_from_slice(&row.code.to_le_bytes());
-        bytes.extend_from_slice(&[row.kind, always | retired]);
-        bytes.extend_from_slice(&(row.params.len() as u16).to_le_bytes());
-        string(&mut bytes, &row.name);
-        string(&mut bytes, &row.doc);
-        for param in &row.params {
-            bytes.push(param.sort.letter() as u8);
-            string(&mut bytes, &param.name);
-            string(&mut bytes, &param.doc);
-        }
-    }
+    let put: &mut dyn FnMut(&[u8]) = &mut |piece| bytes.extend_from_slice(piece);
+    put_registry!(registry, registry.recorded, registry.output, put);
     bytes
-}
-
-fn string(bytes: &mut Vec<u8>, string: &str) {
-    let size = string.floor_char_boundary(usize::from(u16::MAX));
-    bytes.extend_from_slice(&(size as u16).to_le_bytes());
-    bytes.extend_from_slice(string.as_bytes().get(..size).unwrap_or_default());
 }

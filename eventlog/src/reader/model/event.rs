@@ -223,31 +223,6 @@ impl<'log> OwnedEvent<'log> {
     pub fn as_event(&self) -> Event<'log, '_> {
         Event { bytes: &self.bytes, ..self.event }
     }
-
-    /// Returns the time in ticks of the stream's clock.
-    pub fn ticks(&self) -> u64 {
-        self.event.ticks
-    }
-
-    /// See [`Event::wall_time`].
-    pub fn wall_time(&self) -> Option<SystemTime> {
-        self.event.wall_time()
-    }
-
-    /// See [`Event::name`].
-    pub fn name(&self) -> &'log str {
-        self.event.name()
-    }
-
-    /// See [`Event::params`].
-    pub fn params(&self) -> Params<'log, '_> {
-        self.as_event().params()
-    }
-
-    /// See [`Event::param`].
-    pub fn param(&self, name: &str) -> Option<Value<'_>> {
-        self.as_event().param(name)
-    }
 }
 
 /// The parameters of an event and their values.

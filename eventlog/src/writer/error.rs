@@ -27,8 +27,6 @@ pub enum MakeError {
     BlockSize { log2: u8 },
     /// A clock sync has ticks 0, which means none.
     SyncTicks,
-    /// The registry with this name breaks a law. `events!` makes none that does.
-    Registry { name: &'static str, law: &'static str },
     /// The log has no room for the registry with this name.
     Registries { name: &'static str },
     /// The registry with this name has no such event type.
@@ -56,7 +54,6 @@ impl fmt::Display for MakeError {
                 write!(f, "blocks cannot have 2^{log2} bytes; use 2^12 to 2^20")
             }
             MakeError::SyncTicks => write!(f, "a clock sync cannot be at ticks 0"),
-            MakeError::Registry { name, law } => write!(f, "registry {name:?}: {law}"),
             MakeError::Registries { name } => {
                 write!(f, "registry {name:?}: a log has at most 65535 of them, and 16 MiB in all")
             }

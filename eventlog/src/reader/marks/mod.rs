@@ -14,7 +14,7 @@ mod pairs;
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{EventType, Registry};
 use std::collections::HashMap;
-use std::fmt;
+use thiserror::Error;
 
 /// Parameters that distinguish pairs of one mark, at most.
 const KEY_COUNT_MAX: usize = 4;
@@ -331,14 +331,17 @@ fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
 }
 
 /// Why a mark cannot be added.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MarkError {
     /// The mark does not parse, for this reason.
+    #[error("{0}")]
     Syntax(String),
     /// No registry has an event type of this name.
+    #[error("no event type is called {0:?}")]
     EventType(String),
     /// An event type has no parameter of this name.
+    #[error("no parameter of {event_type} is called {param:?}")]
     Param {
         /// The event type.
         event_type: String,
@@ -346,23 +349,9 @@ pub enum MarkError {
         param: String,
     },
     /// The two event types are in different registries.
+    #[error("no registry has both event types")]
     Apart,
 }
-
-impl fmt::Display for MarkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MarkError::Syntax(what) => f.write_str(what),
-            MarkError::EventType(name) => write!(f, "no event type is called {name:?}"),
-            MarkError::Param { event_type, param } => {
-                write!(f, "no parameter of {event_type} is called {param:?}")
-            }
-            MarkError::Apart => f.write_str("no registry has both event types"),
-        }
-    }
-}
-
-impl std::error::Error for MarkError {}
 
 /// Returns why no registry takes a mark.
 fn unknown(mark: &Mark<'_>, registries: &[Registry]) -> MarkError {

@@ -13,7 +13,7 @@ use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
 use crate::format::StreamHeader;
-use crate::reader::fault::releases::is_decoded_by;
+use crate::reader::fault::kind::is_decoded_by;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::model::stream::Stream;
 use bytemuck::Zeroable;

@@ -87,10 +87,7 @@ impl<'l> Events<'l> {
             let Some((number, located)) = self.find_timely() else { return };
             let located = std::slice::from_ref(&located);
             if let Some(open) = self.open.get(self.current as usize) {
-                let labels = self
-                    .labels
-                    .get(self.labels_place(open.segment.stream))
-                    .unwrap_or(&self.no_labels);
+                let labels = self.labels_of(open.segment.stream);
                 take(&Run { open, labels, located, number });
             }
         }

@@ -124,6 +124,12 @@ impl<'l> Events<'l> {
         }
     }
 
+    /// Returns the labels of a stream; none if the filter asked for none.
+    #[inline(always)]
+    pub(super) fn labels_of(&self, stream: u16) -> &Labels {
+        self.labels.get(self.labels_place(stream)).unwrap_or(&self.no_labels)
+    }
+
     /// Returns the index in `labels` of a stream's labels.
     #[inline(always)]
     pub(super) fn labels_place(&self, stream: u16) -> usize {
@@ -151,16 +157,10 @@ impl<'l> Events<'l> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
-            let labels =
-                self.labels.get(self.labels_place(open.segment.stream)).unwrap_or(&self.no_labels);
-            if is_match(&open.event(number, &located, labels)) {
+            if is_match(&open.event(number, &located, self.labels_of(open.segment.stream))) {
                 // Computed again: a borrow cannot outlive a turn of the loop.
                 let open = self.open.get(self.current as usize)?;
-                let labels = self
-                    .labels
-                    .get(self.labels_place(open.segment.stream))
-                    .unwrap_or(&self.no_labels);
-                return Some(open.event(number, &located, labels));
+                return Some(open.event(number, &located, self.labels_of(open.segment.stream)));
             }
         }
     }

@@ -44,20 +44,10 @@ impl Source for [u8] {
     }
 }
 
-impl Source for Vec<u8> {
-    fn size(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        self.as_slice().read_at(offset, buf)
-    }
-}
-
-/// A pointer to a source is a source.
-macro_rules! pointer_source {
-    ($($pointer:ty)+) => {$(
-        impl<T: Source + ?Sized> Source for $pointer {
+/// What leads to a source is a source.
+macro_rules! leads_to_source {
+    ($([$($generics:tt)*] $pointer:ty;)+) => {$(
+        impl<$($generics)*> Source for $pointer {
             fn size(&self) -> u64 {
                 (**self).size()
             }
@@ -73,7 +63,11 @@ macro_rules! pointer_source {
     )+};
 }
 
-pointer_source!(&T Arc<T>);
+leads_to_source! {
+    [] Vec<u8>;
+    [T: Source + ?Sized] &T;
+    [T: Source + ?Sized] Arc<T>;
+}
 
 /// A regular file, with the size that it had when it was opened.
 #[derive(Debug)]

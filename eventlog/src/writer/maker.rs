@@ -115,6 +115,8 @@ pub struct Maker<'o> {
     failed: Option<io::ErrorKind>,
 }
 
+opaque_debug!(Maker<'_>);
+
 impl<'o> Maker<'o> {
     /// Returns a maker that writes whole blocks to `out`, without a stream.
     pub fn new(out: &'o mut dyn Write) -> Maker<'o> {

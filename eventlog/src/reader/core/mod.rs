@@ -28,7 +28,6 @@ use crate::format::{
 use crate::reader::fault::kind::OpenError;
 use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
-use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -100,11 +99,7 @@ pub struct Masks {
     pub output: Option<u64>,
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Core);
 
 impl Core {
     /// Opens a core, and finds its streams.

@@ -23,7 +23,6 @@ use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::ring;
 use crate::reader::stream::{head, indexer};
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
@@ -323,11 +322,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("format", &self.format()).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Log);
 
 /// Reads the bytes by which the format is recognised.
 fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {

@@ -7,12 +7,12 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::platform::{Head, head, is_size};
+use super::platform::{Head, head, is_size, on_platform};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::{Decoded, Located, Segment};
-use crate::reader::model::registry::{Platform, Registry};
-use byteorder::{BigEndian, ByteOrder, LittleEndian};
+use crate::reader::model::registry::Registry;
+use byteorder::ByteOrder;
 
 /// The fault of bytes that were events in the first pass.
 const CHANGED: &str = "what was an event is none any more: the log changed while it was read";
@@ -24,20 +24,12 @@ pub(super) fn decode(
     decoded: &mut Decoded,
     faults: &mut Faults,
 ) {
-    let Platform { big_endian, event_header_size, .. } = registry.platform;
     decoded.located.clear();
     // The count may be false: reserve no more than the bytes can hold.
-    let count_max = decoded.bytes.len() / usize::from(event_header_size).max(1);
+    let count_max = decoded.bytes.len() / usize::from(registry.platform.event_header_size).max(1);
     decoded.located.reserve((segment.count as usize).min(count_max));
     decoded.first = segment.first;
-    let end = match (big_endian, event_header_size) {
-        (false, 16) => decode_on::<LittleEndian, 16>(registry, decoded),
-        (false, 12) => decode_on::<LittleEndian, 12>(registry, decoded),
-        (false, _) => decode_on::<LittleEndian, 8>(registry, decoded),
-        (true, 16) => decode_on::<BigEndian, 16>(registry, decoded),
-        (true, 12) => decode_on::<BigEndian, 12>(registry, decoded),
-        (true, _) => decode_on::<BigEndian, 8>(registry, decoded),
-    };
+    let end = on_platform!(registry.platform, decode_on(registry, decoded));
     if end < decoded.bytes.len() {
         let size = (decoded.bytes.len() - end) as u64;
         faults.push(segment.offset + end as u64, FaultKind::Mps { what: CHANGED, size });

@@ -97,8 +97,6 @@ pub(super) struct Indexer {
     pub(super) shapes: Shapes,
     /// The plain events. A version that the registry does not describe has none.
     pub(super) plain: Plain,
-    /// Kind by code; [`KIND_MIXED`] for an unknown code.
-    kinds: Vec<u8>,
     /// The code of EventInit, with which a stream begins in file order.
     pub(super) init_code: Option<u16>,
     pub(super) is_registry_right: bool,
@@ -125,7 +123,6 @@ impl Indexer {
             plain: Plain::new(&known, &shapes, None),
             shapes,
             known,
-            kinds: Vec::new(),
             init_code: None,
             is_registry_right: true,
             clock: 0,
@@ -169,9 +166,6 @@ impl Indexer {
         }
         registry.lay_out(found.platform);
         self.shapes = Shapes::new(&registry);
-        let code_last = registry.event_types.last().map_or(0, |row| row.code);
-        let kind = |code| registry.event_type(code).map_or(KIND_MIXED, |row| row.kind);
-        self.kinds = (0..=code_last).map(kind).collect();
         self.init_code = registry.event_type_named("EventInit").map(|row| row.code);
         self.plain = Plain::new(&registry, &self.shapes, self.init_code);
         self.registries.push(registry);
@@ -193,7 +187,8 @@ impl Indexer {
         if may_begin && self.streams.last().is_some_and(is_later) {
             self.init(offset, event, bytes);
         }
-        let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
+        let row = self.registries.last().and_then(|registry| registry.event_type(event.code));
+        let kind = row.map_or(KIND_MIXED, |row| row.kind);
         if kind == KIND_MIXED {
             self.report_unknown(offset, event.code);
         }

@@ -7,10 +7,10 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
 
-use super::platform::{Fit, Head, Shapes};
+use super::platform::{Fit, Head, Shapes, on_platform};
 use crate::reader::index::segment::KIND_MIXED;
 use crate::reader::model::registry::Registry;
-use byteorder::{BigEndian, ByteOrder, LittleEndian};
+use byteorder::ByteOrder;
 
 /// A size that no event has.
 const NO_SIZE: u32 = u32::MAX;
@@ -87,15 +87,7 @@ impl Plain {
     /// Walks the plain events that begin in `bytes` at [start, end). `bytes` hold all of each
     /// event.
     pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
-        let platform = self.shapes.platform;
-        match (platform.big_endian, platform.event_header_size) {
-            (false, 16) => self.run_on::<LittleEndian, 16>(bytes, start, end),
-            (false, 12) => self.run_on::<LittleEndian, 12>(bytes, start, end),
-            (false, _) => self.run_on::<LittleEndian, 8>(bytes, start, end),
-            (true, 16) => self.run_on::<BigEndian, 16>(bytes, start, end),
-            (true, 12) => self.run_on::<BigEndian, 12>(bytes, start, end),
-            (true, _) => self.run_on::<BigEndian, 8>(bytes, start, end),
-        }
+        on_platform!(self.shapes.platform, self.run_on(bytes, start, end))
     }
 
     /// Walks events whose headers have `HEADER` bytes.

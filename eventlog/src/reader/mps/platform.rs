@@ -111,6 +111,22 @@ impl Head {
     }
 }
 
+/// Calls a function that is compiled for each byte order and size of an event's header.
+macro_rules! on_platform {
+    ($platform:expr, $($function:ident).+ ($($arg:expr),*)) => {{
+        use byteorder::{BigEndian, LittleEndian};
+        match ($platform.big_endian, $platform.event_header_size) {
+            (false, 16) => $($function).+::<LittleEndian, 16>($($arg),*),
+            (false, 12) => $($function).+::<LittleEndian, 12>($($arg),*),
+            (false, _) => $($function).+::<LittleEndian, 8>($($arg),*),
+            (true, 16) => $($function).+::<BigEndian, 16>($($arg),*),
+            (true, 12) => $($function).+::<BigEndian, 12>($($arg),*),
+            (true, _) => $($function).+::<BigEndian, 8>($($arg),*),
+        }
+    }};
+}
+pub(super) use on_platform;
+
 /// Reads the beginning of the event at the start of `bytes`.
 #[inline]
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {

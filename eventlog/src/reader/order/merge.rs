@@ -20,7 +20,6 @@ use crate::reader::model::event::Event;
 use crate::reader::model::label::{LABEL_MEMORY_MAX, Labels};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fmt;
 use std::sync::Arc;
 
 /// The events of a log: see [`Log::events`].
@@ -65,11 +64,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Events<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("order", &self.order).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Events<'_>);
 
 impl<'l> Events<'l> {
     pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter) -> Events<'l> {

@@ -7,7 +7,6 @@
 //! The reader never maps a file into memory: a file that shrinks must give a fault, not a signal.
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -131,11 +130,7 @@ pub struct Joined {
     size: u64,
 }
 
-impl fmt::Debug for Joined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Joined").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Joined);
 
 impl Joined {
     /// Adds a source at the end.

@@ -1,4 +1,5 @@
-//! Whether a log is sound: every checksum, count, chain, number, sequence and clock sync.
+//! The pieces of a log, and whether it is sound: every checksum, count, chain, number, sequence and
+//! clock sync.
 //!
 //! ```text
 //!  index (was read) ─ numbers, registries, holes, end ────────────────┐
@@ -6,12 +7,16 @@
 //!  segments, 64 at a time, on all cores ─ checksum, chain, parameters ┘
 //! ```
 //!
+//! A survey passes each block and part as the first pass meets it. It keeps nothing: a log of any
+//! size needs little memory. Layout: sections 2 to 4 of `design/format.md`.
+//!
 //! The same code decodes the events here as in a reading, so this finds the same faults. Design:
 //! `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
 
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
-use crate::reader::index::segment::{Decoded, Segment};
+use crate::reader::index::Format;
+use crate::reader::index::segment::{Decoded, KIND_MIXED, Segment};
 use crate::reader::log::Log;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::{SYNC_COUNT_MAX, Stream};
@@ -19,8 +24,9 @@ use crate::reader::source::ahead::Ahead;
 use crate::reader::stream::block;
 use crate::reader::stream::entry::Grid;
 use crate::reader::stream::entry::segment;
+use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::piece::{Piece, What};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZero;
 use std::thread;
 
@@ -41,6 +47,46 @@ pub struct Verified {
 }
 
 impl Log {
+    /// Passes each piece of the log to `visit`, in file order.
+    pub fn survey(&self, visit: &mut dyn FnMut(&Piece)) {
+        if self.format() == Format::Mps {
+            return self.survey_mps(visit);
+        }
+        let mut indexer = Indexer::new(self.source());
+        indexer.visitor = Some(visit);
+        // The log was opened, so a stream begins it. Opening it reported all faults.
+        let _ = indexer.walk();
+    }
+
+    /// Returns the streams whose events each registry declares, by index. Several raw streams of
+    /// the MPS may share a registry.
+    pub fn streams_of_registries(&self) -> Vec<BTreeSet<u16>> {
+        let own = |registry: &Registry| BTreeSet::from([registry.stream]);
+        let mut streams: Vec<BTreeSet<u16>> = self.registries().iter().map(own).collect();
+        for segment in self.segments() {
+            if let Some(streams) = streams.get_mut(segment.registry as usize) {
+                streams.insert(segment.stream);
+            }
+        }
+        streams
+    }
+
+    fn survey_mps(&self, visit: &mut dyn FnMut(&Piece)) {
+        for segment in self.segments() {
+            let end = segment.offset.saturating_add(u64::from(segment.size));
+            let mut piece = Piece::gap(What::Events, segment.offset, end, segment.stream);
+            let header = &mut piece.header;
+            let registry = self.registries().get(segment.registry as usize);
+            header.registry = registry.map_or(0, |registry| registry.index).into();
+            header.kind = if segment.kind == KIND_MIXED { u8::MAX } else { segment.kind };
+            header.first = segment.first.into();
+            header.count = segment.count.into();
+            header.base = segment.ticks_min.into();
+            header.base_last = segment.ticks_max.into();
+            visit(&piece);
+        }
+    }
+
     /// Reads the whole log on this number of threads (`None`: one for each processor), and checks
     /// everything.
     pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {

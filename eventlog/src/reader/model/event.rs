@@ -7,7 +7,7 @@
 //! Layout: `.event.params`, `.event.string`, `.event.short`, `.mps.bool` in `design/format.md`.
 
 use super::label::Labels;
-use super::name::clean;
+use super::registry::clean;
 use super::registry::{EventType, Param, Platform, Registry, StringEnd};
 use super::stream::Stream;
 use eventdef::Sort;

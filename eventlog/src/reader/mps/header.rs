@@ -11,7 +11,7 @@
 //! `design/telemetry.md`.
 
 use super::platform::{PLATFORMS, of_version};
-use crate::reader::model::name::clean;
+use crate::reader::model::registry::clean;
 use crate::reader::model::registry::{EventType, Kind, Param, Registry};
 use eventdef::{Sort, Version};
 use std::collections::{HashMap, HashSet};

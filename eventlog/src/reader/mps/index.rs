@@ -10,8 +10,7 @@
 //! `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
 
 use super::ahead::Division;
-use super::decode::decode;
-use super::plain::{Plain, Run};
+use super::plain::{Plain, Run, decode};
 use super::platform::{Head, PLATFORMS, Shapes, name, of_version};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::window::Window;

@@ -104,9 +104,26 @@ impl Log {
         let more = checks.more;
         let cores = || thread::available_parallelism().ok();
         let threads = thread_count.or_else(cores).map_or(1, NonZero::get).min(THREAD_COUNT_MAX);
-        let whole = self.segments().len();
-        let segments = Segments { log: self, whole, more: &more };
-        segments.decode_all(threads, &mut verified);
+        // Only the events of the log's own segments count.
+        let own = self.segments().iter().map(|segment| (1, segment));
+        let all: Vec<(u64, &Segment)> = own.chain(more.iter().map(|other| (0, other))).collect();
+        let batches: &Vec<_> = &all.chunks(BATCH).collect();
+        thread::scope(|scope| {
+            let mut ahead = Ahead::begin(scope, threads, 0..batches.len() as u64, || {
+                let mut decoded = Decoded::default();
+                move |batch| {
+                    let (mut events, mut faults) = (0, Faults::default());
+                    for (count, segment) in batches.get(batch as usize).copied().unwrap_or(&[]) {
+                        events += count * self.check(segment, &mut decoded, &mut faults);
+                    }
+                    (events, faults)
+                }
+            });
+            for (events, faults) in (0..).map_while(|batch| ahead.take(batch)) {
+                verified.event_count += events;
+                verified.faults.append(&faults);
+            }
+        });
         verified.faults.settle(self.faults());
         verified
     }
@@ -121,7 +138,6 @@ impl Log {
     }
 }
 
-/// The checks of headers.
 struct HeaderChecks<'l> {
     log: &'l Log,
     /// First number and sequence of the last block of each buffer.
@@ -190,62 +206,25 @@ fn check_syncs(stream: &Stream, faults: &mut Faults) {
     }
 }
 
-/// The segments to decode: those of the log, then the others.
-struct Segments<'l> {
-    log: &'l Log,
-    whole: usize,
-    more: &'l [Segment],
-}
-
-impl Segments<'_> {
-    /// Decodes the segments on several threads, and takes the results in order.
-    fn decode_all(&self, threads: usize, verified: &mut Verified) {
-        let count = (self.whole + self.more.len()).div_ceil(BATCH) as u64;
-        thread::scope(|scope| {
-            let mut ahead = Ahead::begin(scope, threads, 0..count, || {
-                let mut decoded = Decoded::default();
-                move |batch| self.batch(batch as usize, &mut decoded)
-            });
-            for (events, faults) in (0..count).map_while(|batch| ahead.take(batch)) {
-                verified.event_count += events;
-                verified.faults.append(&faults);
-            }
-        });
-    }
-
-    /// Decodes a batch. Returns the number of events that the log has of it.
-    fn batch(&self, batch: usize, decoded: &mut Decoded) -> (u64, Faults) {
-        let mut faults = Faults::default();
-        let mut events = 0;
-        for place in batch * BATCH..(batch + 1) * BATCH {
-            if let Some(segment) = self.log.segments().get(place) {
-                self.segment(segment, decoded, &mut faults);
-                events += decoded.located.len() as u64;
-            } else if let Some(segment) = self.more.get(place - self.whole) {
-                self.segment(segment, decoded, &mut faults);
-            } else {
-                break;
-            }
-        }
-        (events, faults)
-    }
-
-    fn segment(&self, segment: &Segment, decoded: &mut Decoded, faults: &mut Faults) {
+impl Log {
+    /// Decodes a segment, checks its times, and returns the number of its events.
+    fn check(&self, segment: &Segment, decoded: &mut Decoded, faults: &mut Faults) -> u64 {
         let unknown;
-        let registry = match self.log.registries().get(segment.registry as usize) {
+        let registry = match self.registries().get(segment.registry as usize) {
             Some(registry) => registry,
             None => {
-                let stream = self.log.streams().get(usize::from(segment.stream));
-                let Some(stream) = stream else { return };
+                let stream = self.streams().get(usize::from(segment.stream));
+                let Some(stream) = stream else { return 0 };
                 unknown = Registry::unknown(segment.stream, 0, stream.platform);
                 &unknown
             }
         };
-        self.log.decode(segment, registry, decoded, faults);
+        self.decode(segment, registry, decoded, faults);
         let latest = decoded.located.iter().map(|located| located.ticks).max().unwrap_or(0);
         if latest > segment.ticks_max {
             let kind = FaultKind::EventLate { ticks: latest, sync: segment.ticks_max };
             faults.push(segment.offset, kind);
         }
+        decoded.located.len() as u64
     }
 }

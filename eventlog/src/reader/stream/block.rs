@@ -208,7 +208,6 @@ struct Walk<'a> {
     limit: usize,
 }
 
-/// The end of a walk.
 struct End {
     /// The base in force at the end.
     base: u64,

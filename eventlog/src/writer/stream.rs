@@ -39,7 +39,6 @@ pub enum Cause {
 }
 
 impl Counts {
-    /// Returns the count of a cause.
     pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
         match cause {
             Cause::Full => &mut self.full,
@@ -73,7 +72,6 @@ struct Known {
     size_min: Vec<usize>,
 }
 
-/// A buffer.
 #[derive(Default)]
 pub(super) struct Buffer {
     /// The place of its next event.

@@ -19,7 +19,6 @@ const ENTRIES_SIZE_ONCE: u64 = 1 << 16;
 
 const NOT_IN_CORE: &str = "leads to memory that is not in the core";
 
-/// The entries of a chain.
 #[derive(Debug)]
 pub(super) struct Chain<T> {
     pub(super) entries: Vec<T>,

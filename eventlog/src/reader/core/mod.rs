@@ -150,7 +150,6 @@ impl Core {
         }
     }
 
-    /// Adds the stream of a root.
     fn add(&mut self, root: &Root, left: &mut Limits) -> io::Result<()> {
         let memory = &self.image.memory;
         let extents = chain::chain::<ExtentEntry>(memory, root.extents, &mut left.extents)?;

@@ -285,7 +285,6 @@ impl Registry {
         }
     }
 
-    /// Returns the row of a code.
     #[inline(always)]
     pub(crate) fn row(&self, code: u16) -> Row {
         let index = code.wrapping_sub(self.code_min);

@@ -86,7 +86,6 @@ pub(super) fn first(
     Ok((Indexer::new(known, &found), found.offset as u64))
 }
 
-/// Returns the end of the cell of an offset.
 pub(super) fn cell_end(offset: u64) -> u64 {
     (offset / CELL_SIZE + 1).saturating_mul(CELL_SIZE)
 }

@@ -134,7 +134,6 @@ impl Plain {
         rule.is_text && self.shapes.fit(head, rest) == Fit::Exact
     }
 
-    /// Returns the shapes of the events.
     pub(super) fn shapes(&self) -> &Shapes {
         &self.shapes
     }

@@ -61,7 +61,6 @@ struct Walk {
     /// Whether the walk reached the end of the bytes or of its limit, and not bytes that cannot be
     /// an event.
     is_whole: bool,
-    /// The clocks on the way.
     clocks: Clocks,
     /// Whether the events have different codes.
     is_varied: bool,

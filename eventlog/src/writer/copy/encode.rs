@@ -135,7 +135,6 @@ pub(super) fn is_known(registry: &Registry) -> bool {
     !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
 }
 
-/// Encodes a registry.
 pub(super) fn registry(registry: &Registry) -> Vec<u8> {
     let mut bytes = Vec::new();
     let put: &mut dyn FnMut(&[u8]) = &mut |piece| bytes.extend_from_slice(piece);

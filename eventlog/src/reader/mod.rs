@@ -31,7 +31,7 @@ mod stream;
 
 pub(crate) use index::segment;
 pub(crate) use model::label;
-pub(crate) use stream::{block, entry};
+pub(crate) use stream::{block, entry, head};
 
 pub use audit::losses::{CAUSES, Losses, Unhoused};
 pub use audit::verify::Verified;

@@ -101,7 +101,7 @@ impl Log {
         if source.size() == 0 {
             return Err(OpenError::Empty);
         }
-        let head = beginning(&*source)?;
+        let head = head::read_some(&*source, 0, HEAD_SIZE)?;
         if core::is_elf(&head) {
             let core = Core::open(source)?;
             let mut log = Log::with_source(Box::new(core.log()), options)?;
@@ -323,14 +323,6 @@ impl Log {
 }
 
 opaque_debug!(Log);
-
-/// Reads the bytes by which the format is recognised.
-fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
-    let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
-    let size = source.read_at(0, &mut head)?;
-    head.truncate(size);
-    Ok(head)
-}
 
 /// Recognises the format, and indexes the source.
 fn index(

@@ -63,6 +63,11 @@ pub(crate) fn next_sound(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
     places.find(is_stream).map(|at| from + at)
 }
 
+/// Returns the header of the block or part at an offset, if it can be read.
+pub(crate) fn block_header_at(source: &dyn Source, offset: u64) -> Option<BlockHeader> {
+    BlockHeader::read(&read_some(source, offset, BLOCK_HEADER_SIZE).ok()?)
+}
+
 /// Returns the header of the part at the start of these bytes, if the part is sound.
 pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     let header = BlockHeader::read(bytes)?;
@@ -120,7 +125,8 @@ pub(crate) fn read(
     Ok(Found::Head(Box::new(settle(&header, start, evidence, is_right, faults))))
 }
 
-fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
+/// Reads `size` bytes, or as many as there are.
+pub(crate) fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
     let left = usize::try_from(source.size().saturating_sub(offset)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size.min(left)];
     let size = source.read_at(offset, &mut bytes)?;

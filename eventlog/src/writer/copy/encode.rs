@@ -9,12 +9,12 @@
 use super::super::origin::{numbered_uuid, put_name};
 use crate::format::schema::put_registry;
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, FORMAT_VERSION,
-    STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader, U16le,
+    BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
+    STREAM_RING, StreamHeader, U16le,
 };
-use crate::reader::block;
 use crate::reader::segment::Segment;
 use crate::reader::{Format, Log, Platform, Registry, Stream};
+use crate::reader::{block, head};
 use std::collections::HashMap;
 
 /// log2 of the block size for an MPS log, whose events may have 64 KiB.
@@ -45,15 +45,13 @@ pub(super) fn block_size_log2<'a>(
 
 /// Returns the header of a stream, not sealed.
 pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> StreamHeader {
-    let mut bytes = [0; STREAM_HEADER_SIZE];
     // An unreadable header counts as damaged.
-    let read = log.source().read_at(stream.offset, &mut bytes).unwrap_or(0);
-    let old: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
-    let is_right = read == bytes.len()
-        && log.format() == Format::Stream
-        && old.is_sound()
-        && old.uuid == stream.uuid;
-    let mut header = if is_right { old } else { described(uuid, stream) };
+    let old = head::read_some(log.source(), stream.offset, STREAM_HEADER_SIZE).unwrap_or_default();
+    let is_right = |old: &StreamHeader| {
+        log.format() == Format::Stream && old.is_sound() && old.uuid == stream.uuid
+    };
+    let old = StreamHeader::read(&old).filter(is_right);
+    let mut header = old.unwrap_or_else(|| described(uuid, stream));
     set_platform(&mut header, stream.platform);
     header.version = FORMAT_VERSION.map(U16le::new);
     header.header_size = (STREAM_HEADER_SIZE as u16).into();
@@ -106,13 +104,11 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
     }
     let mut counts: HashMap<[u8; 16], u32> = HashMap::new();
     let made = streams.map(|stream| {
-        let mut head = vec![0; MPS_HEAD_SIZE];
-        let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
-        let head = head.get(..read).unwrap_or_default();
-        let uuid = numbered_uuid(head, &[]);
+        let head = head::read_some(log.source(), stream.offset, MPS_HEAD_SIZE).unwrap_or_default();
+        let uuid = numbered_uuid(&head, &[]);
         let count = counts.entry(uuid).or_default();
         *count += 1;
-        if *count == 1 { uuid } else { numbered_uuid(head, &(*count - 1).to_le_bytes()) }
+        if *count == 1 { uuid } else { numbered_uuid(&head, &(*count - 1).to_le_bytes()) }
     });
     made.collect()
 }
@@ -121,9 +117,7 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
 fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     let mut uuid = stream.uuid;
     // If the header is damaged, blocks state half of the UUID.
-    let mut head = [0; BLOCK_HEADER_SIZE];
-    let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
-    let found = read.and_then(|size| BlockHeader::read(head.get(..size)?));
+    let found = segment.and_then(|at| head::block_header_at(log.source(), at.offset));
     if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
         *to = found.stream;
     }

@@ -76,7 +76,6 @@ const fn check_kinds(kinds: &[Kind]) {
     }
 }
 
-/// Checks a row by itself.
 #[track_caller]
 const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
     let EventType { name, code, kind, doc, params, .. } = row.event_type;
@@ -112,7 +111,6 @@ const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
     check_params(who, params);
 }
 
-/// Checks the parameters of a row.
 #[track_caller]
 const fn check_params(row: Text, params: &[Param]) {
     let mut index = 0;

@@ -9,37 +9,32 @@
 
 /// Returns the size of the joined lines, in bytes.
 pub const fn joined_size(lines: &[&str]) -> usize {
-    let mut size = 0;
-    let mut index = 0;
-    while index < lines.len() {
-        let line = lines[index].trim_ascii();
-        if !line.is_empty() {
-            size += line.len() + if size > 0 { 1 } else { 0 };
-        }
-        index += 1;
-    }
-    size
+    join::<0>(lines).1
 }
 
 /// Joins the lines by single spaces, without their outer white space and without empty lines.
 pub const fn joined<const SIZE: usize>(lines: &[&str]) -> [u8; SIZE] {
+    join(lines).0
+}
+
+/// Returns the joined lines as far as they fit, and their size.
+const fn join<const SIZE: usize>(lines: &[&str]) -> ([u8; SIZE], usize) {
     let mut bytes = [b' '; SIZE];
-    let mut size = 0;
-    let mut index = 0;
+    let (mut size, mut index) = (0, 0);
     while index < lines.len() {
         let line = lines[index].trim_ascii().as_bytes();
-        if !line.is_empty() {
-            size += if size > 0 { 1 } else { 0 };
-            let mut at = 0;
-            while at < line.len() {
-                bytes[size + at] = line[at];
-                at += 1;
+        size += if size > 0 && !line.is_empty() { 1 } else { 0 };
+        let mut at = 0;
+        while at < line.len() {
+            if size < SIZE {
+                bytes[size] = line[at];
             }
-            size += line.len();
+            size += 1;
+            at += 1;
         }
         index += 1;
     }
-    bytes
+    (bytes, size)
 }
 
 /// Returns the bytes of a `str` as a `str`.

@@ -8,7 +8,6 @@
 /// The maximum size of a message, in bytes.
 const TEXT_SIZE_MAX: usize = 2048;
 
-/// A message.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
     bytes: [u8; TEXT_SIZE_MAX],
@@ -35,7 +34,6 @@ impl Text {
         self
     }
 
-    /// Appends a name.
     pub(crate) const fn quoted(self, name: &str) -> Text {
         self.then("`").then(name).then("`")
     }

@@ -51,6 +51,18 @@
 #![forbid(unsafe_code)]
 #![deny(missing_debug_implementations)]
 
+/// Lets `{:?}` print the name of a type that holds a log or an output.
+#[cfg(feature = "reader")]
+macro_rules! opaque_debug {
+    ($type:ty) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($type))
+            }
+        }
+    };
+}
+
 pub mod control;
 pub mod format;
 #[cfg(feature = "reader")]

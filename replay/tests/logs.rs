@@ -173,7 +173,7 @@ fn a_log_of_another_mps_is_read_with_its_eventdef_h() {
     let log = golden("mps/mpmss-1.116-cut.log");
     let (_, errors, code) = run(&mut replay(&["show", log.to_str().unwrap()]));
     let first = errors.lines().next().unwrap();
-    let asks = "pass eventdef.h of version 1.6.1 with --eventdef: code/eventdef.h at tag ";
+    let asks = "pass eventdef.h of version 1.6.1 with --eventdef: code/eventdef.h of the MPS that ";
     // The message names the option of this tool, and no other tool.
     assert!(code == 2 && first.contains(asks) && !first.contains("eventcnv"), "{errors}");
     let shown = json(&[log.to_str().unwrap(), "--eventdef", header.to_str().unwrap()]);

@@ -8,10 +8,9 @@
 //!
 //! Layout: section 3.1 of `design/format.md`.
 
-use super::checksum::checksum;
-use super::header::ClockSync;
+use super::header::checksum;
 use super::le::{U16le, U32le, U64le};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 
 /// The first bytes of a block or part (`.block.magic`).
 pub const BLOCK_MAGIC: [u8; 4] = [0xF7, b'E', b'L', 0x8A];
@@ -19,7 +18,7 @@ pub const BLOCK_MAGIC: [u8; 4] = [0xF7, b'E', b'L', 0x8A];
 pub const BLOCK_HEADER_SIZE: usize = size_of::<BlockHeader>();
 
 /// The content of a block or part (`.block.type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u8)]
 pub enum BlockType {
     /// Events.
@@ -34,14 +33,8 @@ pub enum BlockType {
 
 impl BlockType {
     /// Returns the type with this number, if this version knows it.
-    pub const fn from_byte(byte: u8) -> Option<BlockType> {
-        Some(match byte {
-            1 => BlockType::Events,
-            2 => BlockType::Parts,
-            3 => BlockType::Registry,
-            4 => BlockType::End,
-            _ => return None,
-        })
+    pub fn from_byte(byte: u8) -> Option<BlockType> {
+        bytemuck::checked::try_cast(byte).ok()
     }
 }
 
@@ -149,23 +142,5 @@ impl BlockHeader {
     /// Returns the size of [last, top) in bytes; 0 if top is below last.
     pub fn payload_size(&self) -> usize {
         self.top.get().saturating_sub(self.last.get()) as usize
-    }
-
-    /// Returns the clock sync.
-    pub fn sync(&self) -> ClockSync {
-        ClockSync {
-            ticks: self.sync_ticks.get(),
-            monotonic: self.sync_monotonic.get(),
-            realtime: self.sync_realtime.get(),
-            uncertainty: self.sync_uncertainty.get(),
-        }
-    }
-
-    /// Sets the clock sync.
-    pub fn set_sync(&mut self, sync: ClockSync) {
-        self.sync_ticks = sync.ticks.into();
-        self.sync_monotonic = sync.monotonic.into();
-        self.sync_realtime = sync.realtime.into();
-        self.sync_uncertainty = sync.uncertainty.into();
     }
 }

@@ -34,6 +34,12 @@ macro_rules! little_endian {
                 Self::new(value)
             }
         }
+
+        impl From<$name> for $int {
+            fn from(value: $name) -> Self {
+                value.get()
+            }
+        }
     };
 }
 

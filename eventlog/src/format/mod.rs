@@ -9,17 +9,15 @@
 //! for a terminal. `roster.rs`: what the processes of a recording report.
 
 mod block;
-mod checksum;
 mod event;
 mod header;
 mod le;
 mod root;
 mod roster;
-mod schema;
+pub(crate) mod schema;
 pub mod text;
 
 pub use block::*;
-pub use checksum::checksum;
 pub use event::*;
 pub use header::*;
 pub use le::{U16le, U32le, U64le};

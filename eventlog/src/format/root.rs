@@ -9,8 +9,8 @@
 //! Numbers are in the byte order of the process (`.root.order`), unlike those of a stream. Layout:
 //! section 9 of `design/format.md`.
 
-use super::header::{BYTE_ORDER_MARK, ClockSync};
-use bytemuck::{Pod, Zeroable};
+use super::header::BYTE_ORDER_MARK;
+use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 use core::mem::offset_of;
 
 /// The first bytes of a root (`.root.magic`). The runtime does not use this constant: in memory,
@@ -31,7 +31,7 @@ pub const ROOT_ENTRY_COUNT_MAX: usize = 1 << 20;
 pub const EXTENT_COUNTS: usize = 5;
 
 /// The type of the blocks of an extent (`.root.extent`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u8)]
 pub enum ExtentType {
     /// Block 0, or a parts block with registries.
@@ -46,14 +46,8 @@ pub enum ExtentType {
 
 impl ExtentType {
     /// Returns the type with this number, if this version knows it.
-    pub const fn from_byte(byte: u8) -> Option<ExtentType> {
-        Some(match byte {
-            1 => ExtentType::Preamble,
-            2 => ExtentType::Store,
-            3 => ExtentType::Ring,
-            4 => ExtentType::Mapped,
-            _ => return None,
-        })
+    pub fn from_byte(byte: u8) -> Option<ExtentType> {
+        bytemuck::checked::try_cast(byte).ok()
     }
 }
 
@@ -107,24 +101,6 @@ impl Root {
         root.address_size = size_of::<*const ()>() as u8;
         root
     }
-
-    /// Returns the last clock sync. It is valid while the turn is even (`.root.sync`).
-    pub fn sync(&self) -> ClockSync {
-        ClockSync {
-            ticks: self.sync_ticks,
-            monotonic: self.sync_monotonic,
-            realtime: self.sync_realtime,
-            uncertainty: self.sync_uncertainty,
-        }
-    }
-
-    /// Sets the clock sync.
-    pub fn set_sync(&mut self, sync: ClockSync) {
-        self.sync_ticks = sync.ticks;
-        self.sync_monotonic = sync.monotonic;
-        self.sync_realtime = sync.realtime;
-        self.sync_uncertainty = sync.uncertainty;
-    }
 }
 
 /// The head of a node of a chain (`.root.node`).
@@ -168,16 +144,3 @@ pub struct RegistryEntry {
 }
 
 const _: () = assert!(size_of::<RegistryEntry>() == 24);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_extent_type_has_its_number() {
-        for byte in 0..=u8::MAX {
-            let known = ExtentType::from_byte(byte).map(|what| what as u8);
-            assert_eq!(known, Some(byte).filter(|byte| (1..=4).contains(byte)));
-        }
-    }
-}

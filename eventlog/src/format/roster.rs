@@ -9,6 +9,8 @@
 //! belongs to a process that was killed meanwhile. All numbers are little-endian. Design:
 //! `.rep.record.roster` in `design/replay.md`.
 
+use bytemuck::CheckedBitPattern;
+
 /// Size of the file in bytes. Reports beyond it are only counted.
 pub const ROSTER_SIZE: usize = 1 << 21;
 /// Size of an entry, and offset of the first entry.
@@ -23,7 +25,7 @@ pub const ROSTER_NUMBER: usize = 8;
 pub const ROSTER_NAME: usize = 16;
 
 /// What a process reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Presence {
     /// It began as a program. The number is 1 if the program has a malloc of its own.
@@ -39,15 +41,6 @@ pub enum Presence {
     /// It was started with a program. The name is that program.
     Spawned = 6,
 }
-
-const ALL: [Presence; 6] = [
-    Presence::Loaded,
-    Presence::Forked,
-    Presence::Recorded,
-    Presence::Ended,
-    Presence::Executes,
-    Presence::Spawned,
-];
 
 /// A report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +69,7 @@ fn entry(bytes: &[u8]) -> Option<RosterEntry<'_>> {
     let what = word(ROSTER_WHAT)?;
     let number = bytes.get(ROSTER_NUMBER..)?.first_chunk().map(|word| u64::from_le_bytes(*word))?;
     let name = bytes.get(ROSTER_NAME..)?.split(|byte| *byte == 0).next()?;
-    let what = ALL.into_iter().find(|known| *known as u32 == what)?;
+    let what = bytemuck::checked::try_cast(what).ok()?;
     Some(RosterEntry { process: word(0)?, what, number, name })
 }
 

@@ -6,12 +6,52 @@
 //!
 //! Encoding: section 5.1 of `design/format.md`. `reader::stream::encoding` decodes it.
 
-use eventdef::{EventType, Registry};
+use eventdef::Registry;
 
 /// Flag of an event type: the hot variety records it.
 pub const EVENT_TYPE_ALWAYS: u8 = 1;
 /// Flag of an event type: it is not recorded any more.
 pub const EVENT_TYPE_RETIRED: u8 = 2;
+
+/// Passes the encoding of a registry to `$put`. The registries of `eventdef` and those of the reader
+/// have the same fields.
+macro_rules! put_registry {
+    ($registry:expr, $recorded:expr, $output:expr, $put:expr) => {{
+        use $crate::format::schema::put_str;
+        let (registry, put) = ($registry, $put);
+        let version = registry.version;
+        for part in [version.major, version.median, version.minor, registry.kinds.len() as u16] {
+            put(&part.to_le_bytes());
+        }
+        put(&(registry.event_types.len() as u32).to_le_bytes());
+        let (recorded, output): (u64, u64) = ($recorded, $output);
+        put(&recorded.to_le_bytes());
+        put(&output.to_le_bytes());
+        put_str(&registry.name, put);
+        put_str(&registry.doc, put);
+        for kind in registry.kinds.iter() {
+            put(&[kind.index]);
+            put_str(&kind.name, put);
+            put_str(&kind.doc, put);
+        }
+        for row in registry.event_types.iter() {
+            let always = if row.always { $crate::format::EVENT_TYPE_ALWAYS } else { 0 };
+            let retired = if row.retired { $crate::format::EVENT_TYPE_RETIRED } else { 0 };
+            put(&row.code.to_le_bytes());
+            put(&[row.kind, always | retired]);
+            put(&(row.params.len() as u16).to_le_bytes());
+            put_str(&row.name, put);
+            put_str(&row.doc, put);
+            for param in row.params.iter() {
+                put(&[param.sort as u8]);
+                put_str(&param.name, put);
+                put_str(&param.doc, put);
+            }
+        }
+    }};
+}
+#[cfg(feature = "reader")]
+pub(crate) use put_registry;
 
 /// Passes the encoding of a registry to `put`, piece by piece. Strings beyond 65535 bytes are cut.
 pub fn encode_registry(
@@ -20,23 +60,7 @@ pub fn encode_registry(
     output: u64,
     put: &mut dyn FnMut(&[u8]),
 ) {
-    let version = registry.version;
-    for part in [version.major, version.median, version.minor, registry.kinds.len() as u16] {
-        put(&part.to_le_bytes());
-    }
-    put(&(registry.event_types.len() as u32).to_le_bytes());
-    put(&recorded.to_le_bytes());
-    put(&output.to_le_bytes());
-    put_str(registry.name, put);
-    put_str(registry.doc, put);
-    for kind in registry.kinds {
-        put(&[kind.index]);
-        put_str(kind.name, put);
-        put_str(kind.doc, put);
-    }
-    for event_type in registry.event_types {
-        encode_event_type(event_type, put);
-    }
+    put_registry!(registry, recorded, output, put);
 }
 
 /// Returns the size of the encoding in bytes.
@@ -46,22 +70,7 @@ pub fn encoded_registry_size(registry: &Registry) -> usize {
     size
 }
 
-fn encode_event_type(event_type: &EventType, put: &mut dyn FnMut(&[u8])) {
-    let always = if event_type.always { EVENT_TYPE_ALWAYS } else { 0 };
-    let retired = if event_type.retired { EVENT_TYPE_RETIRED } else { 0 };
-    put(&event_type.code.to_le_bytes());
-    put(&[event_type.kind, always | retired]);
-    put(&(event_type.params.len() as u16).to_le_bytes());
-    put_str(event_type.name, put);
-    put_str(event_type.doc, put);
-    for param in event_type.params {
-        put(&[param.sort as u8]);
-        put_str(param.name, put);
-        put_str(param.doc, put);
-    }
-}
-
-fn put_str(string: &str, put: &mut dyn FnMut(&[u8])) {
+pub(crate) fn put_str(string: &str, put: &mut dyn FnMut(&[u8])) {
     let size = string.floor_char_boundary(usize::from(u16::MAX));
     put(&(size as u16).to_le_bytes());
     put(string.as_bytes().get(..size).unwrap_or_default());

@@ -31,7 +31,7 @@ mod stream;
 
 pub(crate) use index::segment;
 pub(crate) use model::label;
-pub(crate) use stream::{block, entry};
+pub(crate) use stream::{block, entry, head};
 
 pub use audit::losses::{CAUSES, Losses, Unhoused};
 pub use audit::verify::Verified;
@@ -47,12 +47,11 @@ pub use model::registry::{EventType, Kind, Param, Platform, Registry, StringEnd}
 pub use model::stream::Stream;
 pub use model::time::WallTime;
 pub use mps::HeaderError;
-pub use order::bulk::{Glance, Run};
+pub use order::bulk::{Glance, OwnedEvents, Run};
 pub use order::cache::CACHE_SIZE_MAX;
 pub use order::filter::Order;
 pub use order::filter::{Filter, Pick};
 pub use order::merge::Events;
-pub use order::owned::OwnedEvents;
 pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
 pub use stream::piece::{Piece, What};

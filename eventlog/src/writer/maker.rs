@@ -115,6 +115,8 @@ pub struct Maker<'o> {
     failed: Option<io::ErrorKind>,
 }
 
+opaque_debug!(Maker<'_>);
+
 impl<'o> Maker<'o> {
     /// Returns a maker that writes whole blocks to `out`, without a stream.
     pub fn new(out: &'o mut dyn Write) -> Maker<'o> {
@@ -175,12 +177,12 @@ impl<'o> Maker<'o> {
 
     /// Adds a registry to the current stream, unless the stream has it, and returns its index.
     /// [`Maker::add`] does so too: call this where the order of registries matters, or for a
-    /// registry without events.
+    /// registry without events. A registry that `events!` did not make must keep the same laws.
     ///
     /// # Errors
     ///
-    /// Fails if the registry breaks a law that `events!` keeps; if the stream has 65535 registries;
-    /// if the registries of the log have more than 16 MiB, which a reader may refuse.
+    /// Fails if the stream has 65535 registries; if the registries of the log have more than
+    /// 16 MiB, which a reader may refuse.
     pub fn registry(&mut self, registry: &'static Registry) -> Result<u16, MakeError> {
         let (making, room) = self.current()?;
         making.registry(registry, room)

@@ -26,9 +26,3 @@ pub use error::MakeError;
 pub use maker::{Made, Maker, StreamId};
 pub use origin::{Origin, uuid_of};
 pub use stream::Cause;
-
-impl std::fmt::Debug for Maker<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Maker").finish_non_exhaustive()
-    }
-}

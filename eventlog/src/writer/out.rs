@@ -13,7 +13,6 @@ use std::io::{self, Write};
 /// The largest piece of a registry in one part.
 const PIECE_SIZE_MAX: usize = 2048;
 
-/// The output.
 pub(super) struct Out<'o> {
     to: &'o mut dyn Write,
     size: u64,
@@ -44,7 +43,6 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// Begins a stream.
     pub(super) fn begin(&mut self, header: &StreamHeader, log2: u8) -> io::Result<()> {
         // `.stream.again`: another stream begins at a block boundary.
         self.flush_parts()?;
@@ -73,7 +71,6 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// Writes a part.
     pub(super) fn part(&mut self, mut header: BlockHeader, payload: &[u8]) -> io::Result<()> {
         let size = (BLOCK_HEADER_SIZE + payload.len()).next_multiple_of(8);
         if self.parts.len() + size > self.block_size {

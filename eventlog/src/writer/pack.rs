@@ -27,7 +27,6 @@ pub(super) const MEMORY_MAX: usize = if cfg!(test) { 1 << 12 } else { 32 << 20 }
 /// Memory of a run without its events, about.
 const RUN_SIZE: usize = 256;
 
-/// The place of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub(super) flags: u8,
@@ -169,7 +168,6 @@ impl Packer {
         runs.iter().try_for_each(|run| self.emit(run, out))
     }
 
-    /// Writes a run.
     pub(super) fn emit(&mut self, run: &Run, out: &mut Out<'_>) -> io::Result<()> {
         if run.count == 0 {
             return Ok(());
@@ -219,7 +217,6 @@ impl Packer {
         from.saturating_sub(SYNCS_BEYOND)..to.min(self.syncs.len())
     }
 
-    /// Adds a clock sync.
     pub(super) fn add_sync(&mut self, sync: ClockSync) {
         let at = self.syncs.partition_point(|other| other.ticks <= sync.ticks);
         self.syncs.insert(at, sync);

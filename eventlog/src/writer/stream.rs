@@ -1,7 +1,7 @@
 //! A stream that is being made: its registries, its buffers, and its waiting events.
 //!
 //! ```text
-//!  Registry ─▶ lawful? ─▶ index        buffer ─▶ the next number, counts        Packer: runs
+//!  Registry ─▶ index        buffer ─▶ the next number, counts        Packer: runs
 //! ```
 //!
 //! Rules: 5, 7 and `.made` in `design/format.md`.
@@ -14,9 +14,7 @@ use crate::format::{
     BLOCK_HEADER_SIZE, EVENT_SIZE_MAX, EventHeader, NATIVE_FLAGS, StreamHeader, encode_registry,
     encoded_registry_size,
 };
-use eventdef::{
-    CODE_MAX, EVENT_FIXED_SIZE_MAX, Event, KIND_COUNT_MAX, ParamSink, Registry, Sort, layout, store,
-};
+use eventdef::{Event, ParamSink, Registry, Sort, layout};
 use std::collections::HashMap;
 use std::io;
 
@@ -41,7 +39,6 @@ pub enum Cause {
 }
 
 impl Counts {
-    /// Returns the count of a cause.
     pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
         match cause {
             Cause::Full => &mut self.full,
@@ -75,7 +72,6 @@ struct Known {
     size_min: Vec<usize>,
 }
 
-/// A buffer.
 #[derive(Default)]
 pub(super) struct Buffer {
     /// The place of its next event.
@@ -108,9 +104,6 @@ impl OpenStream {
         let address = std::ptr::from_ref(registry).addr();
         if let Some(index) = self.indexes.get(&address) {
             return Ok(*index);
-        }
-        if let Some(law) = broken_law(registry) {
-            return Err(MakeError::Registry { name: registry.name, law });
         }
         let left = room.checked_sub(encoded_registry_size(registry));
         let index = u16::try_from(self.registries.len()).ok().filter(|index| *index < u16::MAX);
@@ -209,31 +202,6 @@ impl OpenStream {
         buffer.place = Place { number: end, ..place };
         Ok((buffer, number))
     }
-}
-
-/// Returns the law that a registry breaks, if any (5 and 7 of `design/format.md`).
-fn broken_law(registry: &'static Registry) -> Option<&'static str> {
-    let (kinds, rows) = (registry.kinds, registry.event_types);
-    let is_store = std::ptr::eq(registry, &store::REGISTRY);
-    if !kinds.is_sorted_by(|a, b| a.index < b.index)
-        || kinds.last().is_some_and(|kind| usize::from(kind.index) >= KIND_COUNT_MAX)
-    {
-        return Some("its kinds are not numbered from 0 to 63 in ascending order");
-    }
-    let is_right = |code| (1..=CODE_MAX).contains(&code) || is_store;
-    if !rows.is_sorted_by(|a, b| a.code < b.code) || !rows.iter().all(|row| is_right(row.code)) {
-        return Some("its codes do not lie between 1 and FEFF in ascending order");
-    }
-    for row in rows {
-        let strings_early = row.params.iter().rev().skip(1).any(|param| param.sort == Sort::S);
-        if !kinds.iter().any(|kind| kind.index == row.kind) {
-            return Some("an event type is of no kind that it has");
-        }
-        if strings_early || layout::fixed_size(row.params, 8) > EVENT_FIXED_SIZE_MAX {
-            return Some("the parameters of an event type do not fit, or a string is not the last");
-        }
-    }
-    None
 }
 
 /// The bytes of an event. It ignores bytes beyond them.

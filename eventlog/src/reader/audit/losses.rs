@@ -66,17 +66,14 @@ impl Losses {
 
     /// Adds the counts of another.
     pub fn add(&mut self, other: &Losses) {
-        let sums = [
-            (&mut self.full, other.full),
-            (&mut self.nested, other.nested),
-            (&mut self.large, other.large),
-            (&mut self.io, other.io),
-            (&mut self.lost, other.lost),
-            (&mut self.overwritten, other.overwritten),
-        ];
-        for (sum, count) in sums {
+        for (sum, count) in self.counts().into_iter().zip(other.causes()) {
             *sum = sum.saturating_add(count);
         }
+    }
+
+    fn counts(&mut self) -> [&mut u64; 6] {
+        let Losses { full, nested, large, io, lost, overwritten } = self;
+        [full, nested, large, io, lost, overwritten]
     }
 }
 
@@ -154,15 +151,11 @@ impl Log {
                 continue;
             }
             let losses = totals.entry((event.stream, registry, kind)).or_default();
-            // Each event states the total so far.
-            let total = match cause {
-                0 => &mut losses.full,
-                1 => &mut losses.nested,
-                2 => &mut losses.large,
-                3 => &mut losses.io,
-                _ => continue,
-            };
-            *total = count.max(*total);
+            // Each event states the total so far, of one of the first four causes.
+            let totals = losses.counts().into_iter().take(4).zip(0..);
+            for (total, _) in totals.filter(|(_, place)| *place == cause) {
+                *total = count.max(*total);
+            }
         }
         let of = |((stream, registry, kind), losses)| Unhoused { stream, registry, kind, losses };
         totals.into_iter().map(of).collect()

@@ -3,5 +3,4 @@
 //! This room knows all rooms below.
 
 pub(crate) mod losses;
-pub(crate) mod survey;
 pub(crate) mod verify;

@@ -1,4 +1,5 @@
-//! Whether a log is sound: every checksum, count, chain, number, sequence and clock sync.
+//! The pieces of a log, and whether it is sound: every checksum, count, chain, number, sequence and
+//! clock sync.
 //!
 //! ```text
 //!  index (was read) ─ numbers, registries, holes, end ────────────────┐
@@ -6,12 +7,16 @@
 //!  segments, 64 at a time, on all cores ─ checksum, chain, parameters ┘
 //! ```
 //!
+//! A survey passes each block and part as the first pass meets it. It keeps nothing: a log of any
+//! size needs little memory. Layout: sections 2 to 4 of `design/format.md`.
+//!
 //! The same code decodes the events here as in a reading, so this finds the same faults. Design:
 //! `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
 
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
-use crate::reader::index::segment::{Decoded, Segment};
+use crate::reader::index::Format;
+use crate::reader::index::segment::{Decoded, KIND_MIXED, Segment};
 use crate::reader::log::Log;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::{SYNC_COUNT_MAX, Stream};
@@ -19,8 +24,9 @@ use crate::reader::source::ahead::Ahead;
 use crate::reader::stream::block;
 use crate::reader::stream::entry::Grid;
 use crate::reader::stream::entry::segment;
+use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::piece::{Piece, What};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZero;
 use std::thread;
 
@@ -41,6 +47,46 @@ pub struct Verified {
 }
 
 impl Log {
+    /// Passes each piece of the log to `visit`, in file order.
+    pub fn survey(&self, visit: &mut dyn FnMut(&Piece)) {
+        if self.format() == Format::Mps {
+            return self.survey_mps(visit);
+        }
+        let mut indexer = Indexer::new(self.source());
+        indexer.visitor = Some(visit);
+        // The log was opened, so a stream begins it. Opening it reported all faults.
+        let _ = indexer.walk();
+    }
+
+    /// Returns the streams whose events each registry declares, by index. Several raw streams of
+    /// the MPS may share a registry.
+    pub fn streams_of_registries(&self) -> Vec<BTreeSet<u16>> {
+        let own = |registry: &Registry| BTreeSet::from([registry.stream]);
+        let mut streams: Vec<BTreeSet<u16>> = self.registries().iter().map(own).collect();
+        for segment in self.segments() {
+            if let Some(streams) = streams.get_mut(segment.registry as usize) {
+                streams.insert(segment.stream);
+            }
+        }
+        streams
+    }
+
+    fn survey_mps(&self, visit: &mut dyn FnMut(&Piece)) {
+        for segment in self.segments() {
+            let end = segment.offset.saturating_add(u64::from(segment.size));
+            let mut piece = Piece::gap(What::Events, segment.offset, end, segment.stream);
+            let header = &mut piece.header;
+            let registry = self.registries().get(segment.registry as usize);
+            header.registry = registry.map_or(0, |registry| registry.index).into();
+            header.kind = if segment.kind == KIND_MIXED { u8::MAX } else { segment.kind };
+            header.first = segment.first.into();
+            header.count = segment.count.into();
+            header.base = segment.ticks_min.into();
+            header.base_last = segment.ticks_max.into();
+            visit(&piece);
+        }
+    }
+
     /// Reads the whole log on this number of threads (`None`: one for each processor), and checks
     /// everything.
     pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {
@@ -58,9 +104,26 @@ impl Log {
         let more = checks.more;
         let cores = || thread::available_parallelism().ok();
         let threads = thread_count.or_else(cores).map_or(1, NonZero::get).min(THREAD_COUNT_MAX);
-        let whole = self.segments().len();
-        let segments = Segments { log: self, whole, more: &more };
-        segments.decode_all(threads, &mut verified);
+        // Only the events of the log's own segments count.
+        let own = self.segments().iter().map(|segment| (1, segment));
+        let all: Vec<(u64, &Segment)> = own.chain(more.iter().map(|other| (0, other))).collect();
+        let batches: &Vec<_> = &all.chunks(BATCH).collect();
+        thread::scope(|scope| {
+            let mut ahead = Ahead::begin(scope, threads, 0..batches.len() as u64, || {
+                let mut decoded = Decoded::default();
+                move |batch| {
+                    let (mut events, mut faults) = (0, Faults::default());
+                    for (count, segment) in batches.get(batch as usize).copied().unwrap_or(&[]) {
+                        events += count * self.check(segment, &mut decoded, &mut faults);
+                    }
+                    (events, faults)
+                }
+            });
+            for (events, faults) in (0..).map_while(|batch| ahead.take(batch)) {
+                verified.event_count += events;
+                verified.faults.append(&faults);
+            }
+        });
         verified.faults.settle(self.faults());
         verified
     }
@@ -75,7 +138,6 @@ impl Log {
     }
 }
 
-/// The checks of headers.
 struct HeaderChecks<'l> {
     log: &'l Log,
     /// First number and sequence of the last block of each buffer.
@@ -144,62 +206,25 @@ fn check_syncs(stream: &Stream, faults: &mut Faults) {
     }
 }
 
-/// The segments to decode: those of the log, then the others.
-struct Segments<'l> {
-    log: &'l Log,
-    whole: usize,
-    more: &'l [Segment],
-}
-
-impl Segments<'_> {
-    /// Decodes the segments on several threads, and takes the results in order.
-    fn decode_all(&self, threads: usize, verified: &mut Verified) {
-        let count = (self.whole + self.more.len()).div_ceil(BATCH) as u64;
-        thread::scope(|scope| {
-            let mut ahead = Ahead::begin(scope, threads, 0..count, || {
-                let mut decoded = Decoded::default();
-                move |batch| self.batch(batch as usize, &mut decoded)
-            });
-            for (events, faults) in (0..count).map_while(|batch| ahead.take(batch)) {
-                verified.event_count += events;
-                verified.faults.append(&faults);
-            }
-        });
-    }
-
-    /// Decodes a batch. Returns the number of events that the log has of it.
-    fn batch(&self, batch: usize, decoded: &mut Decoded) -> (u64, Faults) {
-        let mut faults = Faults::default();
-        let mut events = 0;
-        for place in batch * BATCH..(batch + 1) * BATCH {
-            if let Some(segment) = self.log.segments().get(place) {
-                self.segment(segment, decoded, &mut faults);
-                events += decoded.located.len() as u64;
-            } else if let Some(segment) = self.more.get(place - self.whole) {
-                self.segment(segment, decoded, &mut faults);
-            } else {
-                break;
-            }
-        }
-        (events, faults)
-    }
-
-    fn segment(&self, segment: &Segment, decoded: &mut Decoded, faults: &mut Faults) {
+impl Log {
+    /// Decodes a segment, checks its times, and returns the number of its events.
+    fn check(&self, segment: &Segment, decoded: &mut Decoded, faults: &mut Faults) -> u64 {
         let unknown;
-        let registry = match self.log.registries().get(segment.registry as usize) {
+        let registry = match self.registries().get(segment.registry as usize) {
             Some(registry) => registry,
             None => {
-                let stream = self.log.streams().get(usize::from(segment.stream));
-                let Some(stream) = stream else { return };
+                let stream = self.streams().get(usize::from(segment.stream));
+                let Some(stream) = stream else { return 0 };
                 unknown = Registry::unknown(segment.stream, 0, stream.platform);
                 &unknown
             }
         };
-        self.log.decode(segment, registry, decoded, faults);
+        self.decode(segment, registry, decoded, faults);
         let latest = decoded.located.iter().map(|located| located.ticks).max().unwrap_or(0);
         if latest > segment.ticks_max {
             let kind = FaultKind::EventLate { ticks: latest, sync: segment.ticks_max };
             faults.push(segment.offset, kind);
         }
+        decoded.located.len() as u64
     }
 }

@@ -55,50 +55,28 @@ mod tests {
     use bytemuck::Pod;
     use byteorder::{BigEndian, LittleEndian};
 
-    /// A value with different bytes, as far as 256 suffice.
-    fn counted<T: Pod>() -> T {
+    /// A value with different bytes, as far as 256 suffice, and the same with its numbers swapped.
+    fn check<T: Pod + InByteOrder>(numbers: &[(usize, usize)]) {
         let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
-        bytemuck::pod_read_unaligned(&bytes)
+        let value: T = bytemuck::pod_read_unaligned(&bytes);
+        let swapped = match cfg!(target_endian = "big") {
+            true => value.in_order::<LittleEndian>(),
+            false => value.in_order::<BigEndian>(),
+        };
+        let mut expected = bytes;
+        numbers.iter().for_each(|(at, size)| expected[*at..at + size].reverse());
+        assert_eq!(bytes_of(&swapped), expected);
     }
 
-    /// The value with its numbers swapped.
-    fn swapped<T: InByteOrder>(value: T) -> T {
-        if cfg!(target_endian = "big") {
-            value.in_order::<LittleEndian>()
-        } else {
-            value.in_order::<BigEndian>()
-        }
-    }
-
-    fn check(bytes: &[u8], swapped: &[u8], fields: &[(usize, usize)]) {
-        let mut expected = bytes.to_vec();
-        fields.iter().for_each(|(at, size)| expected[*at..at + size].reverse());
-        assert_eq!(swapped, expected);
-    }
-
-    /// `.root.order`, `.root.version`
+    /// `.root.order`, `.root.version`, `.root.node`, `.root.extent`
     #[test]
-    fn only_numbers_of_a_root_are_swapped() {
-        let root: Root = counted();
-        let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
-        fields.extend([(80, 4), (84, 4)]);
-        fields.extend((88..184).step_by(8).map(|at| (at, 8)));
-        let other = swapped(root);
-        check(bytemuck::bytes_of(&root), bytemuck::bytes_of(&other), &fields);
-        let again = swapped(other);
-        assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&root));
-    }
-
-    /// `.root.node`, `.root.extent`
-    #[test]
-    fn numbers_of_entries_are_swapped() {
-        let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
-        let registry: RegistryEntry = counted();
-        let fields = [(0, 8), (8, 4), (12, 4)];
-        check(bytemuck::bytes_of(&head), bytemuck::bytes_of(&swapped(head)), &fields);
-        let fields = [(0, 8), (8, 4), (14, 2), (16, 8), (24, 4)];
-        check(bytemuck::bytes_of(&extent), bytemuck::bytes_of(&swapped(extent)), &fields);
-        let fields = [(0, 4), (8, 8), (16, 8)];
-        check(bytemuck::bytes_of(&registry), bytemuck::bytes_of(&swapped(registry)), &fields);
+    fn only_numbers_are_swapped() {
+        let mut root = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
+        root.extend([(80, 4), (84, 4)]);
+        root.extend((88..184).step_by(8).map(|at| (at, 8)));
+        check::<Root>(&root);
+        check::<NodeHead>(&[(0, 8), (8, 4), (12, 4)]);
+        check::<ExtentEntry>(&[(0, 8), (8, 4), (14, 2), (16, 8), (24, 4)]);
+        check::<RegistryEntry>(&[(0, 4), (8, 8), (16, 8)]);
     }
 }

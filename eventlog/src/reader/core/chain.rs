@@ -10,7 +10,6 @@
 use super::byte_order::InByteOrder;
 use super::memory::Memory;
 use crate::format::NodeHead;
-use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use std::collections::HashSet;
 use std::io;
@@ -20,7 +19,6 @@ const ENTRIES_SIZE_ONCE: u64 = 1 << 16;
 
 const NOT_IN_CORE: &str = "leads to memory that is not in the core";
 
-/// The entries of a chain.
 #[derive(Debug)]
 pub(super) struct Chain<T> {
     pub(super) entries: Vec<T>,
@@ -30,7 +28,6 @@ pub(super) struct Chain<T> {
 
 /// Walks a chain from its first node on. Takes at most `left` entries.
 pub(super) fn chain<T: Pod + InByteOrder>(
-    source: &dyn Source,
     memory: &Memory,
     first: u64,
     left: &mut usize,
@@ -43,9 +40,9 @@ pub(super) fn chain<T: Pod + InByteOrder>(
             found.fault = Some("comes back to where it was");
         } else if *left == 0 {
             found.fault = Some("has too many nodes");
-        } else if let Some(node) = memory.read_value::<NodeHead>(source, at)? {
+        } else if let Some(node) = memory.read_value::<NodeHead>(at)? {
             let start = at.saturating_add(size_of::<NodeHead>() as u64);
-            found.fault = entries(source, memory, start, &node, left, &mut found.entries)?;
+            found.fault = entries(memory, start, &node, left, &mut found.entries)?;
             at = node.next;
         } else {
             found.fault = Some(NOT_IN_CORE);
@@ -56,7 +53,6 @@ pub(super) fn chain<T: Pod + InByteOrder>(
 
 /// Reads the entries of a node, and returns what is wrong with them.
 fn entries<T: Pod + InByteOrder>(
-    source: &dyn Source,
     memory: &Memory,
     start: u64,
     node: &NodeHead,
@@ -78,7 +74,7 @@ fn entries<T: Pod + InByteOrder>(
         let some = (count - index).min(once);
         bytes.resize(((some - 1) * stride) as usize + known, 0);
         let Some(at) = start.checked_add(index * stride) else { return Ok(Some(NOT_IN_CORE)) };
-        let present = memory.read(source, at, &mut bytes)?;
+        let present = memory.read(at, &mut bytes)?;
         for entry in bytes.get(..present).unwrap_or_default().chunks(stride as usize) {
             let Some(entry) = entry.get(..known) else { break };
             let mut value = T::zeroed();

@@ -46,7 +46,6 @@ pub(super) struct Elf {
     pub(super) notes: Vec<(u64, u64)>,
     /// Size of the whole file, as the headers state.
     pub(super) end: u64,
-    /// Program headers that are missing.
     pub(super) headers_missing: u32,
 }
 

@@ -18,8 +18,8 @@ use std::io;
 const SCAN_SIZE: usize = 1 << 18;
 
 /// The dumped memory of a process.
-#[derive(Debug)]
 pub(super) struct Memory {
+    source: Box<dyn Source + Send + Sync>,
     /// Ranges in order of address, without overlap. The size of each is its size in the file.
     ranges: Vec<Load>,
     /// Ranges beyond the end of the file, by address: address, size, and size of all ranges before.
@@ -30,7 +30,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(elf: &Elf, source: &dyn Source) -> Memory {
+    pub(super) fn new(elf: &Elf, source: Box<dyn Source + Send + Sync>) -> Memory {
         let (mut ranges, mut cut): (Vec<Load>, _) = (Vec::new(), Vec::new());
         for load in &elf.loads {
             let whole = load.size.min(u64::MAX - load.address);
@@ -52,7 +52,7 @@ impl Memory {
             *before = sum;
             sum = sum.saturating_add(*size);
         }
-        Memory { ranges, cut, overlap, big_endian: elf.big_endian }
+        Memory { source, ranges, cut, overlap, big_endian: elf.big_endian }
     }
 
     /// Returns how many bytes of a stretch lay beyond the end of the file.
@@ -110,12 +110,7 @@ impl Memory {
     }
 
     /// Reads memory at an address, and returns how many bytes of it the core has.
-    pub(super) fn read(
-        &self,
-        source: &dyn Source,
-        address: u64,
-        bytes: &mut [u8],
-    ) -> io::Result<usize> {
+    pub(super) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
             let Some(at) = address.checked_add(done as u64) else { break };
@@ -123,7 +118,7 @@ impl Memory {
             let before = at - range.address;
             let size = usize::try_from(range.size - before).unwrap_or(usize::MAX).min(rest.len());
             let rest = rest.get_mut(..size).unwrap_or_default();
-            let present = source.read_at(range.offset.saturating_add(before), rest)?;
+            let present = self.source.read_at(range.offset.saturating_add(before), rest)?;
             done += present;
             if present < size {
                 break;
@@ -133,14 +128,10 @@ impl Memory {
     }
 
     /// Reads a value in the process's byte order, if the core holds all of it (`.root.order`).
-    pub(super) fn read_value<T: Pod + InByteOrder>(
-        &self,
-        source: &dyn Source,
-        address: u64,
-    ) -> io::Result<Option<T>> {
+    pub(super) fn read_value<T: Pod + InByteOrder>(&self, address: u64) -> io::Result<Option<T>> {
         let mut value = T::zeroed();
         let bytes = bytemuck::bytes_of_mut(&mut value);
-        let is_whole = self.read(source, address, bytes)? == bytes.len();
+        let is_whole = self.read(address, bytes)? == bytes.len();
         Ok(is_whole.then(|| self.in_order(value)))
     }
 
@@ -155,13 +146,7 @@ impl Memory {
 
     /// Finds the addresses in writable memory, multiples of `step`, of these bytes: at most
     /// `count_max`.
-    pub(super) fn find(
-        &self,
-        source: &dyn Source,
-        what: &[u8],
-        step: usize,
-        count_max: usize,
-    ) -> io::Result<Vec<u64>> {
+    pub(super) fn find(&self, what: &[u8], step: usize, count_max: usize) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
         let mut bytes = vec![0; SCAN_SIZE];
         for range in self.ranges.iter().filter(|range| range.is_writable) {
@@ -172,7 +157,8 @@ impl Memory {
             while at < end && found.len() < count_max {
                 let size = (end - at).min(SCAN_SIZE as u64) as usize;
                 let offset = range.offset.saturating_add(at - range.address);
-                let present = source.read_at(offset, bytes.get_mut(..size).unwrap_or_default())?;
+                let present =
+                    self.source.read_at(offset, bytes.get_mut(..size).unwrap_or_default())?;
                 let present = bytes.get(..present).unwrap_or_default();
                 for (index, piece) in present.chunks(step).enumerate() {
                     if piece.starts_with(what) {

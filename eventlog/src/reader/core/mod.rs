@@ -13,7 +13,6 @@
 mod byte_order;
 mod chain;
 mod elf;
-mod head;
 mod memory;
 mod notes;
 mod rescue;
@@ -23,11 +22,12 @@ mod seal;
 pub use crate::reader::fault::core::{CoreError, CoreFault};
 pub use elf::is_elf;
 
-use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC, StreamHeader};
+use crate::format::{
+    ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, Root, STREAM_MAGIC, StreamHeader,
+};
 use crate::reader::fault::kind::OpenError;
 use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
-use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -39,16 +39,9 @@ pub struct Core {
 }
 
 struct Image {
-    source: Box<dyn Source + Send + Sync>,
     elf: elf::Elf,
     memory: memory::Memory,
     notes: notes::Notes,
-}
-
-impl Image {
-    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
-        self.memory.read(&*self.source, address, bytes)
-    }
 }
 
 struct Stream {
@@ -106,22 +99,18 @@ pub struct Masks {
     pub output: Option<u64>,
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Core);
 
 impl Core {
     /// Opens a core, and finds its streams.
     pub fn open(source: Box<dyn Source + Send + Sync>) -> Result<Core, OpenError> {
         let elf = elf::read(&*source)?;
-        let memory = memory::Memory::new(&elf, &*source);
         let notes = notes::read(&*source, &elf)?;
         let missing = elf.end.saturating_sub(source.size());
-        let roots = root::find(&*source, &memory, &elf)?;
+        let memory = memory::Memory::new(&elf, source);
+        let roots = root::find(&memory, &elf)?;
         let mut core = Core {
-            image: Arc::new(Image { source, elf, memory, notes }),
+            image: Arc::new(Image { elf, memory, notes }),
             streams: Vec::new(),
             faults: Vec::new(),
         };
@@ -161,19 +150,15 @@ impl Core {
         }
     }
 
-    /// Adds the stream of a root.
-    fn add(&mut self, root: &root::Root, left: &mut Limits) -> io::Result<()> {
-        let image = &*self.image;
-        let (source, memory) = (&*image.source, &image.memory);
-        let chain = root.extents;
-        let extents = chain::chain::<ExtentEntry>(source, memory, chain, &mut left.extents)?;
-        let chain = root.registries;
+    fn add(&mut self, root: &Root, left: &mut Limits) -> io::Result<()> {
+        let memory = &self.image.memory;
+        let extents = chain::chain::<ExtentEntry>(memory, root.extents, &mut left.extents)?;
         let registries =
-            chain::chain::<RegistryEntry>(source, memory, chain, &mut left.registries)?;
+            chain::chain::<RegistryEntry>(memory, root.registries, &mut left.registries)?;
         let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.visits)?;
         let mut masks = Vec::new();
         for entry in &registries.entries {
-            let mask = |address| memory.read_value::<u64>(source, address);
+            let mask = |address| memory.read_value::<u64>(address);
             let (recorded, output) = (mask(entry.recorded)?, mask(entry.output)?);
             masks.push(Masks { registry: entry.index, recorded, output });
         }

@@ -9,7 +9,7 @@
 //! skips notes of registers, which may be large. Design: `.debug.core` in `design/telemetry.md`.
 
 use super::elf::Elf;
-use crate::reader::model::name::{clean, padded_name};
+use crate::reader::model::registry::{clean, padded_name};
 use crate::reader::source::bytes::Source;
 use object::elf::{NT_FILE, NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO};
 use std::io;

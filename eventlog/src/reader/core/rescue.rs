@@ -10,10 +10,10 @@
 
 use super::memory::Memory;
 use super::seal;
-use super::{Image, Missing, head, root::Root};
+use super::{Image, Missing, root};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType, EXTENT_COUNTS,
-    ExtentEntry, ExtentType,
+    BLOCK_MAGIC, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType, ClockSync, EXTENT_COUNTS,
+    ExtentEntry, ExtentType, Root,
 };
 use crate::reader::fault::core::CoreFault;
 use crate::reader::source::bytes::Source;
@@ -39,7 +39,7 @@ struct Place {
 /// The stream of a root.
 pub(super) struct Rescued {
     image: Arc<Image>,
-    pub(super) root: Root,
+    sync: Option<ClockSync>,
     pub(super) block_size: u64,
     /// Block 0.
     first: Vec<u8>,
@@ -102,8 +102,8 @@ pub(super) fn rescue(
         };
         walk.extent(&rest)?;
     }
-    if !head::is_present(&first, root) {
-        head::put(&mut first, image, root);
+    if !root::is_header(&first, root) {
+        root::put_header(&mut first, image, root);
         faults.push(CoreFault::Preamble);
     }
     let mut counts = HashMap::new();
@@ -118,7 +118,7 @@ pub(super) fn rescue(
     let missing = walk.missing();
     let stream = Rescued {
         image: image.clone(),
-        root: root.clone(),
+        sync: root::sync(root),
         block_size,
         first,
         places: walk.places,
@@ -156,7 +156,7 @@ impl Walk<'_> {
     /// Reads a block. Bytes that the core lacks are zeros.
     fn block(&self, address: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.block_size as usize];
-        self.image.read(address, &mut bytes)?;
+        self.image.memory.read(address, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -189,7 +189,7 @@ impl Walk<'_> {
             *self.visits_left = self.visits_left.saturating_sub(pieces - 1);
             let mut header = BlockHeader::native(BlockType::Events, 0);
             let bytes = bytemuck::bytes_of_mut(&mut header);
-            let is_whole = self.image.read(address, bytes)? == bytes.len();
+            let is_whole = self.image.memory.read(address, bytes)? == bytes.len();
             let is_present = is_whole && header.magic == BLOCK_MAGIC && self.is_ours(&header);
             if !(is_whole && memory.holds(address, self.block_size)) {
                 let lost = u64::from(is_present || !is_whole);
@@ -258,11 +258,12 @@ impl Walk<'_> {
                 continue;
             }
             let totals = match counts.get(buffer) {
-                Some(&address) => self.totals(address)?,
+                // `.root.counts`
+                Some(&address) => self.image.memory.read_value::<[u64; EXTENT_COUNTS]>(address)?,
                 None => None,
             };
             totals.iter().for_each(|totals| put_totals(&mut header, totals));
-            if let Some(sync) = self.root.sync.filter(|_| header.sync_ticks.get() == 0) {
+            if let Some(sync) = root::sync(self.root).filter(|_| header.sync_ticks.get() == 0) {
                 header.set_sync(sync);
             }
             if is_sealed {
@@ -274,11 +275,6 @@ impl Walk<'_> {
             }
         }
         Ok(headers)
-    }
-
-    /// Reads the total counts of a buffer (`.root.counts`).
-    fn totals(&self, address: u64) -> io::Result<Option<[u64; EXTENT_COUNTS]>> {
-        self.image.memory.read_value::<[u64; EXTENT_COUNTS]>(&*self.image.source, address)
     }
 
     fn faults(&self) -> Vec<CoreFault> {
@@ -333,7 +329,7 @@ impl Rescued {
         let place = usize::try_from(index).ok().and_then(|index| self.places.get(index));
         let Some(place) = place else { return Ok(0) };
         let address = place.address.saturating_add(within as u64);
-        let present = self.image.read(address, to)?;
+        let present = self.image.memory.read(address, to)?;
         if let Some(header) = self.headers.get(place.header as usize) {
             let header = bytemuck::bytes_of(header).get(within..).unwrap_or_default();
             to.iter_mut().zip(header).for_each(|(to, from)| *to = *from);
@@ -346,7 +342,7 @@ impl Rescued {
         bytes.resize(self.block_size as usize, 0);
         let present = self.read_block(index, 0, bytes)?;
         if index > 0 {
-            seal::seal(bytes, present, self.image.elf.big_endian, self.root.sync);
+            seal::seal(bytes, present, self.image.elf.big_endian, self.sync);
         }
         Ok(())
     }
@@ -380,5 +376,3 @@ impl Source for Rescued {
         true
     }
 }
-
-const _: () = assert!(BLOCK_HEADER_SIZE == size_of::<BlockHeader>());

@@ -1,20 +1,23 @@
-//! The root in a core: found by its magic, valid if it states its own address.
+//! The root in a core: found by its magic, valid if it states its own address. And the header of its
+//! stream: the one in the core, or one made of known facts.
 //!
 //! ```text
 //!  writable memory ── magic at a multiple of 64? ──▶ 256 bytes ── self = address? ──▶ Root
+//!  block 0 ── sound, of this stream? ──▶ as it is
+//!          └── cut, damaged ──▶ a header of what root and notes say │ parts in the core
 //! ```
 //!
 //! Each copy of the runtime in a process has a root. Rules: `.root.magic`, `.root.self`,
-//! `.root.order` in `design/format.md`.
+//! `.root.order`, `.root.preamble` in `design/format.md`.
 
+use super::Image;
 use super::elf::Elf;
 use super::memory::Memory;
 use crate::format::{
     BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK, ClockSync, ROOT_ALIGNMENT,
-    ROOT_MAGIC, ROOT_SIZE, ROOT_VERSION, Root as RawRoot,
+    ROOT_MAGIC, ROOT_SIZE, ROOT_VERSION, Root, STREAM_RING, StreamHeader,
 };
 use crate::reader::fault::core::CoreError;
-use crate::reader::source::bytes::Source;
 use std::io;
 
 /// Places with the magic that are checked, at most: a core may hold copies.
@@ -22,20 +25,8 @@ const PLACE_COUNT_MAX: usize = 1 << 12;
 /// Roots that are read, at most.
 const ROOT_COUNT_MAX: usize = 64;
 
-/// The facts of a root that the reader needs.
-#[derive(Clone, Debug)]
-pub(super) struct Root {
-    pub(super) block_size_log2: u8,
-    pub(super) uuid: [u8; 16],
-    pub(super) pid: u64,
-    pub(super) extents: u64,
-    pub(super) registries: u64,
-    pub(super) sync: Option<ClockSync>,
-    pub(super) unhoused: [u64; 4],
-}
-
 /// The roots of a core, and the faults of unusable ones.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Roots {
     pub(super) sound: Vec<Root>,
     pub(super) damaged: Vec<CoreError>,
@@ -44,14 +35,14 @@ pub(super) struct Roots {
 }
 
 /// Finds the roots (`.root.magic`).
-pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Result<Roots> {
+pub(super) fn find(memory: &Memory, elf: &Elf) -> io::Result<Roots> {
     let mut roots = Roots::default();
-    for address in memory.find(source, &ROOT_MAGIC, ROOT_ALIGNMENT, PLACE_COUNT_MAX)? {
-        let Some(root) = memory.read_value::<RawRoot>(source, address)? else { continue };
-        match read(&root, address, elf) {
-            Ok(Some(_)) if roots.sound.len() >= ROOT_COUNT_MAX => break,
-            Ok(Some(root)) => roots.sound.push(root),
-            Ok(None) => {}
+    for address in memory.find(&ROOT_MAGIC, ROOT_ALIGNMENT, PLACE_COUNT_MAX)? {
+        let Some(root) = memory.read_value::<Root>(address)? else { continue };
+        match check(&root, address, elf) {
+            Ok(true) if roots.sound.len() >= ROOT_COUNT_MAX => break,
+            Ok(true) => roots.sound.push(root),
+            Ok(false) => {}
             Err(CoreError::NothingRecorded) => roots.is_idle = true,
             Err(error) if roots.damaged.len() < ROOT_COUNT_MAX => roots.damaged.push(error),
             Err(_) => {}
@@ -60,13 +51,13 @@ pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Resul
     Ok(roots)
 }
 
-/// Checks a root. Returns `None` for a copy (`.root.self`).
-fn read(root: &RawRoot, address: u64, elf: &Elf) -> Result<Option<Root>, CoreError> {
+/// Checks a root. Returns false for a copy (`.root.self`).
+fn check(root: &Root, address: u64, elf: &Elf) -> Result<bool, CoreError> {
     if root.own_address == 0 {
         return Err(CoreError::NothingRecorded);
     }
     if root.own_address != address {
-        return Ok(None);
+        return Ok(false);
     }
     let check = |is_right: bool, field: &'static str, found: u64| {
         is_right.then_some(()).ok_or(CoreError::RootField { field, found })
@@ -86,14 +77,39 @@ fn read(root: &RawRoot, address: u64, elf: &Elf) -> Result<Option<Root>, CoreErr
     }
     let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
     check(log2_range.contains(&log2), "block size", log2.into())?;
-    Ok(Some(Root {
-        block_size_log2: log2,
-        uuid: root.uuid,
-        pid: root.pid,
-        extents: root.extents,
-        registries: root.registries,
-        // `.root.sync`
-        sync: Some(root.sync()).filter(|sync| root.sync_turn.is_multiple_of(2) && sync.ticks != 0),
-        unhoused: root.unhoused,
-    }))
+    Ok(true)
+}
+
+/// Returns the clock sync of a root, if it is valid (`.root.sync`).
+pub(super) fn sync(root: &Root) -> Option<ClockSync> {
+    Some(root.sync()).filter(|sync| root.sync_turn.is_multiple_of(2) && sync.ticks != 0)
+}
+
+/// Returns whether block 0 begins with the stream's header (`.root.preamble`).
+pub(super) fn is_header(block: &[u8], root: &Root) -> bool {
+    StreamHeader::read(block).is_some_and(|header| {
+        header.is_sound()
+            && header.uuid == root.uuid
+            && header.block_size.get() == 1 << root.block_size_log2
+    })
+}
+
+/// Puts a stream header into block 0, made of what the root and the notes say (`.root.preamble`).
+/// The parts after it stay.
+pub(super) fn put_header(block: &mut Vec<u8>, image: &Image, root: &Root) {
+    let mut header = StreamHeader::native(root.block_size_log2);
+    header.set_big_endian(image.elf.big_endian);
+    header.word_size = image.elf.word_size;
+    header.address_size = image.elf.word_size;
+    header.architecture = image.elf.machine.into();
+    header.uuid = root.uuid;
+    header.pid = root.pid.into();
+    header.flags = STREAM_RING.into();
+    header.set_sync(sync(root).unwrap_or_default());
+    let program = image.notes.program.bytes();
+    header.program.iter_mut().zip(program).for_each(|(to, from)| *to = from);
+    header.seal();
+    block.resize(1 << root.block_size_log2, 0);
+    let to = block.iter_mut().zip(bytemuck::bytes_of(&header));
+    to.for_each(|(to, from)| *to = *from);
 }

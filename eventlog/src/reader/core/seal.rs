@@ -10,87 +10,43 @@
 use crate::format::{
     BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
 };
-use crate::reader::stream::block::{self, Head};
+use crate::reader::stream::block;
 
 /// Seals an open block of events. The core has `present` bytes of it. An event that extends
 /// beyond them is removed, so that the chain ends before it.
 pub(super) fn seal(bytes: &mut [u8], present: usize, big_endian: bool, sync: Option<ClockSync>) {
     let Some(mut header) = BlockHeader::read(bytes) else { return };
-    if header.is_sealed() || header.block_type != BlockType::Events as u8 {
+    let (last, top) = (header.last.get() as usize, header.top.get() as usize);
+    let is_plausible = (block::header_size(&header)..=top).contains(&last) && top <= bytes.len();
+    let is_open = !header.is_sealed() && header.block_type == BlockType::Events as u8;
+    if !(is_plausible && is_open) {
         return;
     }
-    let chain = match walk(&header, bytes, present, big_endian) {
-        Ok(chain) => chain,
+    let events = match block::chain(&header, bytes, present, big_endian) {
+        Ok(events) => events,
         Err(end) => {
             let broken = bytes.get_mut(end..).filter(|_| end >= BLOCK_HEADER_SIZE);
             broken.into_iter().flatten().take(EVENT_HEADER_SIZE).for_each(|byte| *byte = 0);
             return;
         }
     };
-    header.count = chain.count.into();
-    header.base_last = chain.base_last.into();
+    // The newest base record states the base in force; without one, the base did not change.
+    let newest = block::head_in(bytes, last, big_endian).filter(|_| last < top);
+    let base_last = newest.and_then(|head| match events.last() {
+        _ if head.code == BASE_RECORD_CODE => {
+            Some(block::bases_in(bytes, last, head.size, big_endian)?.0)
+        }
+        newest => Some(newest?.ticks.wrapping_sub(head.delta.into())),
+    });
+    header.base_last = base_last.unwrap_or(header.base.get()).into();
+    header.count = (events.len() as u32).into();
     // No event in a sealed block is later than its sync.
-    let is_later = |sync: &ClockSync| sync.ticks >= chain.ticks_max && sync.ticks != 0;
+    let latest = events.iter().map(|event| event.ticks).max().unwrap_or(0);
+    let latest = latest.max(header.base_last.get());
+    let is_later = |sync: &ClockSync| sync.ticks >= latest && sync.ticks != 0;
     let sync = Some(header.sync()).filter(is_later).or(sync.filter(is_later));
     header.set_sync(sync.unwrap_or_default());
     header.seal(bytes.get(block::payload(&header, false)).unwrap_or_default());
     let to = bytes.iter_mut().zip(bytemuck::bytes_of(&header));
     to.for_each(|(to, from)| *to = *from);
-}
-
-/// The facts of a block's chain.
-struct Chain {
-    count: u32,
-    base_last: u64,
-    ticks_max: u64,
-}
-
-/// Walks the chain of a block from *last* to *top*. Fails with the offset where it is broken.
-fn walk(
-    header: &BlockHeader,
-    bytes: &[u8],
-    present: usize,
-    big_endian: bool,
-) -> Result<Chain, usize> {
-    let mut at = block::payload(header, false).start;
-    let top = header.top.get() as usize;
-    let whole = bytes.get(..top.min(present)).unwrap_or_default();
-    if at > top || top > bytes.len() || at < block::header_size(header) {
-        return Err(0);
-    }
-    let mut chain = Chain { count: 0, base_last: header.base.get(), ticks_max: 0 };
-    // The first base record on the way is the newest. The bases of all records must match.
-    let mut older: Option<u64> = None;
-    let mut delta_max = 0;
-    while at < top {
-        let (code, size, delta) = event(whole, at, big_endian).ok_or(at)?;
-        if code == BASE_RECORD_CODE {
-            let (after, before) = block::bases_in(whole, at, size, big_endian).ok_or(at)?;
-            match older {
-                None => chain.base_last = after,
-                Some(older) if older != after => return Err(0),
-                Some(_) => {}
-            }
-            chain.ticks_max = chain.ticks_max.max(after.saturating_add(delta_max));
-            delta_max = 0;
-            older = Some(before);
-        } else {
-            chain.count += 1;
-            delta_max = delta_max.max(u64::from(delta));
-        }
-        at += usize::from(size);
-    }
-    let base = header.base.get();
-    if older.is_some_and(|older| older != base) {
-        return Err(0);
-    }
-    chain.ticks_max = chain.ticks_max.max(base.saturating_add(delta_max));
-    Ok(chain)
-}
-
-/// Returns code, size and delta of the event at an offset, if the bytes hold all of it.
-fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
-    let Head { code, size, delta } = block::head_in(bytes, at, big_endian)?;
-    let is_sound = size != 0 && size % 8 == 0 && at + usize::from(size) <= bytes.len();
-    is_sound.then_some((code, size, delta))
 }

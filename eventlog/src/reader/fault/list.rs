@@ -26,7 +26,6 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Adds a fault.
     pub(crate) fn push(&mut self, offset: u64, kind: FaultKind) {
         let fault = Fault { offset, kind };
         self.count = self.count.saturating_add(1);
@@ -73,7 +72,6 @@ impl Faults {
         self.kept.sort_by_key(|fault| fault.offset);
     }
 
-    /// Drops the holes.
     pub(crate) fn drop_holes(&mut self) {
         self.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
     }

@@ -5,5 +5,3 @@
 pub(crate) mod core;
 pub(crate) mod kind;
 pub(crate) mod list;
-pub(crate) mod releases;
-pub(crate) mod text;

@@ -163,7 +163,6 @@ impl Decoded {
         self.numbers = numbers.into_iter().filter(|&number| is_chosen(number)).collect();
     }
 
-    /// Returns the bytes of an event.
     #[inline(always)]
     pub(crate) fn event(&self, located: &Located) -> &[u8] {
         let start = if self.stretches.is_empty() {

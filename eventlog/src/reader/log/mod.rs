@@ -23,7 +23,6 @@ use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::ring;
 use crate::reader::stream::{head, indexer};
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
@@ -102,7 +101,7 @@ impl Log {
         if source.size() == 0 {
             return Err(OpenError::Empty);
         }
-        let head = beginning(&*source)?;
+        let head = head::read_some(&*source, 0, HEAD_SIZE)?;
         if core::is_elf(&head) {
             let core = Core::open(source)?;
             let mut log = Log::with_source(Box::new(core.log()), options)?;
@@ -323,19 +322,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("format", &self.format()).finish_non_exhaustive()
-    }
-}
-
-/// Reads the bytes by which the format is recognised.
-fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
-    let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
-    let size = source.read_at(0, &mut head)?;
-    head.truncate(size);
-    Ok(head)
-}
+opaque_debug!(Log);
 
 /// Recognises the format, and indexes the source.
 fn index(

@@ -14,7 +14,7 @@ mod pairs;
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{EventType, Registry};
 use std::collections::HashMap;
-use std::fmt;
+use thiserror::Error;
 
 /// Parameters that distinguish pairs of one mark, at most.
 const KEY_COUNT_MAX: usize = 4;
@@ -145,11 +145,17 @@ impl Marks {
         registries: &[Registry],
     ) -> Result<(), MarkError> {
         let mark = parse(form, text).map_err(MarkError::Syntax)?;
-        let takes = |registry: &&Registry| self.take(&mark, registry).is_ok();
-        match registries.iter().filter(takes).count() {
-            0 => Err(unknown(&mark, registries)),
-            _ => Ok(()),
+        let taken: Vec<_> = registries.iter().map(|registry| self.take(&mark, registry)).collect();
+        if taken.iter().any(Result::is_ok) {
+            return Ok(());
         }
+        for (name, _) in [Some(mark.from), mark.to].into_iter().flatten() {
+            if registries.iter().all(|registry| row_named(registry, name).is_none()) {
+                return Err(MarkError::EventType(name.to_owned()));
+            }
+        }
+        let is_param = |why: &MarkError| matches!(why, MarkError::Param { .. });
+        Err(taken.into_iter().filter_map(Result::err).find(is_param).unwrap_or(MarkError::Apart))
     }
 
     /// Adds the marks in the doc strings of a registry.
@@ -181,7 +187,7 @@ impl Marks {
     }
 
     /// Adds a mark, if its event types have no mark of this form yet.
-    fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), Unknown> {
+    fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), MarkError> {
         let (from, to) = sides(mark, registry)?;
         let name = match (mark.form, to) {
             (Form::Counter, Some(to)) => {
@@ -190,7 +196,7 @@ impl Marks {
             }
             (Form::Counter, None) => format!("{}.{}", mark.from.0, mark.from.1.unwrap_or_default()),
             (_, Some(to)) => common(&from.row.name, &to.row.name).to_owned(),
-            (_, None) => return Err(Unknown),
+            (_, None) => return Err(MarkError::Apart),
         };
         self.add_pair(registry, mark.form, name, from, to);
         Ok(())
@@ -247,21 +253,23 @@ struct Half<'r> {
     param: Option<u8>,
 }
 
-/// A name that the registry lacks.
-#[derive(Debug)]
-struct Unknown;
+fn row_named<'r>(registry: &'r Registry, name: &str) -> Option<&'r EventType> {
+    registry.event_types.iter().find(|row| row.name.eq_ignore_ascii_case(name))
+}
 
 /// Finds the event types of a mark in a registry.
 fn sides<'r>(
     mark: &Mark<'_>,
     registry: &'r Registry,
-) -> Result<(Half<'r>, Option<Half<'r>>), Unknown> {
+) -> Result<(Half<'r>, Option<Half<'r>>), MarkError> {
     let index = |row: &EventType, name: &str| {
-        row.param(name).and_then(|(index, _)| u8::try_from(index).ok()).ok_or(Unknown)
+        let index = row.param(name).and_then(|(index, _)| u8::try_from(index).ok());
+        let (event_type, param) = (row.name.to_string(), name.to_owned());
+        index.ok_or(MarkError::Param { event_type, param })
     };
     let half = |(name, param): (&str, Option<&str>), is_end: bool| {
-        let is_match = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
-        let row = registry.event_types.iter().find(is_match).ok_or(Unknown)?;
+        let unknown = || MarkError::EventType(name.to_owned());
+        let row = row_named(registry, name).ok_or_else(unknown)?;
         let mut key = [None; KEY_COUNT_MAX];
         for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
             *place = Some(index(row, if is_end { of_to } else { of_from })?);
@@ -287,7 +295,6 @@ fn common<'a>(from: &'a str, to: &str) -> &'a str {
     from.get(..end).unwrap_or(from).trim_end_matches('_')
 }
 
-/// Parses a mark.
 fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
     let (of, key) = text.split_once(':').unwrap_or((text, ""));
     let pair = |text| <str>::split_once(text, '=').unwrap_or((text, text));
@@ -331,14 +338,17 @@ fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
 }
 
 /// Why a mark cannot be added.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MarkError {
     /// The mark does not parse, for this reason.
+    #[error("{0}")]
     Syntax(String),
     /// No registry has an event type of this name.
+    #[error("no event type is called {0:?}")]
     EventType(String),
     /// An event type has no parameter of this name.
+    #[error("no parameter of {event_type} is called {param:?}")]
     Param {
         /// The event type.
         event_type: String,
@@ -346,48 +356,8 @@ pub enum MarkError {
         param: String,
     },
     /// The two event types are in different registries.
+    #[error("no registry has both event types")]
     Apart,
-}
-
-impl fmt::Display for MarkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MarkError::Syntax(what) => f.write_str(what),
-            MarkError::EventType(name) => write!(f, "no event type is called {name:?}"),
-            MarkError::Param { event_type, param } => {
-                write!(f, "no parameter of {event_type} is called {param:?}")
-            }
-            MarkError::Apart => f.write_str("no registry has both event types"),
-        }
-    }
-}
-
-impl std::error::Error for MarkError {}
-
-/// Returns why no registry takes a mark.
-fn unknown(mark: &Mark<'_>, registries: &[Registry]) -> MarkError {
-    let row = |name: &str| {
-        let mut rows = registries.iter().flat_map(|registry| &registry.event_types);
-        rows.find(|row| row.name.eq_ignore_ascii_case(name))
-    };
-    for (name, _) in [Some(mark.from), mark.to].into_iter().flatten() {
-        if row(name).is_none() {
-            return MarkError::EventType(name.to_owned());
-        }
-    }
-    let of_key =
-        |is_end: bool| mark.key.iter().map(move |(from, to)| if is_end { *to } else { *from });
-    for (half, is_end) in [(Some(mark.from), false), (mark.to, true)] {
-        let Some((name, param)) = half else { continue };
-        let Some(row) = row(name) else { continue };
-        for param in param.into_iter().chain(of_key(is_end)) {
-            if row.param(param).is_none() {
-                let (event_type, param) = (row.name.to_string(), param.to_owned());
-                return MarkError::Param { event_type, param };
-            }
-        }
-    }
-    MarkError::Apart
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! Layout: `.event.params`, `.event.string`, `.event.short`, `.mps.bool` in `design/format.md`.
 
 use super::label::Labels;
-use super::name::clean;
+use super::registry::clean;
 use super::registry::{EventType, Param, Platform, Registry, StringEnd};
 use super::stream::Stream;
 use eventdef::Sort;
@@ -222,31 +222,6 @@ impl<'log> OwnedEvent<'log> {
     /// Returns the event.
     pub fn as_event(&self) -> Event<'log, '_> {
         Event { bytes: &self.bytes, ..self.event }
-    }
-
-    /// Returns the time in ticks of the stream's clock.
-    pub fn ticks(&self) -> u64 {
-        self.event.ticks
-    }
-
-    /// See [`Event::wall_time`].
-    pub fn wall_time(&self) -> Option<SystemTime> {
-        self.event.wall_time()
-    }
-
-    /// See [`Event::name`].
-    pub fn name(&self) -> &'log str {
-        self.event.name()
-    }
-
-    /// See [`Event::params`].
-    pub fn params(&self) -> Params<'log, '_> {
-        self.as_event().params()
-    }
-
-    /// See [`Event::param`].
-    pub fn param(&self, name: &str) -> Option<Value<'_>> {
-        self.as_event().param(name)
     }
 }
 

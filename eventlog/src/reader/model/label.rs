@@ -13,9 +13,8 @@
 
 use super::event::{Event, Value};
 use super::registry::{EventType, Registry, StringEnd};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 /// Memory that the strings and labels of all streams may take, in bytes.
@@ -65,51 +64,8 @@ pub(crate) fn role(event_type: &EventType) -> Option<Role> {
 }
 
 /// A table by numbers. Its hash costs one multiplication, because a dump with names looks up every
-/// pointer.
-type Numbered<T> = HashMap<u64, T, NumberHash>;
-
-/// Makes [`NumberHasher`]s with one random secret, so that no log can force collisions.
-#[derive(Clone, Debug)]
-struct NumberHash {
-    secret: u64,
-}
-
-impl Default for NumberHash {
-    fn default() -> NumberHash {
-        NumberHash { secret: RandomState::new().hash_one(0) }
-    }
-}
-
-impl BuildHasher for NumberHash {
-    type Hasher = NumberHasher;
-
-    #[inline]
-    fn build_hasher(&self) -> NumberHasher {
-        NumberHasher { state: self.secret }
-    }
-}
-
-/// Multiplies, and folds the high half of the product into the low half.
-struct NumberHasher {
-    state: u64,
-}
-
-impl Hasher for NumberHasher {
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        let product = u128::from(number ^ self.state) * 0x9E37_79B9_7F4A_7C15;
-        self.state = product as u64 ^ (product >> 64) as u64;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.state
-    }
-}
+/// pointer, and has a random secret, so that no log can force collisions.
+type Numbered<T> = HashMap<u64, T, RandomState>;
 
 /// From `ticks` on, the string `id` labels the value.
 #[derive(Clone, Copy, Debug)]

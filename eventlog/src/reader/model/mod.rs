@@ -5,7 +5,6 @@
 pub(crate) mod compare;
 pub(crate) mod event;
 pub(crate) mod label;
-pub(crate) mod name;
 pub(crate) mod registry;
 pub(crate) mod stream;
 pub(crate) mod time;

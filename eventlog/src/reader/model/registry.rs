@@ -9,6 +9,7 @@
 //!
 //! Encoding: section 5.1 of `design/format.md`; layout: `.event.params`, `.mps.params`.
 
+use crate::format::text::{OneLine, is_steering};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::{Sort, Version};
 
@@ -284,7 +285,6 @@ impl Registry {
         }
     }
 
-    /// Returns the row of a code.
     #[inline(always)]
     pub(crate) fn row(&self, code: u16) -> Row {
         let index = code.wrapping_sub(self.code_min);
@@ -333,4 +333,18 @@ impl From<&eventdef::EventType> for EventType {
             size_min: 0,
         }
     }
+}
+
+/// Returns text as one line that cannot steer a terminal, so that no name can forge a line.
+pub(crate) fn clean(bytes: &[u8]) -> Box<str> {
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains(is_steering) => text.into(),
+        _ => OneLine(bytes).to_string().into(),
+    }
+}
+
+/// Returns a name that is padded with zeros (`.header.names`), cleaned.
+pub(crate) fn padded_name(bytes: &[u8]) -> Box<str> {
+    let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    clean(bytes.get(..size).unwrap_or_default())
 }

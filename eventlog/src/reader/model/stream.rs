@@ -2,8 +2,8 @@
 //!
 //! Layout: section 2.1 of `design/format.md`.
 
-use super::name::padded_name;
 use super::registry::Platform;
+use super::registry::padded_name;
 use crate::format::{ClockSync, STREAM_CUT, STREAM_RING, StreamHeader};
 use eventdef::Version;
 

@@ -35,17 +35,14 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Returns a division with a worker for each processor.
     pub(super) fn for_all_processors() -> Division {
         Division { part_size: 1 << 20, worker_count: worker_count() }
     }
 
-    /// Returns the index of the part of an offset.
     pub(super) fn part_of(self, offset: u64) -> u64 {
         offset / self.part_size
     }
 
-    /// Returns the end of the part of an offset.
     pub(super) fn part_end(self, offset: u64) -> u64 {
         (self.part_of(offset) + 1).saturating_mul(self.part_size)
     }

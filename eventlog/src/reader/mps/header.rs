@@ -11,27 +11,20 @@
 //! `design/telemetry.md`.
 
 use super::platform::{PLATFORMS, of_version};
-use crate::reader::model::name::clean;
+use crate::reader::model::registry::clean;
 use crate::reader::model::registry::{EventType, Kind, Param, Registry};
 use eventdef::{Sort, Version};
 use std::collections::{HashMap, HashSet};
-use std::fmt;
+use thiserror::Error;
 
 /// Why a text is not an `eventdef.h`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{name}: {what}")]
 pub struct HeaderError {
     /// The event type or macro with the error.
     name: String,
     what: String,
 }
-
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.what)
-    }
-}
-
-impl std::error::Error for HeaderError {}
 
 impl Registry {
     /// Parses the registry in an `eventdef.h` of the Memory Pool System (`.mps.header`), for

@@ -17,7 +17,6 @@ use crate::reader::fault::kind::OpenError;
 use crate::reader::index::{Index, Options};
 use crate::reader::source::bytes::Source;
 
-/// Size of the first stretch.
 const SIZE_FIRST: u64 = 4 << 20;
 /// Growth of each further stretch.
 const GROWTH: u64 = 4;
@@ -38,7 +37,6 @@ pub(crate) struct Increments {
 }
 
 impl Increments {
-    /// Begins a walk.
     pub(crate) fn begin(
         source: &(dyn Source + Sync),
         options: &Options,

@@ -10,14 +10,13 @@
 //! `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
 
 use super::ahead::Division;
-use super::decode::decode;
-use super::plain::{Plain, Run};
+use super::plain::{Plain, Run, decode};
 use super::platform::{Head, PLATFORMS, Shapes, name, of_version};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::window::Window;
+use crate::reader::fault::kind::is_decoded_by;
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
-use crate::reader::fault::releases::is_decoded_by;
 use crate::reader::index::segment::{KIND_MIXED, Segment};
 use crate::reader::index::{Format, Index, Options};
 use crate::reader::model::registry::{Platform, Registry};
@@ -87,7 +86,6 @@ pub(super) fn first(
     Ok((Indexer::new(known, &found), found.offset as u64))
 }
 
-/// Returns the end of the cell of an offset.
 pub(super) fn cell_end(offset: u64) -> u64 {
     (offset / CELL_SIZE + 1).saturating_mul(CELL_SIZE)
 }
@@ -97,8 +95,6 @@ pub(super) struct Indexer {
     pub(super) shapes: Shapes,
     /// The plain events. A version that the registry does not describe has none.
     pub(super) plain: Plain,
-    /// Kind by code; [`KIND_MIXED`] for an unknown code.
-    kinds: Vec<u8>,
     /// The code of EventInit, with which a stream begins in file order.
     pub(super) init_code: Option<u16>,
     pub(super) is_registry_right: bool,
@@ -125,7 +121,6 @@ impl Indexer {
             plain: Plain::new(&known, &shapes, None),
             shapes,
             known,
-            kinds: Vec::new(),
             init_code: None,
             is_registry_right: true,
             clock: 0,
@@ -169,9 +164,6 @@ impl Indexer {
         }
         registry.lay_out(found.platform);
         self.shapes = Shapes::new(&registry);
-        let code_last = registry.event_types.last().map_or(0, |row| row.code);
-        let kind = |code| registry.event_type(code).map_or(KIND_MIXED, |row| row.kind);
-        self.kinds = (0..=code_last).map(kind).collect();
         self.init_code = registry.event_type_named("EventInit").map(|row| row.code);
         self.plain = Plain::new(&registry, &self.shapes, self.init_code);
         self.registries.push(registry);
@@ -193,7 +185,8 @@ impl Indexer {
         if may_begin && self.streams.last().is_some_and(is_later) {
             self.init(offset, event, bytes);
         }
-        let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
+        let row = self.registries.last().and_then(|registry| registry.event_type(event.code));
+        let kind = row.map_or(KIND_MIXED, |row| row.kind);
         if kind == KIND_MIXED {
             self.report_unknown(offset, event.code);
         }

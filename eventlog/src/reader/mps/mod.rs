@@ -4,7 +4,7 @@
 //!  first bytes ── recognise.rs ──▶ platform, version
 //!  all bytes ──── walk.rs: from event to event, in parts (ahead.rs) or stretches (increments.rs)
 //!                  └──▶ index.rs: segments of about 64 KiB, faults
-//!  a segment ──── decode.rs ──▶ located events
+//!  a segment ──── plain.rs ──▶ located events
 //!
 //!  file order:   │ EventInit Intern │ sync │ Pool: newest … oldest │ Seg: newest … │ sync │ …
 //!                                           └── one flush: the new events of each kind ──┘
@@ -14,7 +14,6 @@
 //! Design: `.req.port`, `.req.back` in `design/telemetry.md`.
 
 mod ahead;
-mod decode;
 mod header;
 mod increments;
 mod index;

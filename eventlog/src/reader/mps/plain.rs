@@ -5,12 +5,15 @@
 //!  └─ Run: how many, when ─────┘ ▲ end: the caller handles it
 //! ```
 //!
+//! And decodes the events of a segment, which the index walked before: code to row, clock to ticks.
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
 
-use super::platform::{Fit, Head, Shapes};
-use crate::reader::index::segment::KIND_MIXED;
+use super::platform::{Fit, Head, Shapes, head, is_size, on_platform};
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, KIND_MIXED, Located, Segment};
 use crate::reader::model::registry::Registry;
-use byteorder::{BigEndian, ByteOrder, LittleEndian};
+use byteorder::ByteOrder;
 
 /// A size that no event has.
 const NO_SIZE: u32 = u32::MAX;
@@ -87,15 +90,7 @@ impl Plain {
     /// Walks the plain events that begin in `bytes` at [start, end). `bytes` hold all of each
     /// event.
     pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
-        let platform = self.shapes.platform;
-        match (platform.big_endian, platform.event_header_size) {
-            (false, 16) => self.run_on::<LittleEndian, 16>(bytes, start, end),
-            (false, 12) => self.run_on::<LittleEndian, 12>(bytes, start, end),
-            (false, _) => self.run_on::<LittleEndian, 8>(bytes, start, end),
-            (true, 16) => self.run_on::<BigEndian, 16>(bytes, start, end),
-            (true, 12) => self.run_on::<BigEndian, 12>(bytes, start, end),
-            (true, _) => self.run_on::<BigEndian, 8>(bytes, start, end),
-        }
+        on_platform!(self.shapes.platform, self.run_on(bytes, start, end))
     }
 
     /// Walks events whose headers have `HEADER` bytes.
@@ -139,8 +134,56 @@ impl Plain {
         rule.is_text && self.shapes.fit(head, rest) == Fit::Exact
     }
 
-    /// Returns the shapes of the events.
     pub(super) fn shapes(&self) -> &Shapes {
         &self.shapes
     }
+}
+
+/// The fault of bytes that were events in the first pass.
+const CHANGED: &str = "what was an event is none any more: the log changed while it was read";
+
+/// Decodes a segment that the first pass cut between events.
+pub(super) fn decode(
+    segment: &Segment,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    faults: &mut Faults,
+) {
+    decoded.located.clear();
+    // The count may be false: reserve no more than the bytes can hold.
+    let count_max = decoded.bytes.len() / usize::from(registry.platform.event_header_size).max(1);
+    decoded.located.reserve((segment.count as usize).min(count_max));
+    decoded.first = segment.first;
+    let end = on_platform!(registry.platform, decode_on(registry, decoded));
+    if end < decoded.bytes.len() {
+        let size = (decoded.bytes.len() - end) as u64;
+        faults.push(segment.offset + end as u64, FaultKind::Mps { what: CHANGED, size });
+    }
+}
+
+/// Decodes events whose headers have `HEADER` bytes. Returns the offset where they end.
+#[inline(always)]
+fn decode_on<O: ByteOrder, const HEADER: usize>(
+    registry: &Registry,
+    decoded: &mut Decoded,
+) -> usize {
+    let platform = registry.platform;
+    let (bytes, located) = (decoded.bytes.as_slice(), &mut decoded.located);
+    let mut offset = 0;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let event = match rest.first_chunk() {
+            Some(start) => Some(Head::read::<O, HEADER>(start)),
+            None => head(platform, rest),
+        };
+        let event = event.filter(|head| is_size(platform, head.size) && head.size <= rest.len());
+        let Some(event) = event else { break };
+        located.push(Located {
+            ticks: event.clock,
+            offset: offset as u32,
+            size: event.size as u16,
+            row: registry.row(event.code).index(),
+        });
+        offset += event.size;
+    }
+    offset
 }

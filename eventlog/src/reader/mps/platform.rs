@@ -111,6 +111,22 @@ impl Head {
     }
 }
 
+/// Calls a function that is compiled for each byte order and size of an event's header.
+macro_rules! on_platform {
+    ($platform:expr, $($function:ident).+ ($($arg:expr),*)) => {{
+        use byteorder::{BigEndian, LittleEndian};
+        match ($platform.big_endian, $platform.event_header_size) {
+            (false, 16) => $($function).+::<LittleEndian, 16>($($arg),*),
+            (false, 12) => $($function).+::<LittleEndian, 12>($($arg),*),
+            (false, _) => $($function).+::<LittleEndian, 8>($($arg),*),
+            (true, 16) => $($function).+::<BigEndian, 16>($($arg),*),
+            (true, 12) => $($function).+::<BigEndian, 12>($($arg),*),
+            (true, _) => $($function).+::<BigEndian, 8>($($arg),*),
+        }
+    }};
+}
+pub(super) use on_platform;
+
 /// Reads the beginning of the event at the start of `bytes`.
 #[inline]
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
@@ -244,7 +260,6 @@ impl Shapes {
         bytes.windows(4).filter(may_begin).count()
     }
 
-    /// Returns the shape of a code.
     #[inline]
     pub(super) fn shape(&self, code: u16) -> Shape {
         self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
@@ -302,21 +317,35 @@ impl Shapes {
     /// Returns whether `count` consecutive events of the registry begin `bytes`, at near times.
     /// Fewer suffice if they end at the end of the stream (`is_all`).
     pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
-        let (mut rest, mut clocks) = (bytes, Clocks::default());
-        for index in 0..count {
-            if rest.is_empty() && is_all {
-                return index > 0;
-            }
-            let Some(head) = head(self.platform, rest) else { return false };
+        let mut clocks = Clocks::default();
+        is_chain_of(self.platform, bytes, count, is_all, |head, rest| {
             clocks.add(head.clock);
-            if self.fit(head, rest) != Fit::Exact || !clocks.are_near() {
-                return false;
-            }
-            let Some(next) = rest.get(head.size..) else { return false };
-            rest = next;
-        }
-        true
+            self.fit(head, rest) == Fit::Exact && clocks.are_near()
+        })
     }
+}
+
+/// Returns whether `count` consecutive events begin `bytes`, each of which `is_right` accepts. Fewer
+/// suffice if they end at the end of the stream (`is_all`).
+pub(super) fn is_chain_of(
+    platform: Platform,
+    bytes: &[u8],
+    count: usize,
+    is_all: bool,
+    mut is_right: impl FnMut(Head, &[u8]) -> bool,
+) -> bool {
+    let mut rest = bytes;
+    for index in 0..count {
+        if rest.is_empty() && is_all {
+            return index > 0;
+        }
+        let Some(head) = head(platform, rest).filter(|head| is_right(*head, rest)) else {
+            return false;
+        };
+        let Some(next) = rest.get(head.size..) else { return false };
+        rest = next;
+    }
+    true
 }
 
 fn shape_of(row: &EventType, platform: Platform) -> Shape {

@@ -13,7 +13,7 @@ use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
 use crate::format::StreamHeader;
-use crate::reader::fault::releases::is_decoded_by;
+use crate::reader::fault::kind::is_decoded_by;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::model::stream::Stream;
 use bytemuck::Zeroable;
@@ -61,7 +61,6 @@ struct Walk {
     /// Whether the walk reached the end of the bytes or of its limit, and not bytes that cannot be
     /// an event.
     is_whole: bool,
-    /// The clocks on the way.
     clocks: Clocks,
     /// Whether the events have different codes.
     is_varied: bool,

@@ -10,7 +10,7 @@
 use super::index::{
     CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, STREAM_COUNT_MAX, TRY_COUNT_MAX,
 };
-use super::platform::{PLATFORMS, head, is_size, size};
+use super::platform::{PLATFORMS, head, is_chain_of, is_size, size};
 use super::recognise::{INIT_SIZE_MAX, PREFIX_SIZE, Recognised, recognise, version_of};
 use super::window::Window;
 use crate::reader::fault::kind::FaultKind;
@@ -96,20 +96,11 @@ impl Indexer {
             let count = if is_late { CHAIN_COUNT_LATE } else { CHAIN_COUNT };
             return self.shapes.is_chain(rest, count, is_last);
         }
-        let mut rest = rest;
-        for index in 0..LOOSE_CHAIN_COUNT {
-            if rest.is_empty() && is_last {
-                return index > 0;
-            }
-            let Some(event) = head(self.shapes.platform, rest) else { return false };
+        let platform = self.shapes.platform;
+        is_chain_of(platform, rest, LOOSE_CHAIN_COUNT, is_last, |event, _| {
             let is_near = event.clock.abs_diff(self.clock) < CLOCK_DISTANCE_MAX >> 8;
-            if !is_near || !is_size(self.shapes.platform, event.size) {
-                return false;
-            }
-            let Some(next) = rest.get(event.size..) else { return false };
-            rest = next;
-        }
-        true
+            is_near && is_size(platform, event.size)
+        })
     }
 
     /// Recognises another stream here, by an EventInit of another platform or version.

@@ -8,15 +8,16 @@ mod versions;
 use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
 use super::index::{CELL_SIZE, index};
-use super::platform::{PLATFORMS, Shapes, platform};
+use super::platform::{PLATFORMS, Shapes, of_version, platform};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::index::{Index, Options};
-use crate::reader::log::Log;
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{Platform, Registry};
-use eventdef::Sort;
+use crate::reader::source::bytes::Source;
 use eventdef::mps::REGISTRY;
+use eventdef::{Sort, Version};
+use std::io;
 
 /// Events of every sort, newest first as in the MPS.
 fn rows() -> Vec<Row> {
@@ -80,6 +81,26 @@ fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
     all
 }
 
+/// A host with bad pages of 4096 bytes.
+struct Host<'b> {
+    bytes: &'b [u8],
+    bad: &'b [u64],
+}
+
+impl Source for Host<'_> {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let pages = offset / 4096..(offset + buf.len() as u64).div_ceil(4096);
+        match self.bad.iter().any(|page| pages.contains(page)) {
+            true => Err(io::Error::other("a bad sector")),
+            false => self.bytes.read_at(offset, buf),
+        }
+    }
+}
+
 fn owned(rows: &[Row]) -> Vec<(String, u64, Vec<Arg>)> {
     rows.iter().map(|(name, clock, args)| (name.to_string(), *clock, args.clone())).collect()
 }
@@ -88,19 +109,30 @@ fn kinds(index: &Index) -> Vec<FaultKind> {
     index.faults.iter().map(|fault| fault.kind.clone()).collect()
 }
 
+/// `.mps.bool`, `.mps.init`, `.mps.version`: Booleans are bits before 2.0, and bytes from then on.
 #[test]
-fn every_platform_is_recognised() {
-    for on in PLATFORMS {
-        let bytes = log(on);
-        let index = open(&bytes);
-        assert_eq!(index.streams[0].platform, on);
-        assert_eq!(read(&bytes, &index)[1..], owned(&rows()));
-        assert_eq!(kinds(&index), []);
-        let bytes = encoded(on, &rows());
-        let index = open(&bytes);
-        assert_eq!(index.streams[0].platform, on);
-        assert_eq!(read(&bytes, &index), owned(&rows()));
-        assert_eq!(kinds(&index), []);
+fn every_platform_and_version_is_recognised() {
+    let known = |[major, median, minor]: [u16; 3]| {
+        let mut known = Registry::new(&REGISTRY, PLATFORMS[0]);
+        known.version = Version { major, median, minor };
+        known
+    };
+    for (known, stated) in [
+        (known([2, 0, 0]), None),
+        (known([2, 0, 0]), Some([2, 0, 0])),
+        (known([1, 6, 1]), Some([1, 6, 1])),
+        (known([2, 3, 0]), Some([2, 3, 1])),
+    ] {
+        for on in PLATFORMS.map(|on| of_version(on, known.version)) {
+            let rows: Vec<_> =
+                stated.map(|version| init(on, version)).into_iter().chain(rows()).collect();
+            let bytes = encoded(on, &rows);
+            let index = open_as(&bytes, &known);
+            let [major, median, minor] = stated.unwrap_or([2, 0, 0]).map(|part| part as u16);
+            assert_eq!(index.streams[0].version, Version { major, median, minor });
+            assert_eq!((index.streams[0].platform, kinds(&index)), (on, vec![]));
+            assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
+        }
     }
 }
 
@@ -157,7 +189,7 @@ fn events_of_another_version_are_given_by_code() {
         rows.insert(0, init(on, [1, 6, 1]));
         let bytes = encoded(on, &rows);
         let index = open(&bytes);
-        let found = Some(eventdef::Version { major: 1, median: 6, minor: 1 });
+        let found = Some(Version { major: 1, median: 6, minor: 1 });
         assert_eq!(kinds(&index), [FaultKind::MpsVersion { found, known: REGISTRY.version }]);
         assert!(
             index.faults.iter().next().unwrap().to_string().contains("eventdef.h of version 1.6.1")
@@ -180,7 +212,7 @@ fn a_later_minor_version_is_read() {
     encode(&mut bytes, on, &rows()[1]);
     let index = open(&bytes);
     // One fault for the code, not one for each event.
-    let found = eventdef::Version { major: 2, median: 0, minor: 1 };
+    let found = Version { major: 2, median: 0, minor: 1 };
     let later = FaultKind::MpsMinor { found, known: REGISTRY.version };
     let unknown = FaultKind::EventUnknown { registry: 1, code: 0x6000 };
     assert_eq!(kinds(&index), [later, unknown]);
@@ -218,32 +250,16 @@ fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
 #[test]
 fn a_file_that_is_not_a_log_is_refused() {
     let text = "The quick brown fox jumps over the lazy dog.\n".repeat(5000);
-    let mut noise = 0x9E37_79B9_7F4A_7C15_u64;
-    let noise: Vec<u8> = (0..200_000)
-        .map(|_| {
-            noise = noise.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (noise >> 56) as u8
-        })
-        .collect();
+    let mut random = random(7);
+    let noise: Vec<u8> = (0..200_000).map(|_| random(256) as u8).collect();
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\0\0\0\x02\0\x08\x06\0\0\0\xf4x\xd4\xfa";
-    let zeros = vec![0; 100_000];
-    for bytes in [text.as_bytes(), &noise, png, &zeros, b"", b"\x1d\0\x30"] {
+    let long = [0, 0x04, 0x08, 0x10].map(|byte| vec![byte; 200_000]);
+    let repeated = (0..=255).map(|byte| vec![byte; 2000]).chain(long);
+    let files = [text.as_bytes(), &noise, png, b"", b"\x1d\0\x30"].map(<[u8]>::to_vec);
+    for bytes in files.into_iter().chain(repeated) {
         let refused = index(&bytes, &Options::default());
-        assert!(matches!(refused, Err(OpenError::NotALog)));
-    }
-}
-
-#[test]
-fn an_mps_log_counts_as_closed() {
-    assert!(Log::from_source(log(PLATFORMS[0])).unwrap().is_closed());
-}
-
-#[test]
-fn a_byte_repeated_is_not_a_log() {
-    let long = [0x04, 0x08, 0x10].map(|byte| (byte, 200_000));
-    for (byte, size) in (0..=255).map(|byte| (byte, 2000)).chain(long) {
-        let refused = index(&vec![byte; size], &Options::default());
-        assert!(matches!(refused, Err(OpenError::NotALog)), "{byte} × {size}");
+        let begin = &bytes[..bytes.len().min(8)];
+        assert!(matches!(refused, Err(OpenError::NotALog)), "{begin:?} × {}", bytes.len());
     }
 }
 

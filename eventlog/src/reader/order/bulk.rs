@@ -1,4 +1,5 @@
-//! Passes all events of a reading to a function: the cheapest way to read a log.
+//! Passes all events of a reading to a function, the cheapest way to read a log; or gives each with
+//! bytes of its own, as an iterator.
 //!
 //! ```text
 //!  next ──▶ the first event of a segment ──▶ a tight loop over those that follow in it ──▶ next …
@@ -10,8 +11,9 @@
 use super::cache::Open;
 use super::filter::Order;
 use super::merge::Events;
+use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::Located;
-use crate::reader::model::event::Event;
+use crate::reader::model::event::{Event, OwnedEvent};
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 
@@ -87,10 +89,7 @@ impl<'l> Events<'l> {
             let Some((number, located)) = self.find_timely() else { return };
             let located = std::slice::from_ref(&located);
             if let Some(open) = self.open.get(self.current as usize) {
-                let labels = self
-                    .labels
-                    .get(self.labels_place(open.segment.stream))
-                    .unwrap_or(&self.no_labels);
+                let labels = self.labels_of(open.segment.stream);
                 take(&Run { open, labels, located, number });
             }
         }
@@ -178,6 +177,37 @@ impl<'l> Events<'l> {
             }
         }
         true
+    }
+}
+
+impl<'l> IntoIterator for Events<'l> {
+    type Item = OwnedEvent<'l>;
+    type IntoIter = OwnedEvents<'l>;
+
+    fn into_iter(self) -> OwnedEvents<'l> {
+        OwnedEvents { events: self }
+    }
+}
+
+/// An iterator over the events of a log, each with its own bytes.
+#[derive(Debug)]
+#[must_use = "nothing is read until events are asked for"]
+pub struct OwnedEvents<'l> {
+    events: Events<'l>,
+}
+
+impl OwnedEvents<'_> {
+    /// See [`Events::faults`].
+    pub fn faults(&self) -> &Faults {
+        self.events.faults()
+    }
+}
+
+impl<'l> Iterator for OwnedEvents<'l> {
+    type Item = OwnedEvent<'l>;
+
+    fn next(&mut self) -> Option<OwnedEvent<'l>> {
+        self.events.next().map(|event| event.to_owned())
     }
 }
 

@@ -91,7 +91,6 @@ pub(crate) struct Open<'l> {
 }
 
 impl<'l> Open<'l> {
-    /// Returns an event of the segment.
     #[inline(always)]
     pub(crate) fn event<'a>(
         &'a self,

@@ -243,18 +243,8 @@ impl Plan {
 
     /// Returns the plan that gives no event and feeds the labels.
     pub(crate) fn labels_alone(registry: &Registry) -> Plan {
-        let action = |row: &EventType| Action { give: false, role: role_in(registry, row) };
-        let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
-        Plan {
-            kinds: 0,
-            is_labelling: actions.iter().any(|action| action.role.is_some()),
-            actions: Some(actions),
-            codes: Some(Vec::new()),
-            all_kinds: false,
-            threads: None,
-            times: None,
-            known: BTreeMap::new(),
-        }
+        // No name has a NUL.
+        Plan::new(&Filter::new().event("\0"), registry, true)
     }
 
     /// Returns whether a segment must be read, for its events or for labels.

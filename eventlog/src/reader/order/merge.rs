@@ -20,7 +20,6 @@ use crate::reader::model::event::Event;
 use crate::reader::model::label::{LABEL_MEMORY_MAX, Labels};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fmt;
 use std::sync::Arc;
 
 /// The events of a log: see [`Log::events`].
@@ -65,11 +64,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Events<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("order", &self.order).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Events<'_>);
 
 impl<'l> Events<'l> {
     pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter) -> Events<'l> {
@@ -124,6 +119,12 @@ impl<'l> Events<'l> {
         }
     }
 
+    /// Returns the labels of a stream; none if the filter asked for none.
+    #[inline(always)]
+    pub(super) fn labels_of(&self, stream: u16) -> &Labels {
+        self.labels.get(self.labels_place(stream)).unwrap_or(&self.no_labels)
+    }
+
     /// Returns the index in `labels` of a stream's labels.
     #[inline(always)]
     pub(super) fn labels_place(&self, stream: u16) -> usize {
@@ -151,16 +152,10 @@ impl<'l> Events<'l> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
-            let labels =
-                self.labels.get(self.labels_place(open.segment.stream)).unwrap_or(&self.no_labels);
-            if is_match(&open.event(number, &located, labels)) {
+            if is_match(&open.event(number, &located, self.labels_of(open.segment.stream))) {
                 // Computed again: a borrow cannot outlive a turn of the loop.
                 let open = self.open.get(self.current as usize)?;
-                let labels = self
-                    .labels
-                    .get(self.labels_place(open.segment.stream))
-                    .unwrap_or(&self.no_labels);
-                return Some(open.event(number, &located, labels));
+                return Some(open.event(number, &located, self.labels_of(open.segment.stream)));
             }
         }
     }

@@ -6,6 +6,5 @@ pub(crate) mod bulk;
 pub(crate) mod cache;
 pub(crate) mod filter;
 pub(crate) mod merge;
-pub(crate) mod owned;
 pub(crate) mod partitions;
 pub(crate) mod queue;

@@ -21,7 +21,6 @@ use crate::reader::log::Log;
 use crate::reader::model::label::Labels;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt;
 use std::sync::Arc;
 
 /// The least ratio of a partition's own segments to those that began before it.
@@ -49,11 +48,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Partitions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Partitions").field("count", &self.count()).finish_non_exhaustive()
-    }
-}
+opaque_debug!(Partitions<'_>);
 
 impl<'l> Partitions<'l> {
     pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter, count: u64) -> Partitions<'l> {

@@ -7,7 +7,6 @@
 //! The reader never maps a file into memory: a file that shrinks must give a fault, not a signal.
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -44,20 +43,10 @@ impl Source for [u8] {
     }
 }
 
-impl Source for Vec<u8> {
-    fn size(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        self.as_slice().read_at(offset, buf)
-    }
-}
-
-/// A pointer to a source is a source.
-macro_rules! pointer_source {
-    ($($pointer:ty)+) => {$(
-        impl<T: Source + ?Sized> Source for $pointer {
+/// What leads to a source is a source.
+macro_rules! leads_to_source {
+    ($([$($generics:tt)*] $pointer:ty;)+) => {$(
+        impl<$($generics)*> Source for $pointer {
             fn size(&self) -> u64 {
                 (**self).size()
             }
@@ -73,7 +62,11 @@ macro_rules! pointer_source {
     )+};
 }
 
-pointer_source!(&T Arc<T>);
+leads_to_source! {
+    [] Vec<u8>;
+    [T: Source + ?Sized] &T;
+    [T: Source + ?Sized] Arc<T>;
+}
 
 /// A regular file, with the size that it had when it was opened.
 #[derive(Debug)]
@@ -137,11 +130,7 @@ pub struct Joined {
     size: u64,
 }
 
-impl fmt::Debug for Joined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Joined").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Joined);
 
 impl Joined {
     /// Adds a source at the end.

@@ -121,18 +121,15 @@ mod tests {
         let bad = vec![1, 255, 256, 257, 700, 701, 2999];
         let host = Host { size: 3001 * BLOCK_SIZE + 100, bad: bad.clone(), read_count: 0.into() };
         for step in [1, 3, 300, 1000] {
-            let mut count = 0;
             thread::scope(|scope| {
                 let mut headers = Headers::new(scope, &host, BLOCK_SIZE, BLOCK_SIZE);
                 for block in (1..3003).step_by(step) {
-                    let is_here = (257..=3000).contains(&block) && !bad.contains(&block);
-                    let expected = [(block % 251) as u8; BLOCK_HEADER_SIZE];
-                    let expected = (is_ahead && is_here).then_some(&expected);
-                    assert_eq!(headers.at(block * BLOCK_SIZE), expected, "block {block}");
-                    count += usize::from(expected.is_some());
+                    let is_read =
+                        is_ahead && (257..=3000).contains(&block) && !bad.contains(&block);
+                    let expected = is_read.then_some([(block % 251) as u8; BLOCK_HEADER_SIZE]);
+                    assert_eq!(headers.at(block * BLOCK_SIZE).copied(), expected, "block {block}");
                 }
             });
-            assert!(!is_ahead || count >= 2000 / step, "{count}");
         }
     }
 

@@ -50,9 +50,7 @@ pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>>
         let newest = Newest::of(&copy.bytes, block_size);
         for (index, block) in copy.bytes.chunks_mut(block_size).enumerate().skip(1).rev() {
             let offset = (index * block_size) as u64;
-            let is_same = is_same(source, offset, block)?
-                && (newest.is_newest(block) || has_same_events(source, offset, block)?);
-            if !is_same {
+            if !is_same(source, offset, block, !newest.is_newest(block))? {
                 changed = true;
                 copy.is_moving |= !take(source, offset, block)?;
             }
@@ -120,8 +118,8 @@ fn identity(header: &BlockHeader) -> impl PartialEq + use<> {
     (whose, state, header.crc.get(), header.thread.get(), header.discarded_io.get())
 }
 
-/// Returns whether the copy and the source have the same block.
-fn is_same(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
+/// Returns whether the copy and the source have the same block, and optionally the same events.
+fn is_same(source: &dyn Source, offset: u64, block: &[u8], with_events: bool) -> io::Result<bool> {
     let mut now = [0; BLOCK_HEADER_SIZE];
     let present = source.read_at(offset, &mut now)?;
     let (Some(now), Some(before)) =
@@ -130,15 +128,9 @@ fn is_same(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
         // Less than a header holds no event.
         return Ok(true);
     };
-    Ok(identity(&now) == identity(&before))
-}
-
-/// Returns whether the source has no more events in the block than the copy.
-fn has_same_events(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
-    let mut now = [0; BLOCK_HEADER_SIZE];
-    source.read_at(offset, &mut now)?;
-    let events = |header: BlockHeader| (header.last.get(), header.count.get());
-    Ok(BlockHeader::read(&now).map(events) == BlockHeader::read(block).map(events))
+    let events = |header: &BlockHeader| (header.last.get(), header.count.get());
+    let is_same = identity(&now) == identity(&before);
+    Ok(is_same && !(with_events && events(&now) != events(&before)))
 }
 
 /// Copies a block as of one instant. Returns false, and clears the copy, if the block changed each
@@ -146,7 +138,7 @@ fn has_same_events(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result
 fn take(source: &dyn Source, offset: u64, block: &mut [u8]) -> io::Result<bool> {
     for _ in 0..TRY_COUNT_MAX {
         source.read_at(offset, block)?;
-        if offset == 0 || is_same(source, offset, block)? {
+        if offset == 0 || is_same(source, offset, block, false)? {
             return Ok(true);
         }
     }

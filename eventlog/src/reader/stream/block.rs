@@ -115,11 +115,7 @@ fn one(
     let limit = present.min(range.end);
     let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let before = decoded.located.len();
-    let end = if registry.platform.big_endian {
-        walk.run::<BigEndian>(&decoded.bytes, &mut decoded.located, faults)
-    } else {
-        walk.run::<LittleEndian>(&decoded.bytes, &mut decoded.located, faults)
-    };
+    let end = walk.run(&decoded.bytes, &mut decoded.located, faults);
     let located = decoded.located.get_mut(before..)?;
     located.reverse();
     let first = walk.close(&end, &decoded.bytes, located, faults);
@@ -212,7 +208,6 @@ struct Walk<'a> {
     limit: usize,
 }
 
-/// The end of a walk.
 struct End {
     /// The base in force at the end.
     base: u64,
@@ -241,9 +236,38 @@ pub(crate) fn head_in(bytes: &[u8], at: usize, is_big: bool) -> Option<Head> {
     if is_big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) }
 }
 
+/// Returns the events of an open block, of which `present` bytes exist, oldest first. Fails with the
+/// offset where its chain is broken.
+pub(crate) fn chain(
+    header: &BlockHeader,
+    bytes: &[u8],
+    present: usize,
+    big_endian: bool,
+) -> Result<Vec<Located>, usize> {
+    let registry = &Registry::unknown(0, 0, Platform::stream(big_endian, 8));
+    let range = payload(header, false);
+    let walk = Walk { offset: 0, header, registry, limit: present.min(range.end), range };
+    let (mut located, mut unknown) = (Vec::new(), Faults::default());
+    let end = walk.run(bytes, &mut located, &mut unknown);
+    if let Some((at, _)) = end.broken {
+        return Err(at);
+    }
+    located.reverse();
+    walk.close(&end, bytes, &mut located, &mut unknown);
+    Ok(located)
+}
+
 impl Walk<'_> {
     /// Walks from *last* to *top* (`.event.fill`), newest event first.
-    fn run<O: ByteOrder>(
+    fn run(&self, bytes: &[u8], located: &mut Vec<Located>, faults: &mut Faults) -> End {
+        if self.registry.platform.big_endian {
+            self.run_in::<BigEndian>(bytes, located, faults)
+        } else {
+            self.run_in::<LittleEndian>(bytes, located, faults)
+        }
+    }
+
+    fn run_in<O: ByteOrder>(
         &self,
         bytes: &[u8],
         located: &mut Vec<Located>,

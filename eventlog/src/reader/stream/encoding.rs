@@ -9,7 +9,7 @@
 use crate::format::{BlockHeader, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
-use crate::reader::model::name::clean;
+use crate::reader::model::registry::clean;
 use crate::reader::model::registry::{EventType, Kind, Param, Platform, ROW_SIZE, Registry};
 use eventdef::{Sort, Version};
 use std::collections::HashSet;

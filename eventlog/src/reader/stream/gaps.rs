@@ -51,19 +51,12 @@ impl Indexer<'_> {
     pub(crate) fn find_stream(&mut self, mut from: u64, to: u64) -> Option<u64> {
         while from < to {
             let size = (to - from).min(SEARCH_SIZE as u64) as usize;
-            self.read(from, size + STREAM_MAGIC.len() - 1);
-            let found: Vec<_> =
-                memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
-            for at in &found {
-                self.read(from + *at as u64, STREAM_HEADER_SIZE);
-                if head::is_sound(&self.bytes) {
-                    return Some(from + *at as u64);
-                }
+            self.read(from, size + STREAM_HEADER_SIZE - 1);
+            let end = self.bytes.len().min(size + STREAM_MAGIC.len() - 1);
+            if let Some(at) = head::next_sound(&self.bytes, 0, end) {
+                return Some(from + at as u64);
             }
-            from += match found.last() {
-                Some(last) if found.len() == 64 => *last as u64 + 1,
-                _ => size as u64,
-            };
+            from += size as u64;
         }
         None
     }

@@ -63,6 +63,11 @@ pub(crate) fn next_sound(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
     places.find(is_stream).map(|at| from + at)
 }
 
+/// Returns the header of the block or part at an offset, if it can be read.
+pub(crate) fn block_header_at(source: &dyn Source, offset: u64) -> Option<BlockHeader> {
+    BlockHeader::read(&read_some(source, offset, BLOCK_HEADER_SIZE).ok()?)
+}
+
 /// Returns the header of the part at the start of these bytes, if the part is sound.
 pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     let header = BlockHeader::read(bytes)?;
@@ -95,7 +100,7 @@ pub(crate) fn read(
     if !is_right || header.block_size_log2().is_none() {
         near = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
     }
-    let evidence = evidence(&near);
+    let evidence = find_sound(&near, 0, true, &mut (2 * BLOCK_SIZE_MAX));
     let found = version(header.version.map(|part| part.get()));
     // In a cut header, or before a sound part, a wrong version is damage.
     let is_proven = evidence.as_ref().is_some_and(|(at, _)| *at == STREAM_HEADER_SIZE);
@@ -120,7 +125,8 @@ pub(crate) fn read(
     Ok(Found::Head(Box::new(settle(&header, start, evidence, is_right, faults))))
 }
 
-fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
+/// Reads `size` bytes, or as many as there are.
+pub(crate) fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
     let left = usize::try_from(source.size().saturating_sub(offset)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size.min(left)];
     let size = source.read_at(offset, &mut bytes)?;
@@ -128,21 +134,28 @@ fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// Finds a sound part or block near the start of a stream, and its offset. Its facts about the
-/// stream are right.
-fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
-    let mut budget = 4 * BLOCK_SIZE_MAX;
-    for at in memchr::memmem::find_iter(bytes, &BLOCK_MAGIC).filter(|at| at % 8 == 0) {
+/// Finds the next sound part from an offset on, a multiple of 8, or optionally the next sound block of
+/// events (`.parts.sealed`). Its facts about the stream are right. `effort` limits the bytes that are
+/// checked in vain: bytes full of magics must not take forever.
+pub(crate) fn find_sound(
+    bytes: &[u8],
+    from: usize,
+    with_blocks: bool,
+    effort: &mut usize,
+) -> Option<(usize, BlockHeader)> {
+    let places = memchr::memmem::find_iter(bytes.get(from..)?, &BLOCK_MAGIC);
+    for at in places.map(|at| from + at).filter(|at| at % 8 == 0) {
         let rest = bytes.get(at..)?;
         if let Some(header) = part(rest) {
             return Some((at, header));
         }
         let header = BlockHeader::read(rest)?;
         let is_block = header.block_type == BlockType::Events as u8 && at % (1 << 12) == 0;
-        if is_block && header.is_sealed() && block::is_intact(&header, rest, false) {
+        if with_blocks && is_block && header.is_sealed() && block::is_intact(&header, rest, false) {
             return Some((at, header));
         }
-        budget = budget.checked_sub(2 * header.payload_size().min(bytes.len()))?;
+        let size = header.payload_size().min(rest.len());
+        *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
     }
     None
 }

@@ -15,9 +15,10 @@
 //! has such a block, the reader reads all its blocks and compares number by number.
 
 use super::block::{self, PART, TRIMMED};
+use super::head;
 use super::number_set::NumberSet;
 use super::numbers;
-use crate::format::{BLOCK_HEADER_SIZE, BlockHeader};
+use crate::format::BlockHeader;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::Segment;
@@ -345,10 +346,8 @@ impl Settler<'_> {
         let Some(first) = first.filter(|at| at.first > 0 && lowest(at.stream) > Some(0)) else {
             return (0, 0);
         };
-        let mut bytes = [0; BLOCK_HEADER_SIZE];
         // The reading of its events reports an I/O failure.
-        let read = self.source.read_at(first.offset, &mut bytes);
-        let header = read.ok().and_then(|size| BlockHeader::read(bytes.get(..size)?));
+        let header = head::block_header_at(self.source, first.offset);
         let accounted = header.map_or(0, |header| {
             header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
         });

@@ -29,7 +29,6 @@ use std::thread;
 /// Streams in one log, at most; the reader skips the others.
 const STREAM_COUNT_MAX: usize = 1 << 12;
 
-/// Indexes a source.
 pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
     indexer.walk()?;
@@ -96,7 +95,6 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Walks all streams.
     pub(crate) fn walk(&mut self) -> Result<(), OpenError> {
         let mut start = 0;
         while let Some(next) = self.stream(start)? {
@@ -319,7 +317,6 @@ impl<'a> Indexer<'a> {
         false
     }
 
-    /// Indexes an event block.
     fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
         let size = grid.block_size as u32;
         self.visit(Piece::new(grid.stream, offset, u64::from(size), false, header));

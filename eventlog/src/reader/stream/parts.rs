@@ -62,7 +62,7 @@ impl Indexer<'_> {
             }
             // A segment holds adjacent sound parts only.
             self.growing.clear();
-            let next = next_part(bytes, at, &mut effort);
+            let next = head::find_sound(bytes, at + 8, false, &mut effort).map(|(next, _)| next);
             // `.stream.again`: it may begin within a part that was cut.
             self.next_stream = head::next_sound(bytes, at, next.unwrap_or(bytes.len()))
                 .map(|at| offset.saturating_add(at as u64));
@@ -192,25 +192,6 @@ fn damage(rest: &[u8], skipped: u64, present: usize) -> FaultKind {
     } else {
         FaultKind::PartMagic { size: skipped }
     }
-}
-
-/// Returns the offset of the next sound part after `at`, a multiple of 8 (`.parts.sealed`).
-fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
-    let from = at.checked_add(8)?;
-    for place in memchr::memmem::find_iter(bytes.get(from..)?, &BLOCK_MAGIC) {
-        let place = from + place;
-        let rest = bytes.get(place..)?;
-        if place % 8 != 0 {
-            continue;
-        }
-        if head::part(rest).is_some() {
-            return Some(place);
-        }
-        let size =
-            BlockHeader::read(rest).map_or(0, |header| header.payload_size().min(rest.len()));
-        *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
-    }
-    None
 }
 
 impl Account {

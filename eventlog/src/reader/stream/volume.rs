@@ -22,7 +22,6 @@ const VOLUME_COUNT_MAX: usize = 1 << 16;
 pub(crate) struct Volumes {
     /// Offsets by stream and number.
     places: BTreeMap<(u16, u64), u64>,
-    /// The current volume.
     current: u64,
 }
 
@@ -30,41 +29,34 @@ impl Volumes {
     /// Takes a stream header, of a known or a new stream (`.volume.header`).
     pub(crate) fn begin(&mut self, index: u16, streams: &mut Vec<Stream>, head: &Head) {
         let (volume, _) = head.stream.volumes;
-        if let Some(stream) = streams.get_mut(usize::from(index)).filter(|_| head.is_right) {
-            // If any copy of the stream has all events, missing numbers are missing.
-            stream.is_cut &= head.stream.is_cut;
-        }
-        match streams.get_mut(usize::from(index)) {
-            Some(stream) if !head.is_right => self.current = stream.volumes.1,
-            // A ring has no volumes, and is not a volume of its stream's log.
-            Some(stream) if head.stream.is_ring => {
-                self.current = volume;
-                stream.is_ring = true;
-                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
-            }
-            Some(stream) if stream.is_ring && !self.has_any(index) => {
-                self.current = volume;
-                stream.volumes = (volume, volume);
-                stream.closed = false;
-                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
-            }
-            Some(stream) => {
-                self.current = volume;
-                stream.volumes.0 = stream.volumes.0.min(volume);
-                if volume > stream.volumes.1 {
-                    stream.volumes.1 = volume;
-                    stream.closed = false;
-                    stream.next_volume = None;
-                }
-                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
-            }
-            None => {
-                self.current = volume;
-                streams.push(head.stream.clone());
-            }
-        }
+        let has_any = self.has_any(index);
+        self.current = volume;
         if head.is_right && !head.stream.is_ring && self.places.len() < VOLUME_COUNT_MAX {
             self.places.entry((index, volume)).or_insert(head.stream.offset);
+        }
+        let Some(stream) = streams.get_mut(usize::from(index)) else {
+            return streams.push(head.stream.clone());
+        };
+        if !head.is_right {
+            self.current = stream.volumes.1;
+            return;
+        }
+        // If any copy of the stream has all events, missing numbers are missing.
+        stream.is_cut &= head.stream.is_cut;
+        head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+        if head.stream.is_ring {
+            // A ring has no volumes, and is not a volume of its stream's log.
+            stream.is_ring = true;
+        } else if stream.is_ring && !has_any {
+            stream.volumes = (volume, volume);
+            stream.closed = false;
+        } else {
+            stream.volumes.0 = stream.volumes.0.min(volume);
+            if volume > stream.volumes.1 {
+                stream.volumes.1 = volume;
+                stream.closed = false;
+                stream.next_volume = None;
+            }
         }
     }
 

@@ -52,7 +52,6 @@ pub(super) fn event(event: &Event<'_, '_>, to: &mut Vec<u8>) {
     to.iter_mut().zip(head).for_each(|(to, from)| *to = from);
 }
 
-/// A byte order.
 struct Order {
     big_endian: bool,
 }

@@ -7,14 +7,14 @@
 //! Layout: 2.1 and 5.1 of `design/format.md`.
 
 use super::super::origin::{numbered_uuid, put_name};
+use crate::format::schema::put_registry;
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, EVENT_TYPE_ALWAYS,
-    EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
-    U16le,
+    BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
+    STREAM_RING, StreamHeader, U16le,
 };
-use crate::reader::block;
 use crate::reader::segment::Segment;
 use crate::reader::{Format, Log, Platform, Registry, Stream};
+use crate::reader::{block, head};
 use std::collections::HashMap;
 
 /// log2 of the block size for an MPS log, whose events may have 64 KiB.
@@ -45,15 +45,13 @@ pub(super) fn block_size_log2<'a>(
 
 /// Returns the header of a stream, not sealed.
 pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> StreamHeader {
-    let mut bytes = [0; STREAM_HEADER_SIZE];
     // An unreadable header counts as damaged.
-    let read = log.source().read_at(stream.offset, &mut bytes).unwrap_or(0);
-    let old: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
-    let is_right = read == bytes.len()
-        && log.format() == Format::Stream
-        && old.is_sound()
-        && old.uuid == stream.uuid;
-    let mut header = if is_right { old } else { described(uuid, stream) };
+    let old = head::read_some(log.source(), stream.offset, STREAM_HEADER_SIZE).unwrap_or_default();
+    let is_right = |old: &StreamHeader| {
+        log.format() == Format::Stream && old.is_sound() && old.uuid == stream.uuid
+    };
+    let old = StreamHeader::read(&old).filter(is_right);
+    let mut header = old.unwrap_or_else(|| described(uuid, stream));
     set_platform(&mut header, stream.platform);
     header.version = FORMAT_VERSION.map(U16le::new);
     header.header_size = (STREAM_HEADER_SIZE as u16).into();
@@ -106,13 +104,11 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
     }
     let mut counts: HashMap<[u8; 16], u32> = HashMap::new();
     let made = streams.map(|stream| {
-        let mut head = vec![0; MPS_HEAD_SIZE];
-        let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
-        let head = head.get(..read).unwrap_or_default();
-        let uuid = numbered_uuid(head, &[]);
+        let head = head::read_some(log.source(), stream.offset, MPS_HEAD_SIZE).unwrap_or_default();
+        let uuid = numbered_uuid(&head, &[]);
         let count = counts.entry(uuid).or_default();
         *count += 1;
-        if *count == 1 { uuid } else { numbered_uuid(head, &(*count - 1).to_le_bytes()) }
+        if *count == 1 { uuid } else { numbered_uuid(&head, &(*count - 1).to_le_bytes()) }
     });
     made.collect()
 }
@@ -121,9 +117,7 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
 fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     let mut uuid = stream.uuid;
     // If the header is damaged, blocks state half of the UUID.
-    let mut head = [0; BLOCK_HEADER_SIZE];
-    let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
-    let found = read.and_then(|size| BlockHeader::read(head.get(..size)?));
+    let found = segment.and_then(|at| head::block_header_at(log.source(), at.offset));
     if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
         *to = found.stream;
     }
@@ -135,43 +129,9 @@ pub(super) fn is_known(registry: &Registry) -> bool {
     !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
 }
 
-/// Encodes a registry.
 pub(super) fn registry(registry: &Registry) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let version = registry.version;
-    let kind_count = registry.kinds.len() as u16;
-    for part in [version.major, version.median, version.minor, kind_count] {
-        bytes.extend_from_slice(&part.to_le_bytes());
-    }
-    bytes.extend_from_slice(&(registry.event_types.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&registry.recorded.to_le_bytes());
-    bytes.extend_from_slice(&registry.output.to_le_bytes());
-    string(&mut bytes, &registry.name);
-    string(&mut bytes, &registry.doc);
-    for kind in &registry.kinds {
-        bytes.push(kind.index);
-        string(&mut bytes, &kind.name);
-        string(&mut bytes, &kind.doc);
-    }
-    for row in &registry.event_types {
-        let always = if row.always { EVENT_TYPE_ALWAYS } else { 0 };
-        let retired = if row.retired { EVENT_TYPE_RETIRED } else { 0 };
-        bytes.extend_from_slice(&row.code.to_le_bytes());
-        bytes.extend_from_slice(&[row.kind, always | retired]);
-        bytes.extend_from_slice(&(row.params.len() as u16).to_le_bytes());
-        string(&mut bytes, &row.name);
-        string(&mut bytes, &row.doc);
-        for param in &row.params {
-            bytes.push(param.sort.letter() as u8);
-            string(&mut bytes, &param.name);
-            string(&mut bytes, &param.doc);
-        }
-    }
+    let put: &mut dyn FnMut(&[u8]) = &mut |piece| bytes.extend_from_slice(piece);
+    put_registry!(registry, registry.recorded, registry.output, put);
     bytes
-}
-
-fn string(bytes: &mut Vec<u8>, string: &str) {
-    let size = string.floor_char_boundary(usize::from(u16::MAX));
-    bytes.extend_from_slice(&(size as u16).to_le_bytes());
-    bytes.extend_from_slice(string.as_bytes().get(..size).unwrap_or_default());
 }

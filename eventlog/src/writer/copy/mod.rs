@@ -19,7 +19,6 @@ use crate::reader::label;
 use crate::reader::segment::{Decoded, Segment};
 use crate::reader::{Account, Event, Faults, Format, Labels, Log, Registry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -74,11 +73,7 @@ struct Current {
     missing: HashMap<u32, u64>,
 }
 
-impl fmt::Debug for Writer<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Writer<'_, '_>);
 
 impl<'l, 'o> Writer<'l, 'o> {
     /// Returns a writer that writes to `out`.

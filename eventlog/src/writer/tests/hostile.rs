@@ -172,52 +172,24 @@ fn hostile_numbers_make_a_sound_log() {
     assert_eq!((first, last, found), (Some(0), Some(u64::MAX), done.event_count));
 }
 
-/// `.registry.index`, `.registry.trust`
+/// `.registry.index`: a log has as many registries as a reader accepts.
 #[test]
-fn unlawful_registries_are_refused() {
+fn too_many_registries_are_refused() {
     let kind = |index| Kind { index, name: "K", doc: "" };
-    let row = |code, kind, params| EventType {
-        name: "E",
-        code,
-        kind,
-        always: true,
-        retired: false,
-        doc: "",
-        params,
+    let row = |code, doc| {
+        let (name, params) = ("E", &[][..]);
+        EventType { name, code, kind: 0, always: true, retired: false, doc, params }
     };
-    const STRINGS: &[eventdef::Param] = &[
-        eventdef::Param { sort: eventdef::Sort::S, name: "a", doc: "" },
-        eventdef::Param { sort: eventdef::Sort::S, name: "b", doc: "" },
-    ];
-    let many = vec![eventdef::Param { sort: eventdef::Sort::W, name: "a", doc: "" }; 500].leak();
-    let unlawful = [
-        registry(vec![kind(64)], vec![]),
-        registry(vec![kind(1), kind(1)], vec![]),
-        registry((0..65).map(kind).collect(), vec![]),
-        registry(vec![kind(0)], vec![row(0, 0, &[])]),
-        registry(vec![kind(0)], vec![row(0xFF00, 0, &[])]),
-        registry(vec![kind(0)], vec![row(2, 0, &[]), row(1, 0, &[])]),
-        registry(vec![kind(0)], vec![row(1, 1, &[])]),
-        registry(vec![kind(0)], vec![row(1, 0, STRINGS)]),
-        registry(vec![kind(0)], vec![row(1, 0, many)]),
-    ];
     let mut bytes = Vec::new();
     let (mut maker, _) = begun(&mut bytes);
-    for (n, unlawful) in unlawful.into_iter().enumerate() {
-        let refused = maker.registry(unlawful);
-        assert!(matches!(refused, Err(MakeError::Registry { .. })), "{n}: {refused:?}");
-    }
     for index in 1..5000 {
-        let lawful = registry(vec![kind(0)], vec![row(1, 0, &[]), row(0xFEFF, 0, &STRINGS[..1])]);
+        let lawful = registry(vec![kind(0)], vec![row(1, ""), row(0xFEFF, "")]);
         assert_eq!(maker.registry(lawful).unwrap(), index);
         assert_eq!(maker.registry(lawful).unwrap(), index);
     }
     maker.add(1, 1, 1, &Empty {}).unwrap();
-    // More than a reader accepts.
     let large = "x".repeat(65_535).leak();
-    let row = EventType { doc: large, ..row(1, 0, &[]) };
-    let large =
-        || registry(vec![kind(0)], (1..100).map(|code| EventType { code, ..row }).collect());
+    let large = || registry(vec![kind(0)], (1..100).map(|code| row(code, large)).collect());
     let refused = (0..4).map(|_| maker.registry(large())).find(Result::is_err);
     assert!(matches!(refused, Some(Err(MakeError::Registries { .. }))), "{refused:?}");
     maker.finish().unwrap();

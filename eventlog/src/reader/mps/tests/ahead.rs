@@ -7,7 +7,7 @@
 
 use super::encode::Arg::{N, S};
 use super::encode::{Row, encode_as, encoded, init};
-use super::{PLATFORMS, log, random, starts};
+use super::{Host, PLATFORMS, log, random, starts};
 use crate::reader::index::segment::Segment;
 use crate::reader::index::{Index, Options};
 use crate::reader::model::registry::{Platform, Registry};
@@ -19,26 +19,6 @@ use crate::reader::mps::platform::Shapes;
 use crate::reader::source::bytes::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
-use std::io;
-
-struct Host<'b> {
-    bytes: &'b [u8],
-    bad: &'b [u64],
-}
-
-impl Source for Host<'_> {
-    fn size(&self) -> u64 {
-        self.bytes.size()
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        let pages = offset / 4096..(offset + buf.len() as u64).div_ceil(4096);
-        match self.bad.iter().any(|page| pages.contains(page)) {
-            true => Err(io::Error::other("a bad sector")),
-            false => self.bytes.read_at(offset, buf),
-        }
-    }
-}
 
 fn is_same(one: &Index, other: &Index) -> bool {
     one.segments == other.segments

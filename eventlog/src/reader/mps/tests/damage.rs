@@ -7,7 +7,7 @@
 use super::encode::Arg::N;
 use super::encode::{encoded, init};
 use super::versions::old;
-use super::{index, kinds, log, open, platform, random, read, rows, starts};
+use super::{Host, index, kinds, log, open, platform, random, read, rows, starts};
 use crate::reader::fault::kind::{Fault, FaultKind, OpenError};
 use crate::reader::index::{Index, Options};
 use crate::reader::log::Log;
@@ -15,9 +15,6 @@ use crate::reader::model::registry::Platform;
 use crate::reader::mps::platform::PLATFORMS;
 use crate::reader::order::filter::Filter;
 use crate::reader::order::filter::Order;
-use crate::reader::source::bytes::Source;
-use std::io;
-use std::ops::Range;
 
 #[test]
 fn damage_is_reported_with_its_size() {
@@ -152,6 +149,7 @@ fn damaged_logs_are_read_in_both_orders_to_the_end() {
         let mps_registry = Some(old()).filter(|_| version == 1);
         let options = Options { mps_registry, ..Options::default() };
         let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
+        assert!(log.is_closed());
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
         for order in [Order::Time, Order::File] {
             let mut events = log.events(order, &Filter::new().labels(true));
@@ -170,26 +168,6 @@ fn damaged_logs_are_read_in_both_orders_to_the_end() {
     }
 }
 
-/// Bytes with an unreadable page.
-struct Broken {
-    bytes: Vec<u8>,
-    page: Range<u64>,
-}
-
-impl Source for Broken {
-    fn size(&self) -> u64 {
-        self.bytes.size()
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        let end = offset + buf.len() as u64;
-        if offset < self.page.end && self.page.start < end {
-            return Err(io::Error::other("a bad sector"));
-        }
-        self.bytes.read_at(offset, buf)
-    }
-}
-
 #[test]
 fn an_unreadable_page_is_a_fault() {
     let on = platform(false, 8, 8);
@@ -197,8 +175,8 @@ fn an_unreadable_page_is_a_fault() {
     rows.extend((0..200_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));
     let bytes = encoded(on, &rows);
     for start in [1 << 21, 3_000_000_u64.next_multiple_of(4096)] {
-        let page = start..start + 4096;
-        let index = index(&Broken { bytes: bytes.clone(), page }, &Options::default()).unwrap();
+        let host = Host { bytes: &bytes, bad: &[start / 4096] };
+        let index = index(&host, &Options::default()).unwrap();
         let read: usize = index.segments.iter().map(|segment| segment.count as usize).sum();
         assert!((rows.len() - 173..=rows.len() - 170).contains(&read), "{read}");
         let message = "a bad sector".to_owned();

@@ -7,9 +7,8 @@
 
 use super::encode::Arg::{self, D, N, S};
 use super::encode::{encode_as, encoded, init};
-use super::{index, kinds, open_as, owned, random, read, rows};
+use super::{kinds, open_as, owned, random, read, rows};
 use crate::reader::fault::kind::FaultKind;
-use crate::reader::index::Options;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
 use eventdef::mps::REGISTRY;
@@ -53,36 +52,6 @@ fn shown(on: Platform) -> Platform {
 
 fn sorts(letters: &str) -> Vec<Sort> {
     letters.bytes().map(|letter| Sort::from_letter(letter).unwrap()).collect()
-}
-
-#[test]
-fn booleans_before_version_2_are_bits() {
-    // `.mps.bool`, `.mps.init`, `.mps.version`
-    for on in platforms() {
-        let mut rows = rows();
-        rows.insert(0, init(on, [1, 6, 1]));
-        let bytes = encoded(on, &rows);
-        let index = open_as(&bytes, &old());
-        assert_eq!(kinds(&index), [], "{on:?}");
-        assert_eq!((index.streams[0].platform, index.streams[0].version), (on, OLD));
-        assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
-    }
-}
-
-#[test]
-fn booleans_from_version_2_on_are_bytes() {
-    // `.mps.bool`, `.mps.version`
-    let mut known = old();
-    known.version = Version { major: 2, median: 3, minor: 0 };
-    for on in PLATFORMS {
-        let mut rows = rows();
-        rows.insert(0, init(on, [2, 3, 1]));
-        let bytes = encoded(on, &rows);
-        let index = open_as(&bytes, &known);
-        assert_eq!(kinds(&index), [], "{on:?}");
-        assert_eq!(index.streams[0].version, Version { minor: 1, ..known.version });
-        assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
-    }
 }
 
 #[test]
@@ -213,15 +182,4 @@ fn many_changes_of_version_take_little_memory() {
     let index = open_as(&bytes, &old());
     assert_eq!((read(&bytes, &index).len(), index.streams.len()), (3000, 3000));
     assert!(index.registries.len() < 300, "{} registries", index.registries.len());
-}
-
-#[test]
-fn a_header_of_another_version_does_not_decode() {
-    let on = platforms()[0];
-    let bytes = encoded(on, &[init(on, [1, 5, 1])].into_iter().chain(rows()).collect::<Vec<_>>());
-    let index =
-        index(&bytes.as_slice(), &Options { mps_registry: Some(old()), ..Options::default() })
-            .unwrap();
-    let found = Some(Version { median: 5, ..OLD });
-    assert_eq!(kinds(&index), [FaultKind::MpsVersion { found, known: OLD }]);
 }

@@ -12,8 +12,8 @@ use super::{self as text, hex};
 
 /// Size of the text of a full page.
 const PAGE_SIZE: usize = 1 << 18;
-/// Bytes that a line may take beyond it before the page grows.
-const PAGE_ROOM: usize = 1 << 12;
+/// The size of an empty page: a line may take 4 KiB beyond a full page before the page grows.
+const USUAL_SIZE: usize = PAGE_SIZE + (1 << 12);
 /// Bytes of one store.
 pub(crate) const STORE_SIZE: usize = 16;
 
@@ -22,8 +22,6 @@ pub(crate) const STORE_SIZE: usize = 16;
 pub(crate) struct Page {
     /// All bytes, written or not; never zeroed again.
     bytes: Vec<u8>,
-    /// The size of `bytes` after [`Page::clear`].
-    usual_size: usize,
     /// Where the text ends.
     end: usize,
     /// Text that a function appends, before it is copied to the page.
@@ -32,16 +30,7 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new() -> Page {
-        Page::with_size(PAGE_SIZE + PAGE_ROOM)
-    }
-
-    /// Returns a page that grows from nothing, for a program that has many pages.
-    pub(crate) fn small() -> Page {
-        Page::with_size(0)
-    }
-
-    fn with_size(usual_size: usize) -> Page {
-        Page { bytes: vec![0; usual_size], usual_size, end: 0, piece: Vec::new() }
+        Page { bytes: vec![0; USUAL_SIZE], end: 0, piece: Vec::new() }
     }
 
     /// Returns the text of the page.
@@ -58,7 +47,7 @@ impl Page {
     /// Empties the page, and frees memory that a long line took.
     pub(crate) fn clear(&mut self) {
         self.end = 0;
-        self.bytes.truncate(self.usual_size);
+        self.bytes.truncate(USUAL_SIZE);
         self.bytes.shrink_to_fit();
         self.piece = Vec::new();
     }

@@ -40,12 +40,7 @@ Examples:
   eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
-  eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the readable events were exported
-  2  the log could not be read, the output could not be written, or the command line is wrong";
+  eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool";
 
 /// Export a log to other tools: Perfetto, Chrome, babeltrace2, flame graphs
 #[derive(Debug, clap::Args)]

@@ -33,12 +33,7 @@ Examples:
   eventcnv report -o page.html run.log    a page to open in a browser
   eventcnv report -o pools.html --kinds Pool,Object run.log   events of two kinds
   eventcnv report --from -0.001s -o end.html run.log   the end of a log, in detail
-  eventcnv report -o - run.log | gzip > page.html.gz
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the page shows the readable events
-  2  the log could not be read, or the page not written";
+  eventcnv report -o - run.log | gzip > page.html.gz";
 
 /// Workers, at most: each has its own sample.
 const WORKER_COUNT_MAX: usize = 4;
@@ -74,8 +69,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
     let (axis, (summary, sample), faults) = summarise(log, &selection);
-    let fault_count = log.faults().loss_count() + faults.loss_count();
-    let overview = Overview::new(summary, log, &selection, fault_count);
+    let overview = Overview::new(summary, log, &selection, &faults);
     let report = view::report::Report {
         name: &reading.name,
         overview: &overview,

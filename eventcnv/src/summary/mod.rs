@@ -20,7 +20,7 @@ pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
 
-use eventlog::reader::{Account, Event, Log, Run, Value};
+use eventlog::reader::{Event, Log, Run, Value};
 use params::Params;
 use runs::Runs;
 use std::collections::BTreeMap;
@@ -325,15 +325,5 @@ impl Summary {
         }
         self.params.merge(other.params);
         self.thread_names.extend(other.thread_names);
-    }
-
-    /// Returns the account of a buffer whose events were all selected: events that the headers
-    /// count and the summary lacks are lost.
-    pub(crate) fn settled(&self, account: &Account) -> Account {
-        let (stream, buffer) = (account.stream, account.buffer);
-        let keys = (stream, buffer, 0)..=(stream, buffer, u32::MAX);
-        let found: u64 = self.buffers.range(keys).map(|(_, (count, _))| count.events).sum();
-        let missing = account.found.saturating_sub(found);
-        Account { lost: account.lost.saturating_add(missing), ..*account }
     }
 }

@@ -10,9 +10,9 @@ use super::length::{all_seconds, seconds};
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
-use crate::select::{Selection, is_of_kinds};
+use crate::select::Selection;
 use eventdef::{Sort, Version};
-use eventlog::reader::{Account, Log, Losses, Registry, Stream, Unhoused};
+use eventlog::reader::{Faults, Log, Losses, Registry, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -101,23 +101,18 @@ impl<'l> Overview<'l> {
         summary: Summary,
         log: &'l Log,
         selection: &Selection,
-        fault_count: u64,
+        faults: &Faults,
     ) -> Overview<'l> {
         let filter = selection.filter();
-        // Only buffers whose events were all selected can settle their accounts.
-        let is_complete = |account: &Account| {
-            let registry = log.registries().get(account.registry as usize);
-            let is_all = !selection.is_conditional()
-                && filter.event_types.is_empty()
-                && filter.threads.is_empty()
-                && filter.times.is_empty();
-            is_all && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
-        };
-        let settle =
-            |account| if is_complete(account) { summary.settled(account) } else { *account };
-        let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
-        let unhoused = log.unhoused();
-        Overview::of(summary, log.streams(), log.registries(), &accounts, &unhoused, fault_count)
+        // Only a reading of all events of a buffer tells which of them are unreadable.
+        let is_all = !selection.is_conditional()
+            && filter.event_types.is_empty()
+            && filter.threads.is_empty()
+            && filter.times.is_empty();
+        let none = Faults::default();
+        let losses = log.losses_by_kind(if is_all { faults } else { &none });
+        let fault_count = log.faults().loss_count() + faults.loss_count();
+        Overview::of(summary, log.streams(), log.registries(), losses, fault_count)
     }
 
     /// Returns the overview of the parts of a log.
@@ -125,8 +120,7 @@ impl<'l> Overview<'l> {
         summary: Summary,
         streams: &'l [Stream],
         registries: &[Registry],
-        accounts: &[Account],
-        unhoused: &[Unhoused],
+        losses: BTreeMap<(u16, u16, u8), Losses>,
         fault_count: u64,
     ) -> Overview<'l> {
         let prefixes = prefixes(registries);
@@ -144,7 +138,7 @@ impl<'l> Overview<'l> {
             gaps: gaps(&summary, streams, &times),
             holes: Vec::new(),
             unlisted_hole_count: 0,
-            losses: losses(registries, &prefixes, accounts, unhoused),
+            losses: named_losses(registries, &prefixes, losses),
             fault_count,
             has_params: summary.wanted.params,
             is_params_cut: summary.params.is_cut,
@@ -297,26 +291,21 @@ fn gaps(
     gaps
 }
 
-/// Returns the losses by kind.
-fn losses(
+/// Returns the losses by the name of the kind.
+fn named_losses(
     registries: &[Registry],
     prefixes: &HashMap<Identity, String>,
-    accounts: &[Account],
-    unhoused: &[Unhoused],
+    losses: BTreeMap<(u16, u16, u8), Losses>,
 ) -> Vec<(String, Losses)> {
-    let name = |registry: &Registry, kind: u8| {
-        let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
-        (registry.index, format!("{prefix}{}", kind_name(registry, kind)))
-    };
     let mut lost: BTreeMap<(u16, String), Losses> = BTreeMap::new();
-    for account in accounts {
-        let Some(registry) = registries.get(account.registry as usize) else { continue };
-        lost.entry(name(registry, account.kind)).or_default().add(&Losses::of(account));
-    }
-    for &Unhoused { stream, registry, kind, losses } in unhoused {
-        let unknown = || (u16::MAX, format!("{registry}:{kind}"));
-        let found = find_registry(registries, stream, registry);
-        let key = found.map_or_else(unknown, |found| name(found, kind));
+    for ((stream, index, kind), losses) in losses {
+        let key = match find_registry(registries, stream, index) {
+            Some(registry) => {
+                let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+                (index, format!("{prefix}{}", kind_name(registry, kind)))
+            }
+            None => (u16::MAX, format!("{index}:{kind}")),
+        };
         lost.entry(key).or_default().add(&losses);
     }
     lost.retain(|_, losses| *losses != Losses::default());

@@ -17,7 +17,7 @@ pub(crate) mod times;
 
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
-pub(crate) use names::{is_of_kinds, is_selected, near, unknown};
+pub(crate) use names::{is_selected, near, unknown};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

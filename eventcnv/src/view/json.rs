@@ -18,7 +18,7 @@ use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Value};
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// The form.
 pub(crate) struct Json<'l> {
@@ -162,6 +162,22 @@ pub(crate) fn escaped(json: &str) -> String {
         }
     }
     escaped
+}
+
+/// Makes serde_json escape the characters that steer a terminal.
+pub(crate) struct Escaping;
+
+impl serde_json::ser::Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        if text.contains(is_steering) {
+            return to.write_all(escaped(text).as_bytes());
+        }
+        to.write_all(text.as_bytes())
+    }
 }
 
 /// Appends a string. Replaces bytes that are not UTF-8 by U+FFFD.

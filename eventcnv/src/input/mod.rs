@@ -317,10 +317,4 @@ mod tests {
             assert_eq!(read, bytes);
         }
     }
-
-    #[test]
-    fn a_source_that_is_not_a_log_is_not_spooled() {
-        let source = spool(io::repeat(0), 1000, &Options::default());
-        assert!(matches!(source, Err(OpenError::NotALog)));
-    }
 }

@@ -200,7 +200,7 @@ fn counted(registries: &[Registry], fault_count: u64) -> String {
         with_event(1, registry, 0x120, &[], |event| summary.add(event));
     }
     let mut out = Vec::new();
-    let overview = Overview::of(summary, &[], registries, Default::default(), fault_count);
+    let overview = Overview::of(summary, &[], registries, &[], Default::default(), fault_count);
     stats::write(&overview, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

@@ -23,7 +23,7 @@ use crate::view::{self, View};
 use clap::ArgAction;
 use cli::{Stop, complain};
 use eventlog::reader::{Log, Order};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -207,10 +207,12 @@ impl Seen {
         };
         let (first, last) = selection.take_ends();
         selection.skip_known(self.known.clone());
-        let keep = last.filter(|_| is_first_look);
+        let last = last.filter(|_| is_first_look);
+        let mut skip =
+            last.map_or(0, |last| selection.count(log, Order::Time).saturating_sub(last));
         let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
         let view = view(args.verbose, clock, log);
-        let mut lines = Lines { keep, kept: VecDeque::new(), page: Page::new() };
+        let mut page = Page::new();
         let mut events = selection.events(log, Order::Time);
         let mut known = self.known.clone();
         while let Some(event) = events.next() {
@@ -220,13 +222,20 @@ impl Seen {
             }
             let known = known.entry(place).or_default();
             *known = (*known).max(event.number.saturating_add(1));
-            lines.add(|page| view.write(&event, page))?;
             self.count += 1;
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            view.write(&event, &mut page);
+            if page.is_full() {
+                write(&mut page)?;
+            }
             if first.is_some_and(|first| self.count >= first) {
                 break;
             }
         }
-        lines.finish()?;
+        write(&mut page)?;
         self.known = known;
         let is_closed = log.is_closed() && log.format() == eventlog::reader::Format::Stream;
         let is_end = is_over.unwrap_or(is_closed);
@@ -256,43 +265,11 @@ fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
     }
 }
 
-/// Collects lines for standard output.
-struct Lines {
-    /// Keep only this number of the last lines, at the first look.
-    keep: Option<u64>,
-    kept: VecDeque<Vec<u8>>,
-    page: Page,
-}
-
-impl Lines {
-    fn add(&mut self, line: impl Fn(&mut Page)) -> Result<(), Stop> {
-        line(&mut self.page);
-        let Some(keep) = self.keep else {
-            return if self.page.is_full() { self.write() } else { Ok(()) };
-        };
-        let spare = if self.kept.len() as u64 >= keep { self.kept.pop_front() } else { None };
-        if keep > 0 {
-            let mut text = spare.unwrap_or_default();
-            text.clear();
-            text.extend_from_slice(self.page.text());
-            self.kept.push_back(text);
-        }
-        self.page.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(), Stop> {
-        for line in std::mem::take(&mut self.kept) {
-            self.page.write(|text| text.extend_from_slice(&line));
-        }
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<(), Stop> {
-        let out = &mut io::stdout().lock();
-        out.write_all(self.page.text())?;
-        out.flush()?;
-        self.page.clear();
-        Ok(())
-    }
+/// Writes the lines of a page to standard output.
+fn write(page: &mut Page) -> Result<(), Stop> {
+    let out = &mut io::stdout().lock();
+    out.write_all(page.text())?;
+    out.flush()?;
+    page.clear();
+    Ok(())
 }

@@ -126,8 +126,8 @@ fn recognise(connection: &Connection) -> Result<(), Refusal> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
         (APPLICATION_ID, ..=TABLES_VERSION) => return Ok(()),
-        (APPLICATION_ID, later) => return Err(Refusal::Later(later)),
-        _ if table_count > 0 => return Err(Refusal::Foreign),
+        (APPLICATION_ID, later) => return Err(Refusal::later(later)),
+        _ if table_count > 0 => return Err(Refusal::foreign()),
         _ => {}
     }
     connection.execute_batch(tables::FIXED)?;

@@ -229,7 +229,6 @@ impl Table {
         Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
-    /// Returns the existing or a new table of an event type.
     fn new(
         connection: &Connection,
         registry: &Registry,

@@ -20,7 +20,6 @@ use eventlog::reader::{Event, Value};
 use std::fmt;
 use std::io::{self, Write};
 
-/// The form.
 pub(crate) struct Json<'l> {
     pub(crate) clock: Clock<'l>,
     pub(crate) time: Time,
@@ -173,10 +172,11 @@ impl serde_json::ser::Formatter for Escaping {
         to: &mut W,
         text: &str,
     ) -> io::Result<()> {
-        if text.contains(is_steering) {
-            return to.write_all(escaped(text).as_bytes());
+        let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_plain || !text.contains(is_steering) {
+            return to.write_all(text.as_bytes());
         }
-        to.write_all(text.as_bytes())
+        to.write_all(escaped(text).as_bytes())
     }
 }
 

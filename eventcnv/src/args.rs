@@ -121,7 +121,6 @@ Exit status:
   1  faults were found and reported on standard error; the output has the readable events
   2  the log could not be read, the output could not be written, or the command line is wrong";
 
-/// Returns the definition of all commands.
 fn command() -> clap::Command {
     let hint = |command: &str| format!("More, with examples: eventcnv{command} --help");
     let command = Args::command().after_help(hint(""));

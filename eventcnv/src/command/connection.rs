@@ -29,7 +29,6 @@ const GRACE_MAX: Duration = Duration::from_secs(1);
 
 /// The state that all connections share.
 pub(crate) struct Shared {
-    /// The directory of the logs.
     pub(crate) directory: PathBuf,
     /// Takes each new log to print, if events are printed.
     pub(crate) printed: Option<Sender<Arc<PathBuf>>>,

@@ -107,7 +107,6 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Returns whether the log has labels.
 fn has_labels(log: &Log) -> bool {
     let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
     let filter = Filter::new().events(picks);

@@ -70,7 +70,6 @@ fn report(opened: &Opened, log: &Log) -> u64 {
     loss_count
 }
 
-/// Returns the threads of the streams of a core.
 fn threads_of(core: &Core, log: &Log) -> Vec<Thread> {
     let uuids: Vec<_> = core.streams().map(|stream| stream.uuid).collect();
     let uuid = |index: u16| log.streams().get(usize::from(index)).map(|stream| stream.uuid);

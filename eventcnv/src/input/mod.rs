@@ -85,7 +85,6 @@ pub(crate) struct Opened {
     /// The offset of each log, and its name.
     pub(crate) starts: Vec<(u64, String)>,
     pub(crate) source: Result<AnySource, OpenError>,
-    /// The cores among them.
     pub(crate) cores: Vec<core::Opened>,
 }
 
@@ -143,7 +142,6 @@ fn name_of_all(starts: &[(u64, String)]) -> String {
     }
 }
 
-/// Returns the format of a source, if known.
 fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
     let mut head = vec![0; FORMAT_SIZE];
     let size = source.read_at(0, &mut head).ok()?;

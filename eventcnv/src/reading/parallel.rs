@@ -22,7 +22,6 @@ const PARTITION_SIZE: u64 = 1 << 16;
 /// Pieces of all partitions that wait, at most. It limits how far workers run ahead: each partition
 /// has its share.
 const PIECE_COUNT_MAX: usize = 96;
-/// Workers, at most.
 const WORKER_COUNT_MAX: usize = 16;
 
 /// Takes a piece; returns false if the reader wants no more.

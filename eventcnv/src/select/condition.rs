@@ -129,7 +129,6 @@ impl Operand {
     }
 }
 
-/// Returns whether an event type has the name, if there is a name.
 fn is_named(event_type: &EventType, name: Option<&str>) -> bool {
     name.is_none_or(|name| event_type.name.eq_ignore_ascii_case(name))
 }

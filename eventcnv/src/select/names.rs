@@ -133,20 +133,17 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
     Ok(found)
 }
 
-/// Returns whether a filter selects the kind.
 fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
     let name = registry.kind(kind).map_or("", |kind| &kind.name);
     filter.kinds.is_empty()
         || filter.kinds.iter().any(|pick| pick.matches(registry.index, name, kind.into()))
 }
 
-/// Returns whether a filter selects the event type.
 pub(crate) fn is_selected(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
     let is_of_types = is_of_types(&filter.event_types, registry, row);
     is_of_types && is_of_kinds(filter, registry, row.kind)
 }
 
-/// Returns whether the event type is picked, or no type is.
 fn is_of_types(picks: &[Pick], registry: &Registry, row: &EventType) -> bool {
     picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
 }

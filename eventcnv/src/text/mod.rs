@@ -42,7 +42,6 @@ pub(crate) fn pad(out: &mut Vec<u8>, count: usize) {
     }
 }
 
-/// Appends a value in decimal.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());

@@ -10,19 +10,16 @@
 
 use super::hex;
 
-/// Size of the text of a full page.
 const PAGE_SIZE: usize = 1 << 18;
 /// The size of an empty page: a line may take 4 KiB beyond a full page before the page grows.
 const USUAL_SIZE: usize = PAGE_SIZE + (1 << 12);
 /// Bytes of one store.
 pub(crate) const STORE_SIZE: usize = 16;
 
-/// A page of text.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// All bytes, written or not; never zeroed again.
     bytes: Vec<u8>,
-    /// Where the text ends.
     end: usize,
     /// Text that a function appends, before it is copied to the page.
     piece: Vec<u8>,
@@ -33,7 +30,6 @@ impl Page {
         Page { bytes: vec![0; USUAL_SIZE], end: 0, piece: Vec::new() }
     }
 
-    /// Returns the text of the page.
     pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(..self.end).unwrap_or_default()
     }
@@ -172,7 +168,6 @@ impl Pen<'_> {
         self.hex(value);
     }
 
-    /// Writes a value in decimal.
     #[inline(always)]
     pub(crate) fn decimal(&mut self, value: u64) {
         let mut digits = itoa::Buffer::new();

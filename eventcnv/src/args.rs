@@ -113,13 +113,22 @@ impl Args {
     }
 }
 
-/// Returns the definition of all commands.
+/// The exit status of commands that do not describe theirs.
+const EXIT_STATUS: &str = "
+
+Exit status:
+  0  the log was read completely
+  1  faults were found and reported on standard error; the output has the readable events
+  2  the log could not be read, the output could not be written, or the command line is wrong";
+
 fn command() -> clap::Command {
     let hint = |command: &str| format!("More, with examples: eventcnv{command} --help");
     let command = Args::command().after_help(hint(""));
     command.mut_subcommands(|command| {
         let hint = hint(&format!(" {}", command.get_name()));
-        command.after_help(hint)
+        let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let status = if text.contains("Exit status:") { "" } else { EXIT_STATUS };
+        command.after_help(hint).after_long_help(text + status)
     })
 }
 

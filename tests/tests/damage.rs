@@ -13,8 +13,6 @@ use tests::naive::{self, BlockFields, Buffer, Platform, Ring, Value, Writer};
 mod blocks;
 #[path = "damage/header.rs"]
 mod header;
-#[path = "damage/live.rs"]
-mod live;
 #[path = "damage/registries.rs"]
 mod registries;
 #[path = "damage/streams.rs"]

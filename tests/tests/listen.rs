@@ -223,9 +223,16 @@ fn pid_of(log: &Path) -> &str {
 /// `.dumper`: in each of its forms.
 #[test]
 fn live_output_equals_the_dump_of_the_log() {
-    for (form, words) in [("--dump", "kinds"), ("-v", "kinds"), ("-vv", "kinds"), ("-v", "sorts")] {
+    for (form, words) in [
+        ("--dump", &["kinds"][..]),
+        ("-v", &["kinds"]),
+        ("-vv", &["kinds"]),
+        ("-vvv", &["kinds"]),
+        ("-v", &["sorts"]),
+        ("-vv", &["threads", "4", "30000"]),
+    ] {
         let mut listening = Listening::at("tcp://127.0.0.1:0", &[form]);
-        run(&mut listening.recorder(&[words]));
+        run(&mut listening.recorder(words));
         let said = listening.said();
         assert!(said.contains("recorder-") && said.contains(" bytes\n"), "{said}");
         let (shown, errors, code) = listening.end();
@@ -236,7 +243,7 @@ fn live_output_equals_the_dump_of_the_log() {
         let mut shown: Vec<&str> = shown.lines().collect();
         shown.sort();
         dumped.sort();
-        assert_eq!(shown, dumped, "{form} {words}");
+        assert!(shown == dumped, "{form} {words:?}: {} {}", shown.len(), dumped.len());
         assert!(shown.len() > 8);
     }
 }
@@ -275,7 +282,7 @@ fn a_closed_live_dump_ends_the_listener() {
     assert_eq!(listening.logs().len(), 1);
 }
 
-/// `.header.magic`, `.header.crc`: nor does it disturb those who are connected.
+/// `.header.magic`, `.header.crc`, `.read.major`: nor does it disturb those who are connected.
 #[test]
 fn bytes_that_are_not_a_log_are_refused() {
     let mut listening = Listening::tcp();
@@ -283,11 +290,15 @@ fn bytes_that_are_not_a_log_are_refused() {
     let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
     let mut wrong = head.clone();
     wrong[200] ^= 1;
+    let mut later = head.clone();
+    later[8] = 2;
+    naive::seal_stream_header(&mut later);
     for (bytes, why) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "is not a log"),
         (&head[..300], "no stream header in 300 bytes"),
         (&wrong[..512], "is not a log"),
         (&[0xFF; 100_000], "is not a log"),
+        (&later[..512], "stream format 2."),
         (&[], "no stream header in 0 bytes"),
     ] {
         let mut connection = listening.connect();

@@ -11,8 +11,6 @@ use tests::naive::{
     seal_stream_header,
 };
 
-#[path = "roundtrip/live.rs"]
-mod live;
 #[path = "roundtrip/reads.rs"]
 mod reads;
 
@@ -166,6 +164,24 @@ proptest! {
         sort(&mut expected);
         prop_assert_eq!(found, expected);
     }
+}
+
+/// `.stream.again`, `.header.volume`: a volume has the UUID of the one before.
+#[test]
+fn volumes_of_one_stream_in_one_file_add_what_is_new() {
+    let (writer, expected) = naive::write(recipe(6, false));
+    let mut bytes = writer.bytes();
+    bytes.resize(bytes.len().next_multiple_of(4096), 0);
+    let (other, more) = naive::write(recipe(7, false));
+    let log = Log::from_source([bytes.clone(), bytes, other.bytes()].concat()).unwrap();
+    let (mut found, mut all) =
+        (read(&log, Order::File, &Filter::default()), [expected, more].concat());
+    // Each seed has a stream of its own.
+    found.iter_mut().for_each(|event| event.stream = 0);
+    for events in [&mut found, &mut all] {
+        events.sort_by_key(|event| (event.buffer, event.number, event.ticks));
+    }
+    assert_eq!(found, all);
 }
 
 const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };

@@ -11,7 +11,8 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,9 +22,6 @@ const CONNECTION_COUNT_MAX: usize = 256;
 const HEADER_SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Time between two searches for silent connections, while a new one waits.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
-/// Memory for the names in all printed logs. Printing stops for a log that takes more than its
-/// share.
-const PRINT_MEMORY_MAX: usize = 32 << 20;
 /// At the end: silence after which all data of ended programs has arrived, and the longest wait for
 /// it.
 const GRACE: Duration = Duration::from_millis(200);
@@ -31,10 +29,9 @@ const GRACE_MAX: Duration = Duration::from_secs(1);
 
 /// The state that all connections share.
 pub(crate) struct Shared {
-    /// The directory of the logs.
     pub(crate) directory: PathBuf,
-    /// The text form of the printed events, if they are printed.
-    pub(crate) form: Option<u8>,
+    /// Takes each new log to print, if events are printed.
+    pub(crate) printed: Option<Sender<Arc<PathBuf>>>,
     /// Set when the receiver ends.
     pub(crate) is_ending: AtomicBool,
     /// Bytes received of all logs.
@@ -43,12 +40,10 @@ pub(crate) struct Shared {
     pub(crate) has_failed: AtomicBool,
     /// Silence after which a connection may lose its place to another.
     pub(crate) silence_max: Duration,
-    /// Memory for the names in all printed logs.
-    pub(crate) print_memory: AtomicUsize,
     pub(crate) connections: Mutex<Vec<Arc<Connection>>>,
     /// Notified when a connection ends.
     pub(crate) ended: Condvar,
-    /// A byte written here ends the receiver.
+    /// A byte written here ends the receiver: 0 by the printer, when it has ended.
     pub(crate) end: UnixStream,
 }
 
@@ -131,15 +126,6 @@ impl Shared {
         }
     }
 
-    /// Notes that the names of a program take `now` bytes instead of `before`. Returns whether they
-    /// take more than their share while all take too much.
-    pub(crate) fn is_too_large(&self, before: usize, now: usize) -> bool {
-        let sum = self.print_memory.fetch_add(now, Ordering::Relaxed) + now;
-        self.print_memory.fetch_sub(before, Ordering::Relaxed);
-        let count = self.connections().len().max(1);
-        sum - before > PRINT_MEMORY_MAX && now > PRINT_MEMORY_MAX / count
-    }
-
     /// Waits for the data that ended programs sent: the system delivers it as the threads read.
     pub(crate) fn wait_for_rest(&self) {
         let deadline = Instant::now() + GRACE_MAX;
@@ -152,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// Makes the receiver end in good order.
+    /// Tells the receiver that the printer has ended: it then ends too.
     pub(crate) fn end(&self) {
         // The receiver may have ended already.
         let _ = (&self.end).write_all(&[0]);

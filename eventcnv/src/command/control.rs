@@ -22,7 +22,6 @@ use std::time::Duration;
 
 mod args;
 
-/// Time for an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 /// Time for an answer in a list of processes.
 const LIST_TIME_MAX: Duration = Duration::from_secs(2);
@@ -224,7 +223,6 @@ fn listening(directory: &Path) -> Result<Vec<u64>, String> {
     Ok(all)
 }
 
-/// Returns the processes with sockets as text.
 fn list_text(directory: &Path, processes: &[u64]) -> String {
     let directory = directory.display();
     let names: Vec<String> = processes.iter().map(u64::to_string).collect();

@@ -26,12 +26,7 @@ Examples:
   eventcnv cut run.log --kinds Pool -o pool.log       the events of a kind
   eventcnv cut --from +1ms --to +2ms -o part.log      a millisecond of mpsio.log
   eventcnv cut run.log --last 1000 -o end.log         the last thousand events
-  eventcnv cut old.log -o new.log                     an MPS log in the new format
-
-Exit status:
-  0  the log was read completely
-  1  faults were found; the readable events were written
-  2  the log could not be read, or the new one not be written";
+  eventcnv cut old.log -o new.log                     an MPS log in the new format";
 
 /// Write a log of selected events
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
+use super::output::Output;
 use crate::export::clock::{Base, Clock};
-use crate::export::ctf::Files;
 use crate::export::marks::MarkOptions;
 use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
@@ -19,8 +19,8 @@ use cli::output::{self, PendingDirectory, unwritten};
 use cli::{Stop, complain};
 use eventlog::reader::{Order, Registry};
 use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 const ABOUT: &str = "\
 Exports a log to other tools: the events of all threads on a timeline, with their parameters.
@@ -40,12 +40,7 @@ Examples:
   eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
-  eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the readable events were exported
-  2  the log could not be read, the output could not be written, or the command line is wrong";
+  eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool";
 
 /// Export a log to other tools: Perfetto, Chrome, babeltrace2, flame graphs
 #[derive(Debug, clap::Args)]
@@ -58,13 +53,8 @@ pub(crate) struct Export {
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// The file or directory to write; "-" is standard output
-    #[arg(short = 'o', long = "output", value_name = "OUT")]
-    output: PathBuf,
-
-    /// Replace an existing output
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     marks: MarkOptions,
@@ -118,8 +108,8 @@ impl Format {
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
-    let format = args.format.map_or_else(|| Format::by_name(&args.output), Ok)?;
-    let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
+    let format = args.format.map_or_else(|| Format::by_name(&args.output.path), Ok)?;
+    let reading = Reading::open_with(&args.input, Stdout::unless(&args.output.path))?;
     let wrong = |what| reading.error(what);
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;
     let marks = args.marks.marks(reading.log.registries()).map_err(wrong)?;
@@ -182,7 +172,7 @@ fn write_file(
         }
         Ok(())
     };
-    output::write(&args.output, args.force, write)?;
+    output::write(&args.output.path, args.output.force, write)?;
     Ok(notes)
 }
 
@@ -192,26 +182,18 @@ fn write_directory(
     clock: &Clock,
     events: &mut Selected<'_>,
 ) -> Result<Option<String>, Stop> {
-    if args.output.as_os_str() == "-" {
+    if args.output.path.as_os_str() == "-" {
         return Err(Stop::Message("CTF output is a directory; pass -o DIR".to_owned()));
     }
-    let pending = PendingDirectory::new(&args.output, args.force)?;
-    let mut files = Directory { path: pending.path() };
-    let note = ctf::write(&reading.log, clock, events, &mut files);
-    let note = note.map_err(|error| unwritten(&args.output, &error))?;
+    let pending = PendingDirectory::new(&args.output.path, args.output.force)?;
+    // A file is open only while it is written to, as there may be more files than a process may
+    // open.
+    let append = &mut |name: &str, bytes: &[u8]| {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).open(pending.path().join(name))?.write_all(bytes)
+    };
+    let note = ctf::write(&reading.log, clock, events, append);
+    let note = note.map_err(|error| unwritten(&args.output.path, &error))?;
     pending.finish()?;
     Ok(note)
-}
-
-/// A directory of output files. A file is open only while it is written to, as there may be more
-/// files than a process may open.
-struct Directory<'p> {
-    path: &'p Path,
-}
-
-impl Files for Directory<'_> {
-    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).open(self.path.join(name))?.write_all(bytes)
-    }
 }

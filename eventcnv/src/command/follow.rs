@@ -15,13 +15,15 @@ use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::text::page::Page;
 use crate::view::clock::{self, Clock};
+use crate::view::columns::Columns;
 use crate::view::line;
 use crate::view::named::{Named, Threaded};
+use crate::view::numeric::Numeric;
 use crate::view::{self, View};
 use clap::ArgAction;
 use cli::{Stop, complain};
 use eventlog::reader::{Log, Order};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -50,7 +52,7 @@ Exit status:
   2  the log could not be read, or the command line is wrong";
 
 /// Time between two looks at a file; and at a ring, which is copied each time.
-const INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const INTERVAL: Duration = Duration::from_millis(200);
 const RING_INTERVAL: Duration = Duration::from_secs(1);
 /// Size of a stream header, the beginning of a log.
 const SIZE_MIN: u64 = 512;
@@ -85,17 +87,25 @@ type Stamp = (u64, u64, u64, i128);
 
 /// The state between two looks.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     stamp: Option<Stamp>,
+    is_ring: bool,
     /// The UUID of the first stream.
     stream: Option<[u8; 16]>,
     /// The highest number of a volume.
     volume: u64,
     /// Events below these numbers were printed, by stream and buffer.
-    known: BTreeMap<(u16, u32), u64>,
+    pub(super) known: BTreeMap<(u16, u32), u64>,
     /// Events that were printed.
     count: u64,
-    has_told_waiting: bool,
+}
+
+impl Follow {
+    /// Returns the arguments that print all events.
+    pub(super) fn plain(verbose: u8) -> Follow {
+        let (select, known) = (Select::default(), Known::default());
+        Follow { log: None, select, verbose, time: clock::Form::Ticks, known }
+    }
 }
 
 /// Prints the events of the log, and new ones as they arrive. Returns whether the log was read
@@ -104,37 +114,15 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     let named: Vec<PathBuf> = args.log.clone().into_iter().collect();
     let paths = input::choose(&named, std::env::var_os(FILENAME_VARIABLE));
     let path = paths.map_err(Stop::Message)?.into_iter().next().unwrap_or_default();
+    if stamp(&path).is_none() {
+        complain(&format!("eventcnv: {}: waiting for the log\n", path.display()));
+    }
     let mut seen = Seen::default();
     loop {
-        let mut interval = INTERVAL;
-        match stamp(&path) {
-            Some(stamp) if seen.stamp != Some(stamp) => {
-                let reading = match open(&path, &seen, args) {
-                    Ok(reading) => reading,
-                    // Another log replaces the file just now.
-                    Err(_) if seen.stream.is_some() => {
-                        thread::sleep(INTERVAL);
-                        continue;
-                    }
-                    Err(stop) => return Err(stop),
-                };
-                let is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
-                // The metadata of a mapped file do not show its changes.
-                seen.stamp = Some(stamp).filter(|_| !is_ring);
-                if is_ring {
-                    interval = RING_INTERVAL;
-                }
-                if let Some(is_whole) = seen.print_new(&reading, args)? {
-                    return Ok(is_whole);
-                }
-            }
-            None if !seen.has_told_waiting && seen.stream.is_none() => {
-                seen.has_told_waiting = true;
-                complain(&format!("eventcnv: {}: waiting for the log\n", path.display()));
-            }
-            _ => {}
+        if let Some(is_whole) = seen.look(&path, args, None)? {
+            return Ok(is_whole);
         }
-        thread::sleep(interval);
+        thread::sleep(if seen.is_ring { RING_INTERVAL } else { INTERVAL });
     }
 }
 
@@ -170,8 +158,36 @@ fn first(log: &Log) -> ([u8; 16], u64) {
 }
 
 impl Seen {
-    /// Prints new events. Returns, at the end of the log, whether it was read completely.
-    fn print_new(&mut self, reading: &Reading, args: &Follow) -> Result<Option<bool>, Stop> {
+    /// Prints the new events of a log that changed. Returns, at the end of the log, whether it was
+    /// read completely: `is_over` tells the end, else the log does.
+    pub(super) fn look(
+        &mut self,
+        path: &Path,
+        args: &Follow,
+        is_over: Option<bool>,
+    ) -> Result<Option<bool>, Stop> {
+        let stamp = stamp(path);
+        if stamp.is_none() || (self.stamp == stamp && is_over != Some(true)) {
+            return Ok(None);
+        }
+        let reading = match open(path, self, args) {
+            Ok(reading) => reading,
+            // Another log replaces the file just now.
+            Err(_) if self.stream.is_some() => return Ok(None),
+            Err(stop) => return Err(stop),
+        };
+        self.is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
+        // The metadata of a mapped file do not show its changes.
+        self.stamp = stamp.filter(|_| !self.is_ring);
+        self.print_new(&reading, args, is_over)
+    }
+
+    fn print_new(
+        &mut self,
+        reading: &Reading,
+        args: &Follow,
+        is_over: Option<bool>,
+    ) -> Result<Option<bool>, Stop> {
         let log = &reading.log;
         let (stream, volume) = first(log);
         let is_first_look = self.stream.is_none();
@@ -191,10 +207,12 @@ impl Seen {
         };
         let (first, last) = selection.take_ends();
         selection.skip_known(self.known.clone());
-        let keep = last.filter(|_| is_first_look);
+        let last = last.filter(|_| is_first_look);
+        let mut skip =
+            last.map_or(0, |last| selection.count(log, Order::Time).saturating_sub(last));
         let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
         let view = view(args.verbose, clock, log);
-        let mut lines = Lines { keep, kept: VecDeque::new(), page: Page::new() };
+        let mut page = Page::new();
         let mut events = selection.events(log, Order::Time);
         let mut known = self.known.clone();
         while let Some(event) = events.next() {
@@ -204,15 +222,23 @@ impl Seen {
             }
             let known = known.entry(place).or_default();
             *known = (*known).max(event.number.saturating_add(1));
-            lines.add(|page| view.write(&event, page))?;
             self.count += 1;
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            view.write(&event, &mut page);
+            if page.is_full() {
+                write(&mut page)?;
+            }
             if first.is_some_and(|first| self.count >= first) {
                 break;
             }
         }
-        lines.finish()?;
+        write(&mut page)?;
         self.known = known;
-        let is_end = log.is_closed() && log.format() == eventlog::reader::Format::Stream;
+        let is_closed = log.is_closed() && log.format() == eventlog::reader::Format::Stream;
+        let is_end = is_over.unwrap_or(is_closed);
         let is_enough = first.is_some_and(|first| self.count >= first);
         if is_enough && !is_end {
             return Ok(Some(true));
@@ -227,51 +253,23 @@ impl Seen {
 fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
     let registries = log.registries();
     let name_width = view::name_width(registries);
-    if verbose <= 2 {
-        return view::text_view(verbose, clock, name_width, registries);
+    match verbose {
+        0 => Box::new(line::Lines::new(Numeric { clock }, registries)),
+        1 => Box::new(line::Lines::new(Columns { clock, name_width }, registries)),
+        2 => Box::new(line::Lines::new(Named { clock, name_width }, registries)),
+        _ => {
+            let threads = Threads::new(&threads::recorded(log));
+            let named = Named { clock, name_width };
+            Box::new(line::Lines::new(Threaded { named, threads }, registries))
+        }
     }
-    let threads = Threads::new(&threads::recorded(log));
-    let named = Named { clock, name_width };
-    Box::new(line::Lines::new(Threaded { named, threads }, registries))
 }
 
-/// Collects lines for standard output.
-struct Lines {
-    /// Keep only this number of the last lines, at the first look.
-    keep: Option<u64>,
-    kept: VecDeque<Vec<u8>>,
-    page: Page,
-}
-
-impl Lines {
-    fn add(&mut self, line: impl Fn(&mut Page)) -> Result<(), Stop> {
-        line(&mut self.page);
-        let Some(keep) = self.keep else {
-            return if self.page.is_full() { self.write() } else { Ok(()) };
-        };
-        let spare = if self.kept.len() as u64 >= keep { self.kept.pop_front() } else { None };
-        if keep > 0 {
-            let mut text = spare.unwrap_or_default();
-            text.clear();
-            text.extend_from_slice(self.page.text());
-            self.kept.push_back(text);
-        }
-        self.page.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(), Stop> {
-        for line in std::mem::take(&mut self.kept) {
-            self.page.write(|text| text.extend_from_slice(&line));
-        }
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<(), Stop> {
-        let out = &mut io::stdout().lock();
-        out.write_all(self.page.text())?;
-        out.flush()?;
-        self.page.clear();
-        Ok(())
-    }
+/// Writes the lines of a page to standard output.
+fn write(page: &mut Page) -> Result<(), Stop> {
+    let out = &mut io::stdout().lock();
+    out.write_all(page.text())?;
+    out.flush()?;
+    page.clear();
+    Ok(())
 }

@@ -25,12 +25,7 @@ time of day of the sync. A hyphen stands for an unknown value.
 
 Examples:
   eventcnv index                    the blocks of mpsio.log
-  eventcnv index run.log --json     as JSON, an object a line
-
-Exit status:
-  0  the log was read completely
-  1  faults were found
-  2  the log could not be read";
+  eventcnv index run.log --json     as JSON, an object a line";
 
 /// List the blocks and parts of a log
 #[derive(Debug, clap::Args)]

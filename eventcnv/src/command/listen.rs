@@ -1,15 +1,16 @@
 //! Receives the logs of programs over sockets.
 //!
 //! ```text
-//!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─▶ lines, with --dump
-//!  program ─┼▶ Listener ─┼─ thread ─ …             at most 256; then silent ones lose their place
-//!  program ─┘            └─ …
+//!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─┐
+//!  program ─┼▶ Listener ─┼─ thread ─ …                                   ├─ thread ─▶ lines
+//!  program ─┘            └─ …  at most 256; then silent ones lose …      ┘   with --dump
 //!  signal ──▶ reading ends; each log is cut to whole blocks
 //! ```
 //!
 //! Design: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
 
 use super::connection::{Connection, Shared};
+use super::follow::Follow;
 use super::receive;
 use clap::ArgAction;
 use cli::{Stop, complain};
@@ -21,7 +22,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -29,9 +31,10 @@ use std::time::Duration;
 const ABOUT: &str = "\
 A program that runs with MPS_TELEMETRY_FILENAME=tcp://HOST:PORT (or unix:PATH) sends its log to \
 this command. Each log becomes a new file, PROGRAM-PID-UUID.log; existing files stay. Events are \
-printed block by block as they arrive, not in order of time: for that order, read the log. \
-Ctrl-C ends the command and leaves complete files. The command does not authenticate programs: \
-listen only where trusted programs can connect.
+printed as eventcnv follow prints them: a look at each log, five times a second, prints what is \
+new in order of time. Ctrl-C ends the command when all received events are printed, and leaves \
+complete files; a second Ctrl-C does not wait for the output. The command does not authenticate \
+programs: listen only where trusted programs can connect.
 
 Examples:
   eventcnv listen tcp://localhost:4711 -o logs   receive logs in the directory logs
@@ -57,7 +60,8 @@ pub(crate) struct Listen {
     #[arg(long)]
     pub(crate) dump: bool,
 
-    /// Also print the events with names: -v in columns, -vv with parameter names and labels
+    /// Also print the events with names: -v in columns, -vv with parameter names and labels, -vvv
+    /// with threads
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -150,14 +154,15 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, end.try_clone()?)?;
     }
+    let is_printing = args.dump || args.verbose > 0;
+    let (printed, logs) = channel();
     let shared = Arc::new(Shared {
         directory: args.directory.clone(),
-        form: (args.dump || args.verbose > 0).then_some(args.verbose),
+        printed: is_printing.then_some(printed),
         is_ending: AtomicBool::new(false),
         received: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
         silence_max: Duration::from_secs(args.silence),
-        print_memory: AtomicUsize::new(0),
         connections: Mutex::new(Vec::new()),
         ended: Condvar::new(),
         end,
@@ -165,7 +170,17 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     complain(&format!("eventcnv: listening on {name}\n"));
     let (listening, receiving) = (listener.clone(), shared.clone());
     thread::spawn(move || accept_programs(&listening, &receiving));
-    while ends.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
+    if is_printing {
+        let (follow, shared) = (Follow::plain(args.verbose), shared.clone());
+        thread::spawn(move || receive::print(&logs, &follow, &shared));
+    }
+    // Waits for a signal, or for the end of the printer. Returns whether the printer has ended.
+    let mut wait = || {
+        let mut byte = [1];
+        while ends.read(&mut byte).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
+        byte == [0]
+    };
+    let has_printed = wait();
     shared.wait_for_rest();
     shared.is_ending.store(true, Ordering::SeqCst);
     if let Listener::Unix(_, path) = &*listener {
@@ -175,6 +190,8 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     if !shared.wait(0, END_TIME_MAX) {
         complain("eventcnv: some logs were not finished in time\n");
         shared.has_failed.store(true, Ordering::SeqCst);
+    } else if is_printing && !has_printed {
+        wait();
     }
     Ok(!shared.has_failed.load(Ordering::SeqCst))
 }

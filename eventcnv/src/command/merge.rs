@@ -22,12 +22,7 @@ time of day, by their clock syncs. The command reports how far the clocks agree.
 const EXAMPLES: &str = "\
 Examples:
   eventcnv merge mpsio.log run.log -o both.log     two programs of one host
-  eventcnv merge run.log run.log -o once.log       each event once
-
-Exit status:
-  0  the logs were read completely
-  1  faults were found; the readable events were written
-  2  a log could not be read, or the new one not be written";
+  eventcnv merge run.log run.log -o once.log       each event once";
 
 /// Write several logs as one: pieces, volumes, processes, hosts
 #[derive(Debug, clap::Args)]

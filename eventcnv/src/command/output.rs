@@ -10,16 +10,16 @@ use cli::{Stop, output, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The log to write.
+/// The output of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Output {
-    /// The log to write; "-" is standard output
+    /// The output to write; "-" is standard output
     #[arg(short = 'o', long = "output", value_name = "OUT")]
-    path: PathBuf,
+    pub(super) path: PathBuf,
 
-    /// Replace an existing file
+    /// Replace an existing output
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 impl Output {
@@ -27,7 +27,6 @@ impl Output {
         self.path.as_os_str() == "-"
     }
 
-    /// Returns whether the output is this file.
     fn is(&self, other: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(other).is_some_and(|other| real(&self.path) == Some(other))

@@ -46,12 +46,7 @@ Examples:
 
 In DuckDB:
   SELECT kind, pool_label, sum(size)
-    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the readable events were written
-  2  the log could not be read, or the directory not be written";
+    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;";
 
 /// Write the events of a log as Parquet data sets
 #[derive(Debug, clap::Args)]
@@ -112,7 +107,6 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Returns whether the log has labels.
 fn has_labels(log: &Log) -> bool {
     let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
     let filter = Filter::new().events(picks);

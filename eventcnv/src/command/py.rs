@@ -37,12 +37,7 @@ Examples:
   eventcnv py old.log -o - | head -20
   python3 -c 'import telemetry_log as t; print(sum(1 for e in t.events(\"mpsio.log\")))'
   python3 -c 'import telemetry_log as t; print(t.Log(\"mpsio.log\").thread_name(1))'
-  python3 -c 'import telemetry_log as t; print(t.Event.PoolInit.params[0].doc)'
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the module was written
-  2  the log could not be read, or the module not be written";
+  python3 -c 'import telemetry_log as t; print(t.Event.PoolInit.params[0].doc)'";
 
 /// Write a Python module that reads the log
 #[derive(Debug, clap::Args)]

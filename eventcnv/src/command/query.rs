@@ -64,12 +64,7 @@ Examples:
   eventcnv query mpsio.log \"SELECT median(size), quantile(size, 0.99) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
-  eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the query saw the readable events
-  2  the log could not be read, or the query is wrong";
+  eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"";
 
 /// Run an SQL query on a log, without a database
 #[derive(Debug, clap::Args)]
@@ -124,7 +119,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let mut connection = Connection::open("").map_err(broken)?;
     functions::add(&connection).map_err(broken)?;
     begin_new(&connection).map_err(refused)?;
-    let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, true);
+    let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB);
     let mut import = import.map_err(refused)?;
     let read = tables_read(&mut connection, sql)?;
     // The table of buffers comes from the events.

@@ -1,32 +1,30 @@
-//! Receives the log of one program into a file, and prints its events meanwhile.
+//! Receives the log of one program into a file; prints the events of all such files meanwhile.
 //!
 //! ```text
-//!  bytes ─┬─ a sound header? ─ no ──▶ refused; no file
-//!         ├──▶ PROGRAM-PID-UUID.log, as they arrive
-//!         └──▶ Live ──▶ view ──▶ standard output, the lines of a block together
+//!  bytes ── a sound header? ─ no ──▶ refused; no file
+//!         └──▶ PROGRAM-PID-UUID.log, as they arrive ── follow.rs, each log in turn ──▶ lines
 //! ```
 //!
 //! It trusts no byte, and no name. Design: `.sol.msg`, `.dumper` in `design/telemetry.md`.
 
 use super::connection::{Connection, Shared};
-use crate::text::page::Page;
-use crate::view::clock::Clock;
-use crate::view::{self, View};
-use cli::complain;
-use eventlog::reader::{Event, Live, Stream};
+use super::follow::{self, Follow, Seen};
+use cli::{Stop, complain, said};
+use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
+use eventlog::reader::{Log, OpenError, Stream};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// Bytes of one read, at most; each connection has a buffer of this size.
 const READ_SIZE: usize = 1 << 16;
-/// Bytes passed to the reader at a time: the smallest block, so that the declarations of a block
-/// are known before the next one is printed.
-const PRINT_SIZE: usize = 1 << 12;
-/// Bytes of lines of one write, about.
-const TEXT_SIZE: usize = 1 << 16;
+/// Buffers of all printed logs, at most: the printer remembers the last event of each, in 64 MiB.
+/// Printing stops for a log that has more than its share.
+const BUFFER_COUNT_MAX: usize = 1 << 20;
 /// Time for a stream header. After it a program may be silent for any time.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for a log to end when the receiver ends.
@@ -38,17 +36,15 @@ const LOG_COUNT_MAX: u32 = 100_000;
 
 /// Receives a log, and reports the result.
 pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
-    let mut live = Live::new();
     let mut bytes = Vec::new();
-    if let Err(what) = header(connection, &mut live, &mut bytes) {
-        complain(&format!("eventcnv: {peer}: refused: {what}\n"));
-        return;
-    }
+    let stream = match header(connection, &mut bytes) {
+        Ok(stream) => stream,
+        Err(what) => return complain(&format!("eventcnv: {peer}: refused: {what}\n")),
+    };
     connection.is_log.store(true, Ordering::Relaxed);
-    let Some(stream) = live.stream() else { return };
     let block_size = u64::from(stream.block_size);
-    let (mut log, path) = match create(stream, &shared.directory) {
-        Ok(created) => created,
+    let (mut log, path) = match create(&stream, &shared.directory) {
+        Ok((log, path)) => (log, Arc::new(path)),
         Err(what) => {
             shared.has_failed.store(true, Ordering::SeqCst);
             complain(&format!("eventcnv: {peer}: refused: {what}\n"));
@@ -56,11 +52,11 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
         }
     };
     let name = path.display().to_string();
-    let mut printer = shared.form.map(|form| Printer::new(form, &name, live, shared));
-    let (mut size, failure) = receive_bytes(connection, &mut log, bytes, &mut printer, shared);
-    if let Some(printer) = &mut printer {
-        printer.finish();
+    if let Some(printed) = &shared.printed {
+        // The printer may have ended: its output was closed.
+        let _ = printed.send(path.clone());
     }
+    let (mut size, failure) = receive_bytes(connection, &mut log, bytes, shared);
     let is_gone = (!path.exists()).then(|| "the file was removed meanwhile".to_owned());
     let mut removed = "";
     // Cuts the log to whole blocks if the receiver stopped it.
@@ -69,7 +65,7 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
         size -= size % block_size;
         let _ = log.set_len(size);
         // A log has at least its first block.
-        if size == 0 && is_gone.is_none() && fs::remove_file(&path).is_ok() {
+        if size == 0 && is_gone.is_none() && fs::remove_file(&*path).is_ok() {
             removed = "; no complete block was received: the file is removed";
         }
     }
@@ -88,7 +84,6 @@ fn receive_bytes(
     connection: &Connection,
     log: &mut File,
     mut bytes: Vec<u8>,
-    printer: &mut Option<Printer<'_>>,
     shared: &Shared,
 ) -> (u64, Option<String>) {
     let mut size = 0;
@@ -96,10 +91,6 @@ fn receive_bytes(
     loop {
         if let Err(error) = log.write_all(&bytes) {
             return (size, Some(format!("cannot write: {error}; the rest is lost")));
-        }
-        // The printer already has the header.
-        if let Some(printer) = printer.as_mut().filter(|_| size > 0) {
-            printer.print(&bytes);
         }
         size += bytes.len() as u64;
         if shared.is_ending.load(Ordering::SeqCst)
@@ -120,11 +111,11 @@ fn receive_bytes(
     }
 }
 
-/// Reads until the stream header is complete; or returns why it is not one.
-fn header(connection: &Connection, live: &mut Live, bytes: &mut Vec<u8>) -> Result<(), String> {
+/// Reads until the stream header is complete. Returns what it describes, or why it is not one.
+fn header(connection: &Connection, bytes: &mut Vec<u8>) -> Result<Stream, String> {
     let deadline = Instant::now() + HEADER_TIME_MAX;
-    let mut room = [0; 512];
-    while live.stream().is_none() {
+    let mut room = [0; STREAM_HEADER_SIZE];
+    while bytes.len() < STREAM_HEADER_SIZE {
         let left = deadline.saturating_duration_since(Instant::now());
         let limit = Some(left.max(Duration::from_millis(1)));
         let wanted = room.len() - bytes.len();
@@ -137,11 +128,15 @@ fn header(connection: &Connection, live: &mut Live, bytes: &mut Vec<u8>) -> Resu
             }
             Err(error) => return Err(error.to_string()),
         };
-        let new = room.get(..count).unwrap_or_default();
-        live.feed(new, &mut |_| {}).map_err(|error| error.to_string())?;
-        bytes.extend_from_slice(new);
+        bytes.extend_from_slice(room.get(..count).unwrap_or_default());
+        if !bytes.iter().zip(&STREAM_MAGIC).all(|(a, b)| a == b) {
+            return Err(OpenError::NotALog.to_string());
+        }
     }
-    Ok(())
+    let is_sound = StreamHeader::read(bytes).is_some_and(|header| header.is_sound());
+    let log = if is_sound { Log::from_source(bytes.clone()) } else { Err(OpenError::NotALog) };
+    let log = log.map_err(|error| error.to_string())?;
+    log.streams().first().cloned().ok_or_else(|| OpenError::NotALog.to_string())
 }
 
 /// Makes a new file for the log of a stream.
@@ -173,133 +168,42 @@ fn file_name(program: &str) -> String {
     }
 }
 
-/// Prints the events of a log while it arrives.
-struct Printer<'a> {
-    form: u8,
-    view: Box<dyn View>,
-    name: &'a str,
-    live: Live,
-    shared: &'a Shared,
-    page: Page,
-    /// Memory for the names in the log.
-    memory: usize,
-    /// Registries and faults at the last look.
-    registry_count: usize,
-    fault_count: u64,
-    /// Whether the output is open, and the log readable.
-    is_on: bool,
-}
-
-impl<'a> Printer<'a> {
-    /// Returns a printer for a log whose header `live` has read.
-    fn new(form: u8, name: &'a str, live: Live, shared: &'a Shared) -> Printer<'a> {
-        Printer {
-            form,
-            view: view::text_view(form, Clock::Ticks, view::name_width([]), &[]),
-            name,
-            live,
-            shared,
-            page: Page::small(),
-            memory: 0,
-            registry_count: 0,
-            fault_count: 0,
-            is_on: true,
-        }
-    }
-
-    /// Prints the events that these bytes complete.
-    fn print(&mut self, bytes: &[u8]) {
-        // The lines of a block stand together.
-        let out = &mut io::stdout().lock();
-        for piece in bytes.chunks(PRINT_SIZE) {
-            if !self.is_on {
-                break;
-            }
-            let (page, view) = (&mut self.page, &self.view);
-            let mut written = Ok(());
-            let write = &mut |event: &Event<'_, '_>| {
-                view.write(event, page);
-                if page.text().len() >= TEXT_SIZE {
-                    let before = std::mem::replace(&mut written, Ok(()));
-                    written = before.and_then(|()| out.write_all(page.text()));
-                    page.clear();
+/// Prints the events of logs as they grow, until the receiver ends. It looks at one log at a time,
+/// so the memory of one reader serves all.
+pub(crate) fn print(logs: &Receiver<Arc<PathBuf>>, args: &Follow, shared: &Shared) {
+    let mut followed: Vec<(Arc<PathBuf>, Seen)> = Vec::new();
+    loop {
+        let is_last = shared.is_ending.load(Ordering::SeqCst) && shared.connections().is_empty();
+        let wait = if is_last { Duration::ZERO } else { follow::INTERVAL };
+        let new = logs.recv_timeout(wait).into_iter().chain(logs.try_iter());
+        followed.extend(new.map(|path| (path, Seen::default())));
+        let share = BUFFER_COUNT_MAX / followed.len().max(1);
+        let is_full = followed.iter().map(|(_, seen)| seen.known.len()).sum::<usize>();
+        let is_full = is_full > BUFFER_COUNT_MAX;
+        let mut is_closed = false;
+        followed.retain_mut(|(path, seen)| {
+            // The thread that receives the log has the other reference.
+            let is_over = Arc::strong_count(path) == 1;
+            let name = said(path);
+            match seen.look(path, args, Some(is_over)) {
+                Ok(_) if is_full && seen.known.len() > share => complain(&format!(
+                    "eventcnv: {name}: no longer printed (its {} buffers are too many for the \
+                     number of programs); its log is still written\n",
+                    seen.known.len()
+                )),
+                Ok(_) => return !is_over,
+                // As for a dump, the reader of the output wants no more.
+                Err(Stop::Closed) => is_closed = true,
+                Err(Stop::Message(what)) => {
+                    complain(&format!("eventcnv: {what}; stops printing {name}\n"));
                 }
-            };
-            self.is_on = self.live.feed(piece, write).is_ok();
-            if let Err(error) = written {
-                self.stop(&error);
+                Err(Stop::Lost) => {}
             }
-            self.account_memory();
-            let count = self.live.registries().count();
-            if count != self.registry_count {
-                self.registry_count = count;
-                let name_width = view::name_width(self.live.registries());
-                self.view = view::text_view(self.form, Clock::Ticks, name_width, &[]);
-            }
+            false
+        });
+        if is_last || is_closed {
+            return shared.end();
         }
-        self.write(out);
-    }
-
-    /// Prints the remaining events.
-    fn finish(&mut self) {
-        let (page, view) = (&mut self.page, &self.view);
-        self.live.finish(&mut |event| view.write(event, page));
-        self.write(&mut io::stdout().lock());
-    }
-
-    fn write(&mut self, out: &mut impl Write) {
-        self.report();
-        let written = out.write_all(self.page.text()).and_then(|()| out.flush());
-        self.page.clear();
-        if let Err(error) = written {
-            self.stop(&error);
-        }
-    }
-
-    /// Stops printing after an error of the output.
-    fn stop(&mut self, error: &io::Error) {
-        self.is_on = false;
-        // As for a dump, the reader of the output wants no more.
-        if error.kind() == ErrorKind::BrokenPipe {
-            self.shared.end();
-        } else {
-            complain(&format!("eventcnv: cannot write the output: {error}\n"));
-        }
-    }
-
-    /// Accounts the memory for the names in the log. Stops printing a log that takes too much.
-    fn account_memory(&mut self) {
-        let now = self.live.memory();
-        if self.shared.is_too_large(self.memory, now) {
-            self.is_on = false;
-            complain(&format!(
-                "eventcnv: {}: no longer printed (its names take {now} bytes, too many for the \
-                 number of programs); its log is still written\n",
-                self.name
-            ));
-            self.live = Live::new();
-            self.shared.is_too_large(now, 0);
-            self.memory = 0;
-        } else {
-            self.memory = now;
-        }
-    }
-
-    /// Reports new faults.
-    fn report(&mut self) {
-        let faults = self.live.faults();
-        let reported = usize::try_from(self.fault_count).unwrap_or(usize::MAX);
-        for fault in faults.iter().skip(reported) {
-            let weight = if fault.is_warning() { "warning: " } else { "" };
-            complain(&format!("eventcnv: {}: {weight}{fault}\n", self.name));
-        }
-        self.fault_count = faults.count();
-    }
-}
-
-impl Drop for Printer<'_> {
-    fn drop(&mut self) {
-        self.shared.is_too_large(self.memory, 0);
     }
 }
 

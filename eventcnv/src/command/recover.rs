@@ -22,12 +22,7 @@ parameters are left out and counted too, as a sound log has none. Events keep th
 const EXAMPLES: &str = "\
 Examples:
   eventcnv recover run.log -o sound.log     the readable events of run.log
-  eventcnv recover -f run.log -o - | xz > run.log.xz
-
-Exit status:
-  0  no event was lost
-  1  faults were found; the readable events were written
-  2  the log could not be read, or the new one not be written";
+  eventcnv recover -f run.log -o - | xz > run.log.xz";
 
 /// Write a sound log from a damaged one
 #[derive(Debug, clap::Args)]

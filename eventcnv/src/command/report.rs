@@ -6,6 +6,7 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
+use super::output::Output;
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selection};
 use crate::summary::gather::gather;
@@ -17,7 +18,6 @@ use cli::Stop;
 use cli::output::Pending;
 use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick, Value};
 use std::io;
-use std::path::PathBuf;
 
 const ABOUT: &str = "\
 Writes a web page that shows a log: events of each kind over time, with zoom; a table of event \
@@ -33,12 +33,7 @@ Examples:
   eventcnv report -o page.html run.log    a page to open in a browser
   eventcnv report -o pools.html --kinds Pool,Object run.log   events of two kinds
   eventcnv report --from -0.001s -o end.html run.log   the end of a log, in detail
-  eventcnv report -o - run.log | gzip > page.html.gz
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the page shows the readable events
-  2  the log could not be read, or the page not written";
+  eventcnv report -o - run.log | gzip > page.html.gz";
 
 /// Workers, at most: each has its own sample.
 const WORKER_COUNT_MAX: usize = 4;
@@ -57,25 +52,20 @@ pub(crate) struct Report {
     #[command(flatten)]
     select: Select,
 
-    /// The page to write; "-" is standard output
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    output: PathBuf,
-
-    /// Replace an existing file
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Writes the page. Returns whether the log was read completely.
 pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
-    let is_stdout = args.output.as_os_str() == "-";
-    let pending = if is_stdout { None } else { Some(Pending::new(&args.output, args.force)?) };
-    let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
+    let Output { path, force } = &args.output;
+    let is_stdout = path.as_os_str() == "-";
+    let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
+    let reading = Reading::open_with(&args.input, Stdout::unless(path))?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
     let (axis, (summary, sample), faults) = summarise(log, &selection);
-    let fault_count = log.faults().loss_count() + faults.loss_count();
-    let overview = Overview::new(summary, log, &selection, fault_count);
+    let overview = Overview::new(summary, log, &selection, &faults);
     let report = view::report::Report {
         name: &reading.name,
         overview: &overview,
@@ -149,7 +139,6 @@ fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
     found
 }
 
-/// Returns the string and the address of a label event.
 fn label(event: &Event<'_, '_>) -> Option<(String, String)> {
     let (Value::P(value) | Value::A(value) | Value::W(value)) = event.param_at(0)? else {
         return None;

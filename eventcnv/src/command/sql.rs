@@ -33,9 +33,9 @@ const EXAMPLES: &str = "\
 Tables:
   PoolInit        and so on: a row for each event. Columns: event (its key), log, thread, time (in
                   ticks), wall (ns since 1970 UTC, if the log states it), each parameter by its
-                  name, number (of the event in its buffer)
-  EVENT_PoolInit  and so on: views of these, with a column NAME_label for each pointer and
-                  address: its label at that time
+                  name
+  EVENT_PoolInit  and so on: views of these, with the column number (of the event in its buffer),
+                  and NAME_label for each pointer and address: its label at that time
   logs, registries, kinds, types, parameters, threads
   buffers         the parts of keys: a key is (buffers.id << 40) + number
   labels          labels of addresses, with the times of their beginning and end
@@ -59,12 +59,7 @@ The same, with the label of the pool at its creation, or the label of its class:
   SELECT ifnull(pool_label, poolClass_label), time FROM EVENT_PoolInit;
 
 Environment:
-  MPS_TELEMETRY_DATABASE  the database if none is named (default: mpsevent.db)
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the readable events were added
-  2  the log could not be read, or the database not be written; the database is unchanged";
+  MPS_TELEMETRY_DATABASE  the database if none is named (default: mpsevent.db)";
 
 /// Add the events of a log to an SQLite database
 #[derive(Debug, clap::Args)]
@@ -117,8 +112,8 @@ fn add(
     let has_labels = !args.select.is_given();
     let selection = reading.select(&args.select, has_labels)?;
     let connection = open().map_err(refused)?;
-    let mut import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, false)
-        .map_err(refused)?;
+    let mut import =
+        Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     let note = import.note();

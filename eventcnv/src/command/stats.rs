@@ -35,12 +35,7 @@ Examples:
   eventcnv stats --params run.log         also the values of parameters
   eventcnv stats --params --events PoolAlloc run.log   of one event type
   eventcnv stats --last 100 run.log       of the last events
-  eventcnv stats --json run.log           for another program
-
-Exit status:
-  0  the log was read completely
-  1  faults were found and reported on standard error; the readable events were counted
-  2  the log could not be read, or the command line is wrong";
+  eventcnv stats --json run.log           for another program";
 
 /// Count events and bytes: by type, thread and value; show gaps and losses
 #[derive(Debug, clap::Args)]
@@ -128,6 +123,5 @@ pub(crate) fn overview<'l>(
         |summary, events| events.each_run(summary, Summary::add_run, Summary::add),
         Summary::merge,
     );
-    let fault_count = log.faults().loss_count() + faults.loss_count();
-    (Overview::new(summary, log, selection, fault_count), faults)
+    (Overview::new(summary, log, selection, &faults), faults)
 }

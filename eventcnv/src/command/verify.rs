@@ -95,7 +95,6 @@ enum Verdict {
     Damaged,
 }
 
-/// Checks a log.
 fn check(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  {"displayTimeUnit":"ns","otherData":{…},"traceEvents":[
-//!  {"name":"TraceFlip","cat":"Trace","ph":"B","ts":17.250,"pid":4711,"tid":4711,"args":{…}},
+//!  {"name":"TraceFlip","cat":"Trace","ph":"B","ts":17.25,"pid":4711,"tid":4711,"args":{…}},
 //!  …]}
 //! ```
 //!
@@ -10,17 +10,19 @@
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
 use super::clock::Base;
-use super::json;
 use super::processes::Processes;
-use super::timeline::{Action, Flow, Moment, Number, Timeline, instant_name};
+use super::timeline::{Action, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
-use crate::text;
-use crate::view::json::string;
-use eventlog::reader::{Event, Log};
+use crate::view::json::Escaping;
+use eventlog::reader::{Event, Log, Stream, Value};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::json;
 use std::io::{self, Write};
 
 /// Bytes of one write, about.
 const OUTPUT_SIZE: usize = 1 << 18;
+/// The largest number that readers of JSON keep exactly.
+const WHOLE_MAX: u64 = 1 << 53;
 
 /// Writes events as one JSON object.
 pub(crate) fn write(
@@ -52,11 +54,99 @@ struct Chrome {
     text: Vec<u8>,
 }
 
-/// The fields that all entries of an event share.
-struct Origin {
-    ns: u64,
+/// An entry of the trace; fields without a value are left out.
+#[derive(Clone, Default, serde::Serialize)]
+struct Entry<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    cat: &'a str,
+    ph: &'static str,
+    /// In µs.
+    ts: f64,
     pid: u32,
-    tid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<u32>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    s: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id2: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    bp: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Args<'a>>,
+}
+
+/// The arguments of an entry.
+#[derive(Clone)]
+enum Args<'a> {
+    Name(&'a str),
+    Value(Number),
+    /// The parameters, and the ticks.
+    Event(&'a Event<'a, 'a>),
+}
+
+impl Serialize for Args<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match *self {
+            Args::Name(name) => map.serialize_entry("name", name)?,
+            Args::Value(Number::Whole(value)) => map.serialize_entry("value", &value)?,
+            Args::Value(Number::Real(value)) => map.serialize_entry("value", &Real(value))?,
+            Args::Event(event) => {
+                for (param, value) in event.params() {
+                    map.serialize_entry(&*param.name, &Param { event, value })?;
+                }
+                map.serialize_entry("ticks", &format_args!("{:016X}", event.ticks))?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// A double; a string, if JSON lacks the number.
+struct Real(f64);
+
+impl Serialize for Real {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            value if value.is_finite() => serializer.serialize_f64(value),
+            value => serializer.collect_str(&value),
+        }
+    }
+}
+
+/// The value of a parameter. Pointers, addresses and large words are strings.
+struct Param<'a> {
+    event: &'a Event<'a, 'a>,
+    value: Value<'a>,
+}
+
+impl Serialize for Param<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.value {
+            Value::W(word) if word <= WHOLE_MAX => serializer.serialize_u64(word),
+            Value::W(word) => serializer.collect_str(&format_args!("{word:#x}")),
+            Value::P(word) | Value::A(word) => {
+                let labels = self.event.labels;
+                match labels.label_id_of(self.value).and_then(|id| labels.string(id)) {
+                    Some(label) => {
+                        let label = String::from_utf8_lossy(label);
+                        serializer.collect_str(&format_args!("{word:#x} {label}"))
+                    }
+                    None => serializer.collect_str(&format_args!("{word:#x}")),
+                }
+            }
+            Value::U(value) => serializer.serialize_u32(value),
+            Value::B(value) => serializer.serialize_bool(value),
+            Value::D(value) => Real(value).serialize(serializer),
+            Value::S(value) => serializer.serialize_str(&String::from_utf8_lossy(value)),
+        }
+    }
 }
 
 impl Chrome {
@@ -67,22 +157,14 @@ impl Chrome {
             Base::Start => "from the first event",
             Base::Ticks => "ticks, as ns",
         };
-        self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":");
-        string(&mut self.text, clock.as_bytes());
-        for (name, of) in [("hosts", 0), ("producers", 1)] {
-            let texts = log.streams().iter().map(|stream| match of {
-                0 => &*stream.host,
-                _ => &*stream.producer,
-            });
-            let texts: Vec<&str> = texts.collect();
-            self.text.push(b',');
-            string(&mut self.text, name.as_bytes());
-            self.text.push(b':');
-            string(&mut self.text, texts.join(", ").as_bytes());
-        }
-        self.text.extend_from_slice(b"},\"traceEvents\":[");
+        let texts =
+            |of: fn(&Stream) -> &str| log.streams().iter().map(of).collect::<Vec<_>>().join(", ");
+        let (hosts, producers) = (texts(|stream| &stream.host), texts(|stream| &stream.producer));
+        self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":");
+        self.append(&json!({ "clock": clock, "hosts": hosts, "producers": producers }));
         // The first entry has no comma before it. It is empty, and all readers accept it.
-        self.text.extend_from_slice(b"\n{\"name\":\"clock\",\"ph\":\"M\",\"ts\":0,\"pid\":0}");
+        self.text.extend_from_slice(b",\"traceEvents\":[\n");
+        self.append(&Entry { name: "clock", ph: "M", ..Entry::default() });
         for index in 0..self.processes.by_stream.len() as u16 {
             if self.processes.first(index) != index {
                 continue;
@@ -92,30 +174,27 @@ impl Chrome {
             self.metadata("process_name", self.processes.pid(index), None, &name);
         }
         for ((stream, index), thread) in self.processes.threads.clone() {
-            if self.processes.place(stream, index) != (stream, index) {
-                continue;
+            if self.processes.place(stream, index) == (stream, index) {
+                let pid = self.processes.pid(stream);
+                self.metadata("thread_name", pid, Some(thread.tid), &thread.name);
             }
-            self.metadata(
-                "thread_name",
-                self.processes.pid(stream),
-                Some(thread.tid),
-                &thread.name,
-            );
         }
     }
 
+    fn append(&mut self, what: &impl Serialize) {
+        let mut serializer = serde_json::Serializer::with_formatter(&mut self.text, Escaping);
+        // Writing into memory cannot fail.
+        let _ = what.serialize(&mut serializer);
+    }
+
+    fn push(&mut self, entry: Entry<'_>) {
+        self.text.extend_from_slice(b",\n");
+        self.append(&entry);
+    }
+
     fn metadata(&mut self, what: &str, pid: u32, tid: Option<u32>, name: &str) {
-        self.text.extend_from_slice(b",\n{\"name\":");
-        string(&mut self.text, what.as_bytes());
-        self.text.extend_from_slice(b",\"ph\":\"M\",\"ts\":0,\"pid\":");
-        text::decimal(&mut self.text, pid.into());
-        if let Some(tid) = tid {
-            self.text.extend_from_slice(b",\"tid\":");
-            text::decimal(&mut self.text, tid.into());
-        }
-        self.text.extend_from_slice(b",\"args\":{\"name\":");
-        string(&mut self.text, name.as_bytes());
-        self.text.extend_from_slice(b"}}");
+        let args = Some(Args::Name(name));
+        self.push(Entry { name: what, ph: "M", pid, tid, args, ..Entry::default() });
     }
 
     fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
@@ -126,103 +205,51 @@ impl Chrome {
         }
         let first = if timeline.clock.base == Base::Realtime { moment.ns } else { 0 };
         let origin = *self.origin.get_or_insert(first);
-        let at = Origin { ns: moment.ns.saturating_sub(origin), pid, tid };
+        let ts = moment.ns.saturating_sub(origin) as f64 / 1000.0;
+        let at = |ph| Entry { ph, ts, pid, tid: Some(tid), ..Entry::default() };
+        let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
+        let of = |ph, name| Entry { name, cat: kind, args: Some(Args::Event(event)), ..at(ph) };
         let name = |pair| timeline.marks.name(pair);
+        let span = |pair, lane, entry| {
+            let id2 = Some(json!({ "local": format!("{pair}.{lane}") }));
+            Entry { name: name(pair), cat: "span", id2, ..entry }
+        };
         match moment.action {
             Action::Instant => {
+                let name = &instant_name(event);
                 // Readers draw a flow from slice to slice.
-                let form =
-                    if moment.flow.is_some() { ("X", "\"dur\":0") } else { ("i", "\"s\":\"t\"") };
-                self.entry(&instant_name(event), form, &at, event);
+                self.push(match moment.flow {
+                    Some(_) => Entry { dur: Some(0), ..of("X", name) },
+                    None => Entry { s: "t", ..of("i", name) },
+                });
             }
-            Action::Begin { pair } => self.entry(name(pair), ("B", ""), &at, event),
+            Action::Begin { pair } => self.push(of("B", name(pair))),
             Action::End { pair, within } => {
-                for _ in 0..within {
-                    self.open("", "", "E", &at);
-                    self.text.push(b'}');
-                }
-                self.entry(name(pair), ("E", ""), &at, event);
+                (0..within).for_each(|_| self.push(at("E")));
+                self.push(of("E", name(pair)));
             }
             Action::SpanBegin { pair, lane, is_again } => {
-                let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
                 if is_again {
-                    self.open(name(pair), "span", "e", &at);
-                    self.text.push(b',');
-                    self.text.extend_from_slice(id.as_bytes());
-                    self.text.push(b'}');
+                    self.push(span(pair, lane, at("e")));
                 }
-                self.entry(name(pair), ("b", &id), &at, event);
+                self.push(span(pair, lane, of("b", "")));
             }
-            Action::SpanEnd { pair, lane } => {
-                let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
-                self.entry(name(pair), ("e", &id), &at, event);
-            }
+            Action::SpanEnd { pair, lane } => self.push(span(pair, lane, of("e", ""))),
         }
         if let Some(flow) = moment.flow {
-            self.flow(name(flow.pair), flow, &at);
+            // The flow ends in the enclosing slice, not in the next one.
+            let (ph, bp) = if flow.is_end { ("f", "e") } else { ("s", "") };
+            self.push(Entry {
+                name: name(flow.pair),
+                cat: "flow",
+                id: Some(flow.id),
+                bp,
+                ..at(ph)
+            });
         }
         if let Some(counter) = moment.counter.and_then(|index| timeline.counters.get(index)) {
-            self.open(&counter.name, "counter", "C", &at);
-            self.text.extend_from_slice(b",\"args\":{\"value\":");
-            let _ = match counter.value {
-                Number::Whole(value) => write!(self.text, "{value}"),
-                Number::Real(value) => {
-                    json::double(&mut self.text, value);
-                    Ok(())
-                }
-            };
-            self.text.extend_from_slice(b"}}");
+            let args = Some(Args::Value(counter.value));
+            self.push(Entry { name: &counter.name, cat: "counter", args, ..at("C") });
         }
-    }
-
-    /// Appends an entry without its end.
-    fn open(&mut self, name: &str, category: &str, phase: &str, at: &Origin) {
-        let text = &mut self.text;
-        text.extend_from_slice(b",\n{");
-        if !name.is_empty() {
-            text.extend_from_slice(b"\"name\":");
-            string(text, name.as_bytes());
-            text.extend_from_slice(b",\"cat\":");
-            string(text, category.as_bytes());
-            text.push(b',');
-        }
-        text.extend_from_slice(b"\"ph\":\"");
-        text.extend_from_slice(phase.as_bytes());
-        text.extend_from_slice(b"\",\"ts\":");
-        json::micros(text, at.ns);
-        text.extend_from_slice(b",\"pid\":");
-        text::decimal(text, at.pid.into());
-        text.extend_from_slice(b",\"tid\":");
-        text::decimal(text, at.tid.into());
-    }
-
-    /// Appends the entry of an event with its parameters; `form` is the phase and its fields.
-    fn entry(&mut self, name: &str, form: (&str, &str), at: &Origin, event: &Event<'_, '_>) {
-        let (phase, fields) = form;
-        let is_span = matches!(phase, "b" | "e");
-        let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
-        self.open(name, if is_span { "span" } else { kind }, phase, at);
-        if !fields.is_empty() {
-            self.text.push(b',');
-            self.text.extend_from_slice(fields.as_bytes());
-        }
-        self.text.extend_from_slice(b",\"args\":{");
-        for (param, value) in event.params() {
-            string(&mut self.text, param.name.as_bytes());
-            self.text.push(b':');
-            json::value(&mut self.text, event, value);
-            self.text.push(b',');
-        }
-        self.text.extend_from_slice(b"\"ticks\":\"");
-        text::hex16(&mut self.text, event.ticks);
-        self.text.extend_from_slice(b"\"}}");
-    }
-
-    fn flow(&mut self, name: &str, flow: Flow, at: &Origin) {
-        self.open(name, "flow", if flow.is_end { "f" } else { "s" }, at);
-        self.text.extend_from_slice(b",\"id\":");
-        text::decimal(&mut self.text, flow.id);
-        // The flow ends in the enclosing slice, not in the next one.
-        self.text.extend_from_slice(if flow.is_end { b",\"bp\":\"e\"}" } else { b"}" });
     }
 }

@@ -35,20 +35,17 @@ const EMPTY: u32 = 1 << 17;
 /// as its bytes, like one of unknown type; else a short log would become a huge trace.
 const MADE_UP_SIZE_MAX: usize = 1 << 10;
 
-/// The files of a directory.
-pub(crate) trait Files {
-    /// Appends to a file; a new file is empty.
-    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
-}
+/// Appends bytes to the file of a name; a new file is empty.
+pub(crate) type Append<'a> = &'a mut dyn FnMut(&str, &[u8]) -> io::Result<()>;
 
 /// Writes events as a trace. Returns a note for the user, if any.
 pub(crate) fn write(
     log: &Log,
     clock: &Clock,
     events: &mut Selected<'_>,
-    files: &mut dyn Files,
+    append: Append<'_>,
 ) -> io::Result<Option<String>> {
-    files.append("metadata", metadata::metadata(log, clock).as_bytes())?;
+    append("metadata", metadata::metadata(log, clock).as_bytes())?;
     let registries = (0..).zip(log.registries());
     let mut ctf = Ctf {
         processes: Processes::new(log),
@@ -63,9 +60,9 @@ pub(crate) fn write(
             log.streams().get(usize::from(event.stream)).map(|s| s.block_size as usize);
         let size = block_size.filter(|size| *size > 0).unwrap_or(PACKET_SIZE_MAX);
         let size = size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
-        ctf.event(&event, clock.ns(event.stream, event.ticks), size, files)?;
+        ctf.event(&event, clock.ns(event.stream, event.ticks), size, append)?;
     }
-    ctf.end(files)?;
+    ctf.end(append)?;
     let note = format!(
         "{} events lack parameters of their event types; the missing values are 0, or the event is \
          written as its bytes",
@@ -102,7 +99,7 @@ impl Ctf {
         event: &Event<'_, '_>,
         ns: u64,
         size: usize,
-        files: &mut dyn Files,
+        append: Append<'_>,
     ) -> io::Result<()> {
         let registry = (event.registry.stream, event.registry.index);
         let key = (event.stream, event.registry.index, event.buffer);
@@ -118,7 +115,7 @@ impl Ctf {
             let mut packet = Packet::new(place, ns);
             if self.discarded.contains_key(&(event.stream, event.buffer)) {
                 // Losses count from one packet to the next, so an empty packet comes first.
-                packet.write(0, files)?;
+                packet.write(0, append)?;
             }
             self.packets.insert(key, packet);
         }
@@ -134,22 +131,21 @@ impl Ctf {
             packet.bytes(event.bytes);
         }
         self.short_count += u64::from(missing != Some(0));
-        packet.end(begin, ns, size, files)
+        packet.end(begin, ns, size, append)
     }
 
     /// Writes the last packets, with the losses.
-    fn end(&mut self, files: &mut dyn Files) -> io::Result<()> {
+    fn end(&mut self, append: Append<'_>) -> io::Result<()> {
         for ((stream, _, buffer), packet) in &mut self.packets {
             let discarded = self.discarded.get(&(*stream, *buffer)).copied().unwrap_or(0);
             if discarded > 0 || !packet.is_empty() {
-                packet.write(discarded, files)?;
+                packet.write(discarded, append)?;
             }
         }
         Ok(())
     }
 }
 
-/// Returns the id of an event.
 fn id(event: &Event<'_, '_>) -> u32 {
     let Some(event_type) = event.event_type else { return UNKNOWN };
     let last = event_type.params.len().saturating_sub(1);

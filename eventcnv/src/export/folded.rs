@@ -89,7 +89,6 @@ pub(crate) fn write(
     Ok(table.notes())
 }
 
-/// Returns the weight of an event.
 fn weigh(event: &Event<'_, '_>, weight: Option<&str>) -> u64 {
     match weight {
         None => 1,

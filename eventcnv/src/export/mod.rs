@@ -6,7 +6,7 @@
 //!             └ marks.rs   which event types begin, end, link, count   └─ folded.rs    a;b;c 17
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
 //!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
-//!  processes.rs  processes, threads  json.rs  values as JSON
+//!  processes.rs  processes, threads
 //! ```
 //!
 //! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
@@ -15,7 +15,6 @@ pub(crate) mod chrome;
 pub(crate) mod clock;
 pub(crate) mod ctf;
 pub(crate) mod folded;
-mod json;
 pub(crate) mod marks;
 mod names;
 #[cfg(feature = "parquet")]

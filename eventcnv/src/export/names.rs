@@ -18,7 +18,6 @@ const NAME_SIZE_MAX: usize = 200;
 pub(crate) struct Taken(HashMap<String, u64>);
 
 impl Taken {
-    /// Returns these names as taken.
     #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn new<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Taken {
         Taken(names.into_iter().map(|name| (name.as_ref().to_ascii_lowercase(), 1)).collect())

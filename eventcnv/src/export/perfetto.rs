@@ -91,7 +91,6 @@ pub(crate) fn write(
 
 struct Perfetto {
     processes: Processes,
-    /// Tracks with a descriptor.
     tracks: HashSet<u64>,
     names: Names,
     out: Message,

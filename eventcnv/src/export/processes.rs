@@ -96,7 +96,6 @@ impl Processes {
         processes
     }
 
-    /// Returns the first stream of the process of a stream.
     pub(crate) fn first(&self, stream: u16) -> u16 {
         self.firsts.get(usize::from(stream)).copied().unwrap_or(stream)
     }

@@ -74,25 +74,3 @@ impl Message {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.cnv.perfetto`
-    #[test]
-    fn fields_are_tags_and_values() {
-        let mut message = Message::default();
-        message.uint(1, 150);
-        message.string(2, "ab");
-        message.message(16, |inner| inner.uint(1, u64::MAX));
-        message.fixed(3, 1);
-        let mut expected = vec![8, 0x96, 1, 0x12, 2, b'a', b'b', 0x82, 1, 0x8B, 0x80, 0x80, 0];
-        expected.extend([8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
-        expected.extend([0x19, 1, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(message.bytes(), expected);
-        message.clear();
-        message.message(1, |inner| inner.string(1, &"x".repeat(300)));
-        assert_eq!(message.bytes()[1..5], [0x80 | 47, 0x80 | 2, 0x80, 0]);
-    }
-}

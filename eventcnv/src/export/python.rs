@@ -129,7 +129,6 @@ fn boolean(is_true: bool) -> &'static str {
     if is_true { "True" } else { "False" }
 }
 
-/// Returns a text as a Python literal.
 fn literal(text: &str) -> String {
     let mut literal = "'".to_owned();
     for c in text.chars() {

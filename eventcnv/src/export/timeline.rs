@@ -49,7 +49,6 @@ pub(crate) enum Action {
     },
 }
 
-/// An event on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) ns: u64,
@@ -87,7 +86,6 @@ type Open = (u32, Key);
 /// Stream, pair and key of a span, flow or counter.
 type Place = (u16, u32, Key);
 
-/// The state of the timeline.
 pub(crate) struct Timeline {
     pub(crate) clock: Clock,
     pub(crate) marks: Marks,
@@ -310,7 +308,6 @@ fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
     name
 }
 
-/// Returns the name of an event as an instant.
 pub(super) fn instant_name<'e>(event: &Event<'e, '_>) -> Cow<'e, str> {
     match event.event_type {
         Some(event_type) => Cow::Borrowed(&event_type.name),

@@ -85,7 +85,6 @@ pub(crate) struct Opened {
     /// The offset of each log, and its name.
     pub(crate) starts: Vec<(u64, String)>,
     pub(crate) source: Result<AnySource, OpenError>,
-    /// The cores among them.
     pub(crate) cores: Vec<core::Opened>,
 }
 
@@ -143,7 +142,6 @@ fn name_of_all(starts: &[(u64, String)]) -> String {
     }
 }
 
-/// Returns the format of a source, if known.
 fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
     let mut head = vec![0; FORMAT_SIZE];
     let size = source.read_at(0, &mut head).ok()?;
@@ -316,11 +314,5 @@ mod tests {
             assert_eq!(source.read_at(0, &mut read).unwrap(), size);
             assert_eq!(read, bytes);
         }
-    }
-
-    #[test]
-    fn a_source_that_is_not_a_log_is_not_spooled() {
-        let source = spool(io::repeat(0), 1000, &Options::default());
-        assert!(matches!(source, Err(OpenError::NotALog)));
     }
 }

@@ -78,7 +78,6 @@ impl Input {
 
 /// A log that is being read.
 pub(crate) struct Reading {
-    /// The name in messages.
     pub(crate) name: String,
     pub(crate) log: Log,
     /// The offset of each file in the log, and its name.
@@ -172,7 +171,6 @@ impl Reading {
         })
     }
 
-    /// Returns the name of the file of a stream.
     #[cfg(feature = "parquet")]
     pub(crate) fn file_of(&self, stream: &eventlog::reader::Stream) -> &str {
         let at = self.starts.partition_point(|(start, _)| *start <= stream.offset);
@@ -259,7 +257,6 @@ pub(crate) fn loss_summary(losses: &Losses) -> String {
     )
 }
 
-/// Reports faults, a line each.
 pub(crate) fn report(name: &str, faults: &[&Faults]) {
     faults.iter().for_each(|faults| complain(&cli::log::faults("eventcnv", name, faults)));
 }

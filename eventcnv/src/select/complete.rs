@@ -12,7 +12,6 @@ use eventlog::reader::{EventType, Increment, Kind, Log, Options, Platform, Regis
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Completes kinds.
 pub(super) fn kinds() -> ArgValueCompleter {
     let names = |registry: &Registry| {
         let kind = |kind: &Kind| (kind.name.to_string(), kind.doc.to_string());

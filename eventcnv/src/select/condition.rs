@@ -11,7 +11,6 @@
 use eventlog::reader::{Event, EventType, Value};
 use memchr::memmem;
 use std::cmp::Ordering;
-use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
@@ -79,10 +78,6 @@ impl Fact {
     pub(crate) fn named(name: &str) -> Option<Fact> {
         Fact::ALL.iter().find(|(known, _)| *known == name).map(|(_, fact)| *fact)
     }
-
-    fn name(self) -> &'static str {
-        Fact::ALL.iter().find(|(_, fact)| *fact == self).map_or("", |(name, _)| name)
-    }
 }
 
 /// The value of an operand for an event.
@@ -134,7 +129,6 @@ impl Operand {
     }
 }
 
-/// Returns whether an event type has the name, if there is a name.
 fn is_named(event_type: &EventType, name: Option<&str>) -> bool {
     name.is_none_or(|name| event_type.name.eq_ignore_ascii_case(name))
 }
@@ -295,51 +289,4 @@ fn text(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
 
 fn name(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
     text(&a.to_ascii_lowercase(), operator, &b.to_ascii_lowercase())
-}
-
-impl fmt::Display for Expression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |terms: &[Expression], word: &str, f: &mut fmt::Formatter<'_>| {
-            write!(f, "(")?;
-            for (index, term) in terms.iter().enumerate() {
-                if index > 0 {
-                    write!(f, " {word} ")?;
-                }
-                write!(f, "{term}")?;
-            }
-            write!(f, ")")
-        };
-        match self {
-            Expression::And(terms) => joined(terms, "and", f),
-            Expression::Or(terms) => joined(terms, "or", f),
-            Expression::Not(term) => write!(f, "not {term}"),
-            Expression::Is(operand) => write!(f, "{operand}"),
-            Expression::Compare(left, operator, right) => {
-                let operator = match operator {
-                    Operator::Equal => "==",
-                    Operator::Unequal => "!=",
-                    Operator::Less => "<",
-                    Operator::AtMost => "<=",
-                    Operator::Greater => ">",
-                    Operator::AtLeast => ">=",
-                    Operator::Contains => "~",
-                };
-                write!(f, "{left} {operator} {right}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operand::Param { of: Some(of), name } => write!(f, "{of}.{name}"),
-            Operand::Param { of: None, name } => write!(f, "{name}"),
-            Operand::Fact(fact) => write!(f, "@{}", fact.name()),
-            Operand::Int(value) => write!(f, "{value}"),
-            Operand::Real(value) => write!(f, "{value}"),
-            Operand::Bool(value) => write!(f, "{value}"),
-            Operand::Text(text) => write!(f, "{:?}", String::from_utf8_lossy(text)),
-        }
-    }
 }

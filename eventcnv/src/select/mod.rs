@@ -17,7 +17,7 @@ pub(crate) mod times;
 
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
-pub(crate) use names::{is_of_kinds, is_selected, near, unknown};
+pub(crate) use names::{is_selected, near, unknown};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,7 +131,6 @@ impl Select {
     }
 }
 
-/// The selection for one log.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     filter: Filter,
@@ -182,7 +181,6 @@ impl Selection {
         self.first.is_some() || self.last.is_some()
     }
 
-    /// Returns the selected events, one at a time.
     pub(crate) fn events<'l>(&'l self, log: &'l Log, order: Order) -> Selected<'l> {
         let mut selected = self.selected(log.events(order, &self.filter));
         if let Some(last) = self.last {
@@ -193,7 +191,7 @@ impl Selection {
     }
 
     /// Counts the events without regard to `--first` and `--last`.
-    fn count(&self, log: &Log, order: Order) -> u64 {
+    pub(crate) fn count(&self, log: &Log, order: Order) -> u64 {
         let mut all = self.selected(log.events(order, &self.filter));
         let mut count = 0;
         while all.next().is_some() {
@@ -233,7 +231,6 @@ struct Found {
 pub(crate) struct Finder {
     is_given: bool,
     found: Arc<Found>,
-    /// The labels in the condition.
     labels: Vec<Vec<u8>>,
 }
 
@@ -262,7 +259,6 @@ pub(crate) struct Selected<'l> {
 }
 
 impl Selected<'_> {
-    /// Returns the next event.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Event<'_, '_>> {
         if self.left == 0 {

@@ -40,38 +40,18 @@ fn picked(
     Ok(picked.into_iter().flatten().collect())
 }
 
-/// Returns the names that match a pattern, in any case.
+/// Returns the names that match a pattern, in any case: `*` stands for any characters, `?` for one.
 fn named<'a>(pattern: &str, known: impl Iterator<Item = &'a str>) -> Vec<Pick> {
-    let pattern = pattern.to_ascii_lowercase();
-    let is_match = |name: &&str| matches(pattern.as_bytes(), name.to_ascii_lowercase().as_bytes());
+    // A bracket stands for itself; two stars would stand for folders.
+    let mut pattern = pattern.replace('[', "[[]");
+    while pattern.contains("**") {
+        pattern = pattern.replace("**", "*");
+    }
+    let pattern = glob::Pattern::new(&pattern).unwrap_or_default();
+    let options = glob::MatchOptions { case_sensitive: false, ..Default::default() };
+    let is_match = |name: &&str| pattern.matches_with(name, options);
     let found: BTreeSet<&str> = known.filter(is_match).collect();
     found.into_iter().map(|name| Pick::Name(name.to_owned())).collect()
-}
-
-/// Returns whether a name matches a pattern: `*` stands for any bytes, `?` for one.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // After a star: the place after it in the pattern, and the next place to try in the name.
-    let (mut at, mut in_name, mut star) = (0, 0, None);
-    while in_name < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at + 1, in_name));
-                at += 1;
-            }
-            Some(&byte) if byte == b'?' || Some(&byte) == name.get(in_name) => {
-                at += 1;
-                in_name += 1;
-            }
-            _ => match &mut star {
-                Some((after, from)) => {
-                    *from += 1;
-                    (at, in_name) = (*after, *from);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(at..).unwrap_or_default().iter().all(|&byte| byte == b'*')
 }
 
 fn pick_kind(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, String> {
@@ -153,20 +133,17 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
     Ok(found)
 }
 
-/// Returns whether a filter selects the kind.
-pub(crate) fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
+fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
     let name = registry.kind(kind).map_or("", |kind| &kind.name);
     filter.kinds.is_empty()
         || filter.kinds.iter().any(|pick| pick.matches(registry.index, name, kind.into()))
 }
 
-/// Returns whether a filter selects the event type.
 pub(crate) fn is_selected(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
     let is_of_types = is_of_types(&filter.event_types, registry, row);
     is_of_types && is_of_kinds(filter, registry, row.kind)
 }
 
-/// Returns whether the event type is picked, or no type is.
 fn is_of_types(picks: &[Pick], registry: &Registry, row: &EventType) -> bool {
     picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
 }

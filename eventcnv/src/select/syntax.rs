@@ -271,7 +271,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         match parse(text) {
-            Ok(expression) => expression.to_string(),
+            Ok(expression) => format!("{expression:?}"),
             Err(error) => error.to_string(),
         }
     }
@@ -279,16 +279,42 @@ mod tests {
     /// `.cnv.where`
     #[test]
     fn not_binds_before_and_and_and_before_or() {
-        for (text, expected) in [
-            ("a == 1 or b==2 and c=3", "(a == 1 or (b == 2 and c == 3))"),
-            ("not a < 1 && !(b or c)", "(not a < 1 and not (b or c))"),
-            ("x.y ~ 'it\\'s' || @kind == \"Pool\"", "(x.y ~ \"it's\" or @kind == \"Pool\")"),
-            ("4K <= size", "4096 <= size"),
-            ("w != 0xfF", "w != 255"),
-            ("d > -1.5e-3", "d > -0.0015"),
-            ("done == true", "done == true"),
+        let param = |of: Option<&str>, name: &str| Operand::Param {
+            of: of.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        let is = |name: &str| Expression::Is(param(None, name));
+        let compare =
+            |name: &str, operator, value| Expression::Compare(param(None, name), operator, value);
+        let text = |text: &str| Operand::Text(text.as_bytes().to_vec());
+        let (int, not) = (Operand::Int, |term| Expression::Not(Box::new(term)));
+        use Expression::{And, Compare, Or};
+        use Operator::{AtMost, Contains, Equal, Greater, Less, Unequal};
+        for (condition, expected) in [
+            (
+                "a == 1 or b==2 and c=3",
+                Or(vec![
+                    compare("a", Equal, int(1)),
+                    And(vec![compare("b", Equal, int(2)), compare("c", Equal, int(3))]),
+                ]),
+            ),
+            (
+                "not a < 1 && !(b or c)",
+                And(vec![not(compare("a", Less, int(1))), not(Or(vec![is("b"), is("c")]))]),
+            ),
+            (
+                "x.y ~ 'it\\'s' || @kind == \"Pool\"",
+                Or(vec![
+                    Compare(param(Some("x"), "y"), Contains, text("it's")),
+                    Compare(Operand::Fact(Fact::Kind), Equal, text("Pool")),
+                ]),
+            ),
+            ("4K <= size", Compare(int(4096), AtMost, param(None, "size"))),
+            ("w != 0xfF", compare("w", Unequal, int(255))),
+            ("d > -1.5e-3", compare("d", Greater, Operand::Real(-0.0015))),
+            ("done == true", compare("done", Equal, Operand::Bool(true))),
         ] {
-            assert_eq!(shown(text), expected, "{text}");
+            assert_eq!(parse(condition), Ok(expected), "{condition}");
         }
     }
 

@@ -106,7 +106,6 @@ impl Difference {
             && self.losses.is_empty()
     }
 
-    /// Returns the difference as JSON.
     pub(crate) fn json(&self, sides: [&Overview<'_>; 2]) -> Value {
         let counts = |rows: &[Both<Count>]| -> Value {
             let row = |(name, counts): &Both<Count>| {

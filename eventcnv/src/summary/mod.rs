@@ -20,7 +20,7 @@ pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
 
-use eventlog::reader::{Account, Event, Log, Run, Value};
+use eventlog::reader::{Event, Log, Run};
 use params::Params;
 use runs::Runs;
 use std::collections::BTreeMap;
@@ -31,9 +31,6 @@ use timeline::Timeline;
 const TIMELINE_COUNT_MAX: usize = 48;
 /// The index that stands for the further threads of a stream.
 const OTHERS: u32 = u32::MAX;
-/// Bytes of the name of a thread, and threads with a name, at most.
-const NAME_SIZE_MAX: usize = 128;
-const NAME_COUNT_MAX: usize = 1 << 14;
 
 /// A number of events, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,7 +145,6 @@ pub(crate) struct Summary {
     /// Ticks of the first and last event of streams without a timeline.
     far: BTreeMap<u16, (u64, u64)>,
     params: Params,
-    thread_names: BTreeMap<(u16, u32), String>,
 }
 
 impl Summary {
@@ -166,7 +162,6 @@ impl Summary {
             timelines: Keyed::default(),
             far: BTreeMap::new(),
             params: Params::default(),
-            thread_names: BTreeMap::new(),
         }
     }
 
@@ -178,7 +173,7 @@ impl Summary {
 
     /// Counts events of one source together, unless the summary needs their parameters.
     pub(crate) fn add_run(&mut self, run: &Run<'_, '_>) {
-        if self.wanted.params || run.registry().index == 0 {
+        if self.wanted.params {
             return run.each(&mut |event| self.add(event));
         }
         let Some(first) = run.event(0) else { return };
@@ -210,7 +205,6 @@ impl Summary {
         }
     }
 
-    /// Counts an event.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event<'_, '_>) {
         self.find_source(event);
@@ -237,9 +231,6 @@ impl Summary {
             && let Some(row) = row
         {
             self.params.add(event, row as u16);
-        }
-        if event.registry.index == 0 {
-            self.add_own(event);
         }
     }
 
@@ -279,22 +270,6 @@ impl Summary {
         self.timelines.place((stream, thread), || Timeline::new(span))
     }
 
-    /// Notes the name of a thread, from an event of the runtime's own registry.
-    #[cold]
-    fn add_own(&mut self, event: &Event<'_, '_>) {
-        let number = |name| event.param(name).and_then(|value| value.as_u64());
-        let stream = event.stream;
-        if event.name() == "Thread" && self.thread_names.len() < NAME_COUNT_MAX {
-            let thread = number("thread").and_then(|thread| u32::try_from(thread).ok());
-            let name = event.param("name");
-            if let (Some(thread), Some(Value::S(name))) = (thread, name) {
-                let name = name.get(..NAME_SIZE_MAX).unwrap_or(name);
-                let name = String::from_utf8_lossy(name).into_owned();
-                self.thread_names.insert((stream, thread), name);
-            }
-        }
-    }
-
     /// Adds the counts of a summary of later events in the file.
     pub(crate) fn merge(&mut self, other: Summary) {
         self.source = None;
@@ -324,16 +299,5 @@ impl Summary {
             widen(self.far.entry(stream).or_insert(NEVER), times);
         }
         self.params.merge(other.params);
-        self.thread_names.extend(other.thread_names);
-    }
-
-    /// Returns the account of a buffer whose events were all selected: events that the headers
-    /// count and the summary lacks are lost.
-    pub(crate) fn settled(&self, account: &Account) -> Account {
-        let (stream, buffer) = (account.stream, account.buffer);
-        let keys = (stream, buffer, 0)..=(stream, buffer, u32::MAX);
-        let found: u64 = self.buffers.range(keys).map(|(_, (count, _))| count.events).sum();
-        let missing = account.found.saturating_sub(found);
-        Account { lost: account.lost.saturating_add(missing), ..*account }
     }
 }

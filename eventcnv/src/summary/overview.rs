@@ -10,9 +10,10 @@ use super::length::{all_seconds, seconds};
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
-use crate::select::{Selection, is_of_kinds};
+use crate::input::threads::{self, Thread};
+use crate::select::Selection;
 use eventdef::{Sort, Version};
-use eventlog::reader::{Account, Log, Losses, Registry, Stream, Unhoused};
+use eventlog::reader::{Faults, Log, Losses, Registry, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -20,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 const GAP_COUNT: usize = 3;
 /// Holes in numbering that an overview lists, at most.
 const HOLE_COUNT_MAX: usize = 20;
+
+/// The names of threads, by stream and index.
+type ThreadNames = BTreeMap<(u16, u32), String>;
 
 /// Name and version, which identify a registry in all streams.
 pub(crate) type Identity = (String, Version);
@@ -42,7 +46,6 @@ pub(crate) struct Overview<'l> {
     pub(crate) holes: Vec<Hole>,
     /// Holes beyond those in `holes`.
     pub(crate) unlisted_hole_count: usize,
-    /// Losses by kind.
     pub(crate) losses: Vec<(String, Losses)>,
     pub(crate) fault_count: u64,
     /// Whether the overview has parameters, and whether some are left out.
@@ -50,7 +53,6 @@ pub(crate) struct Overview<'l> {
     pub(crate) is_params_cut: bool,
 }
 
-/// An event type.
 pub(crate) struct TypeOverview {
     pub(crate) name: String,
     pub(crate) kind: String,
@@ -101,23 +103,19 @@ impl<'l> Overview<'l> {
         summary: Summary,
         log: &'l Log,
         selection: &Selection,
-        fault_count: u64,
+        faults: &Faults,
     ) -> Overview<'l> {
         let filter = selection.filter();
-        // Only buffers whose events were all selected can settle their accounts.
-        let is_complete = |account: &Account| {
-            let registry = log.registries().get(account.registry as usize);
-            let is_all = !selection.is_conditional()
-                && filter.event_types.is_empty()
-                && filter.threads.is_empty()
-                && filter.times.is_empty();
-            is_all && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
-        };
-        let settle =
-            |account| if is_complete(account) { summary.settled(account) } else { *account };
-        let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
-        let unhoused = log.unhoused();
-        Overview::of(summary, log.streams(), log.registries(), &accounts, &unhoused, fault_count)
+        // Only a reading of all events of a buffer tells which of them are unreadable.
+        let is_all = !selection.is_conditional()
+            && filter.event_types.is_empty()
+            && filter.threads.is_empty()
+            && filter.times.is_empty();
+        let none = Faults::default();
+        let losses = log.losses_by_kind(if is_all { faults } else { &none });
+        let fault_count = log.faults().loss_count() + faults.loss_count();
+        let threads = threads::recorded(log);
+        Overview::of(summary, log.streams(), log.registries(), &threads, losses, fault_count)
     }
 
     /// Returns the overview of the parts of a log.
@@ -125,13 +123,17 @@ impl<'l> Overview<'l> {
         summary: Summary,
         streams: &'l [Stream],
         registries: &[Registry],
-        accounts: &[Account],
-        unhoused: &[Unhoused],
+        recorded: &[Thread],
+        losses: BTreeMap<(u16, u16, u8), Losses>,
         fault_count: u64,
     ) -> Overview<'l> {
         let prefixes = prefixes(registries);
         let times = times(&summary);
-        let threads = threads(&summary, streams.len() > 1);
+        let name = |thread: &Thread| {
+            Some(((thread.stream, u32::try_from(thread.index).ok()?), thread.name.clone()))
+        };
+        let names = recorded.iter().filter_map(name).collect();
+        let threads = threads(&summary, &names, streams.len() > 1);
         let seconds = all_seconds(streams, &times);
         let mut overview = Overview {
             streams,
@@ -141,10 +143,10 @@ impl<'l> Overview<'l> {
             types: Vec::new(),
             threads: threads.values().cloned().collect(),
             thread_places: threads.into_keys().zip(0..).collect(),
-            gaps: gaps(&summary, streams, &times),
+            gaps: gaps(&summary, &names, streams, &times),
             holes: Vec::new(),
             unlisted_hole_count: 0,
-            losses: losses(registries, &prefixes, accounts, unhoused),
+            losses: named_losses(registries, &prefixes, losses),
             fault_count,
             has_params: summary.wanted.params,
             is_params_cut: summary.params.is_cut,
@@ -213,7 +215,6 @@ impl<'l> Overview<'l> {
         self.holes.truncate(HOLE_COUNT_MAX);
     }
 
-    /// Returns the losses of all kinds.
     pub(crate) fn all_losses(&self) -> Losses {
         let mut sum = Losses::default();
         self.losses.iter().for_each(|(_, losses)| sum.add(losses));
@@ -236,18 +237,22 @@ fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
     times
 }
 
-fn threads(summary: &Summary, is_stream_shown: bool) -> BTreeMap<(u16, u32), (String, Count)> {
+fn threads(
+    summary: &Summary,
+    names: &ThreadNames,
+    is_stream_shown: bool,
+) -> BTreeMap<(u16, u32), (String, Count)> {
     let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
     for ((stream, _, thread), (count, _)) in summary.buffers.iter() {
         threads.entry((stream, thread)).or_default().add(*count);
     }
-    let named = |(key, count)| (key, (thread_name(summary, key, is_stream_shown), count));
+    let named = |(key, count)| (key, (thread_name(names, key, is_stream_shown), count));
     threads.into_iter().map(named).collect()
 }
 
-fn thread_name(summary: &Summary, key: (u16, u32), is_stream_shown: bool) -> String {
+fn thread_name(names: &ThreadNames, key: (u16, u32), is_stream_shown: bool) -> String {
     let (stream, thread) = key;
-    let name = match (summary.thread_names.get(&key), thread) {
+    let name = match (names.get(&key), thread) {
         (Some(name), _) => format!("{thread} {name:?}"),
         (None, 0) => "none".to_owned(),
         (None, OTHERS) => "others".to_owned(),
@@ -259,6 +264,7 @@ fn thread_name(summary: &Summary, key: (u16, u32), is_stream_shown: bool) -> Str
 /// Returns the longest gaps of each stream, and the longest of each thread.
 fn gaps(
     summary: &Summary,
+    names: &ThreadNames,
     streams: &[Stream],
     times: &BTreeMap<u16, (u64, u64)>,
 ) -> Vec<GapOverview> {
@@ -288,7 +294,7 @@ fn gaps(
         all.gaps(GAP_COUNT).into_iter().for_each(|gap| push(name.clone(), stream, gap));
         if of_stream.len() > 1 {
             for (&thread, timeline) in &of_stream {
-                let name = thread_name(summary, (stream, thread), is_stream_shown);
+                let name = thread_name(names, (stream, thread), is_stream_shown);
                 let longest = timeline.gaps(1).into_iter();
                 longest.for_each(|gap| push(format!("thread {name}"), stream, gap));
             }
@@ -297,33 +303,27 @@ fn gaps(
     gaps
 }
 
-/// Returns the losses by kind.
-fn losses(
+/// Returns the losses by the name of the kind.
+fn named_losses(
     registries: &[Registry],
     prefixes: &HashMap<Identity, String>,
-    accounts: &[Account],
-    unhoused: &[Unhoused],
+    losses: BTreeMap<(u16, u16, u8), Losses>,
 ) -> Vec<(String, Losses)> {
-    let name = |registry: &Registry, kind: u8| {
-        let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
-        (registry.index, format!("{prefix}{}", kind_name(registry, kind)))
-    };
     let mut lost: BTreeMap<(u16, String), Losses> = BTreeMap::new();
-    for account in accounts {
-        let Some(registry) = registries.get(account.registry as usize) else { continue };
-        lost.entry(name(registry, account.kind)).or_default().add(&Losses::of(account));
-    }
-    for &Unhoused { stream, registry, kind, losses } in unhoused {
-        let unknown = || (u16::MAX, format!("{registry}:{kind}"));
-        let found = find_registry(registries, stream, registry);
-        let key = found.map_or_else(unknown, |found| name(found, kind));
+    for ((stream, index, kind), losses) in losses {
+        let key = match find_registry(registries, stream, index) {
+            Some(registry) => {
+                let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+                (index, format!("{prefix}{}", kind_name(registry, kind)))
+            }
+            None => (u16::MAX, format!("{index}:{kind}")),
+        };
         lost.entry(key).or_default().add(&losses);
     }
     lost.retain(|_, losses| *losses != Losses::default());
     lost.into_iter().map(|((_, kind), losses)| (kind, losses)).collect()
 }
 
-/// Returns the registry of a stream with an index.
 pub(crate) fn find_registry(registries: &[Registry], stream: u16, index: u16) -> Option<&Registry> {
     registries.iter().find(|found| (found.stream, found.index) == (stream, index))
 }

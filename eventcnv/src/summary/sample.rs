@@ -78,7 +78,6 @@ impl Axis {
     }
 }
 
-/// An event in the sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampled {
     pub(crate) time: f64,

@@ -70,7 +70,6 @@ impl Timeline {
         self.widen(at, times);
     }
 
-    /// Extends the times of a cell.
     #[inline]
     fn widen(&mut self, cell: u64, times: (u64, u64)) {
         if let Some(cell) = self.cells.get_mut(cell as usize) {

@@ -40,7 +40,6 @@ impl<T> Default for Top<T> {
 }
 
 impl<T: Hash + Eq + Ord + Clone> Top<T> {
-    /// Counts a value with its label.
     pub(crate) fn add(&mut self, value: T, label: Option<&[u8]>) {
         if let Some(counter) = self.counters.get_mut(&value) {
             counter.count += 1;

@@ -42,20 +42,9 @@ pub(crate) fn pad(out: &mut Vec<u8>, count: usize) {
     }
 }
 
-/// Appends a value in decimal.
 #[inline]
-pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    for place in digits.iter_mut().rev() {
-        *place = b'0' + (value % 10) as u8;
-        value /= 10;
-        start -= 1;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(start..).unwrap_or_default());
+pub(crate) fn decimal(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends a string in quotation marks, with a backslash before each quotation mark and backslash.
@@ -129,42 +118,6 @@ pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
             tail.rotate_right(missing);
         }
     }
-}
-
-/// Returns the 16 decimal digits of a value below 10^16.
-#[inline]
-pub(crate) fn decimal16(value: u64) -> [u8; 16] {
-    (decimal_values(value) | u128::from_ne_bytes([b'0'; 16])).to_le_bytes()
-}
-
-/// Returns the decimal digits of a value below 10^16 without leading zeros, and their number.
-#[inline]
-pub(crate) fn decimal_digits(value: u64) -> ([u8; 16], usize) {
-    let values = decimal_values(value);
-    // 0 has one digit.
-    let zeros = (values | 1 << 120).trailing_zeros() / 8;
-    let digits = values | u128::from_ne_bytes([b'0'; 16]);
-    ((digits >> (zeros * 8)).to_le_bytes(), 16 - zeros as usize)
-}
-
-/// Returns the 16 decimal digits of a value below 10^16 as bytes, the first in the lowest byte.
-#[inline]
-fn decimal_values(value: u64) -> u128 {
-    const HALF: u64 = 100_000_000;
-    u128::from(decimal_values8(value / HALF)) | u128::from(decimal_values8(value % HALF)) << 64
-}
-
-/// Returns the eight digits of a value below 10^8. Halves the value three times, with the parts
-/// next to each other in one word.
-#[inline]
-fn decimal_values8(value: u64) -> u64 {
-    let (high, low) = (value / 10_000, value % 10_000);
-    let x = high | low << 32;
-    // A hundredth of what is below 10^4, and a tenth of what is below 100.
-    let hundreds = (x * 10_486) >> 20 & 0x0000_007F_0000_007F;
-    let x = hundreds | (x - hundreds * 100) << 16;
-    let tens = (x * 103) >> 10 & 0x000F_000F_000F_000F;
-    tens | (x - tens * 10) << 8
 }
 
 /// Returns the first `count` (at most 10) digits of a finite value, correctly rounded, and the
@@ -250,7 +203,6 @@ mod tests {
         for value in edges() {
             assert_eq!(text(|out| hex(out, value)), format!("{value:X}"));
             assert_eq!(text(|out| hex16(out, value)), format!("{value:016X}"));
-            assert_eq!(text(|out| decimal(out, value)), value.to_string());
         }
     }
 

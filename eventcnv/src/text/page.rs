@@ -8,23 +8,18 @@
 //! The page makes room once for each line; the pen drops text beyond the room. Hand-written,
 //! because a dump is as fast as this file. Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use super::{self as text, hex};
+use super::hex;
 
-/// Size of the text of a full page.
 const PAGE_SIZE: usize = 1 << 18;
-/// Bytes that a line may take beyond it before the page grows.
-const PAGE_ROOM: usize = 1 << 12;
+/// The size of an empty page: a line may take 4 KiB beyond a full page before the page grows.
+const USUAL_SIZE: usize = PAGE_SIZE + (1 << 12);
 /// Bytes of one store.
 pub(crate) const STORE_SIZE: usize = 16;
 
-/// A page of text.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// All bytes, written or not; never zeroed again.
     bytes: Vec<u8>,
-    /// The size of `bytes` after [`Page::clear`].
-    usual_size: usize,
-    /// Where the text ends.
     end: usize,
     /// Text that a function appends, before it is copied to the page.
     piece: Vec<u8>,
@@ -32,19 +27,9 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new() -> Page {
-        Page::with_size(PAGE_SIZE + PAGE_ROOM)
+        Page { bytes: vec![0; USUAL_SIZE], end: 0, piece: Vec::new() }
     }
 
-    /// Returns a page that grows from nothing, for a program that has many pages.
-    pub(crate) fn small() -> Page {
-        Page::with_size(0)
-    }
-
-    fn with_size(usual_size: usize) -> Page {
-        Page { bytes: vec![0; usual_size], usual_size, end: 0, piece: Vec::new() }
-    }
-
-    /// Returns the text of the page.
     pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(..self.end).unwrap_or_default()
     }
@@ -58,7 +43,7 @@ impl Page {
     /// Empties the page, and frees memory that a long line took.
     pub(crate) fn clear(&mut self) {
         self.end = 0;
-        self.bytes.truncate(self.usual_size);
+        self.bytes.truncate(USUAL_SIZE);
         self.bytes.shrink_to_fit();
         self.piece = Vec::new();
     }
@@ -183,18 +168,14 @@ impl Pen<'_> {
         self.hex(value);
     }
 
-    /// Writes a value in decimal.
     #[inline(always)]
     pub(crate) fn decimal(&mut self, value: u64) {
-        const HALF: u64 = 10_000_000_000_000_000;
-        let (high, low) = (value / HALF, value % HALF);
-        if high > 0 {
-            let (digits, count) = text::decimal_digits(high);
-            self.put(&digits, count);
-            self.put(&text::decimal16(low), 16);
-        } else {
-            let (digits, count) = text::decimal_digits(low);
-            self.put(&digits, count);
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(value).as_bytes();
+        let at = self.at as usize;
+        if let Some(place) = self.rest.get_mut(at..at.wrapping_add(digits.len())) {
+            place.copy_from_slice(digits);
+            self.at += digits.len() as u32;
         }
     }
 }
@@ -211,28 +192,6 @@ mod tests {
         let size = pen.written();
         page.keep(size);
         String::from_utf8(page.text().to_vec()).unwrap().split_off(1)
-    }
-
-    /// Returns the values around every power of two and of ten, where the number of digits changes.
-    fn edges() -> impl Iterator<Item = u64> {
-        let tens = (0..20).map(|power| 10_u64.pow(power));
-        (0..64)
-            .map(|bit| 1 << bit)
-            .chain(tens)
-            .flat_map(|value: u64| [value - 1, value, value + 1])
-            .chain([u64::MAX, 0x0123_4567_89AB_CDEF, 1_234_567_890_123_456_789])
-    }
-
-    #[test]
-    fn numbers_agree_with_the_standard_formatter() {
-        for value in edges() {
-            assert_eq!(written(|pen| pen.decimal(value)), value.to_string());
-            assert_eq!(written(|pen| pen.hex(value)), format!("{value:X}"));
-            assert_eq!(written(|pen| pen.hex_after(b' ', value)), format!(" {value:X}"));
-            assert_eq!(written(|pen| pen.hex16(value)), format!("{value:016X}"));
-            assert_eq!(written(|pen| pen.hex_zeros(value, 8)), format!("{value:08X}"));
-            assert_eq!(written(|pen| pen.hex_spaces(value, 8)), format!("{value:8X}"));
-        }
     }
 
     #[test]

@@ -18,7 +18,6 @@ use std::io::{self, Write};
 const ROW_COUNT: usize = 1000;
 const SIZE_MAX: usize = 1 << 22;
 
-/// The form of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Columns,

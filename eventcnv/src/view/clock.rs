@@ -54,7 +54,6 @@ impl<'l> Clock<'l> {
         })
     }
 
-    /// Appends the time of an event.
     #[inline]
     pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         match self {

@@ -27,7 +27,6 @@ const COLUMN_COUNT_MAX: usize = 4096;
 /// A spreadsheet takes a cell for a formula that begins with one of these.
 const FORMULA: [u8; 6] = *b"=+-@\t\r";
 
-/// The form.
 pub(crate) struct Csv<'l> {
     clock: Clock<'l>,
     /// The names of parameters, in the order of their columns.

@@ -18,9 +18,8 @@ use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Value};
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
-/// The form.
 pub(crate) struct Json<'l> {
     pub(crate) clock: Clock<'l>,
     pub(crate) time: Time,
@@ -162,6 +161,23 @@ pub(crate) fn escaped(json: &str) -> String {
         }
     }
     escaped
+}
+
+/// Makes serde_json escape the characters that steer a terminal.
+pub(crate) struct Escaping;
+
+impl serde_json::ser::Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_plain || !text.contains(is_steering) {
+            return to.write_all(text.as_bytes());
+        }
+        to.write_all(escaped(text).as_bytes())
+    }
 }
 
 /// Appends a string. Replaces bytes that are not UTF-8 by U+FFFD.

@@ -18,7 +18,6 @@ use eventlog::reader::{Event, Registry};
 pub(crate) trait Line: Custom {
     fn clock(&self) -> &Clock<'_>;
 
-    /// Returns the recipe of the lines of a row.
     fn recipe(&self, row: Row<'_>) -> Recipe;
 
     /// Writes the text before everything that a pen writes. Returns the ticks, if the pen has to

@@ -31,12 +31,7 @@ pub(crate) mod stats;
 
 use crate::text;
 use crate::text::page::Page;
-use clock::Clock;
-use columns::Columns;
 use eventlog::reader::{Event, Registry};
-use line::Lines;
-use named::Named;
-use numeric::Numeric;
 
 /// Least width of the names of event types: the length of the longest name of the MPS.
 const NAME_WIDTH_MIN: usize = 19;
@@ -44,20 +39,6 @@ const NAME_WIDTH_MIN: usize = 19;
 /// Writes a line for each event.
 pub(crate) trait View {
     fn write(&self, event: &Event<'_, '_>, page: &mut Page);
-}
-
-/// Returns a text form by the number of `-v`: numeric, columns or named.
-pub(crate) fn text_view<'l>(
-    verbose: u8,
-    clock: Clock<'l>,
-    name_width: usize,
-    registries: &[Registry],
-) -> Box<dyn View + 'l> {
-    match verbose {
-        0 => Box::new(Lines::new(Numeric { clock }, registries)),
-        1 => Box::new(Lines::new(Columns { clock, name_width }, registries)),
-        _ => Box::new(Lines::new(Named { clock, name_width }, registries)),
-    }
 }
 
 /// Returns the width of the longest name of an event type.

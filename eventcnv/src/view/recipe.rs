@@ -70,7 +70,6 @@ struct Step {
     mask: u64,
     form: Form,
     choice: [Text; 2],
-    /// The rest of a long text.
     rest: Text,
 }
 
@@ -121,7 +120,6 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Begins the recipe of a row.
     pub(crate) fn new(row: Row<'_>) -> Recipe {
         Recipe {
             bytes: Vec::with_capacity(BYTES_USUAL),

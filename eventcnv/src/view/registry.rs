@@ -13,7 +13,6 @@ use eventlog::reader::{EventType, Registry};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Writes all registries.
 pub(crate) fn write<'a>(
     registries: impl IntoIterator<Item = &'a Registry>,
     is_shown: impl Fn(&Registry, &EventType) -> bool,

@@ -18,7 +18,6 @@ use std::io::{self, Write};
 /// Values of a parameter that are listed.
 const TOP_COUNT: usize = 3;
 
-/// Writes an overview.
 pub(crate) fn write(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Count { events, bytes } = overview.total;
     write!(out, "{events} events, {bytes} bytes")?;

@@ -250,10 +250,10 @@ fn awkward_names_and_values_are_taken_as_they_are() {
     let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
     fs::write(&log, logs::pools(9)).unwrap();
     add(&log, &database);
-    let table = "\"Poll\"\"; DROP TABLE logs; --\"";
+    let view = "\"EVENT_Poll\"\"; DROP TABLE logs; --\"";
     let found = rows(
         &database,
-        &format!("SELECT time_, Log_, \"a\"\" b\", number_, number, thread FROM {table}"),
+        &format!("SELECT time_, Log_, \"a\"\" b\", number_, number, thread FROM {view}"),
     );
     assert_eq!(found, ["-1|1|0.5|it's \"so\"|1|3", "-1|1|NULL|[255, 0]|2|3"]);
     let found = rows(&database, "SELECT stream, program, pid FROM logs");

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rooms, the lowest first; an import runs to a lower room: `fault`, `source`, `model`, `marks`,
-//! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
+//! `index`, `stream`, `mps`, `core`, `log`, `order`, `audit`.
 //!
 //! To read a log, open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), and take
 //! them one at a time ([`Events::next`]). Faults never stop the reading: see [`Log::faults`] and
@@ -20,7 +20,6 @@ mod audit;
 pub mod core;
 mod fault;
 mod index;
-mod live;
 mod log;
 pub mod marks;
 mod model;
@@ -38,7 +37,6 @@ pub use audit::verify::Verified;
 pub use fault::kind::{Fault, FaultKind, OpenError};
 pub use fault::list::{FAULT_COUNT_MAX, Faults};
 pub use index::{Account, Format, Options};
-pub use live::blocks::Live;
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
 pub use model::event::{Event, OwnedEvent, Params, Value};

@@ -124,15 +124,6 @@ fn pieces_that_were_cut_event_by_event_give_each_event_once() {
         identities.sort_unstable();
         assert_eq!(numbers, identities);
     }
-    // As they arrive.
-    let log = Log::from_source(full(12, 2000)).unwrap();
-    let piece = chosen(&log, Order::File, |n| n % 7 < 3);
-    let mut live = eventlog::reader::Live::new();
-    let mut arrived = Vec::new();
-    let give = &mut |event: &eventlog::reader::Event<'_, '_>| arrived.push(event.number);
-    piece.chunks(1000).for_each(|bytes| live.feed(bytes, give).unwrap());
-    live.finish(give);
-    assert_eq!(arrived, (0..2000).filter(|n| n % 7 < 3).collect::<Vec<u64>>());
 }
 
 /// `.cut.numbers`: nothing in them is trusted.

@@ -15,7 +15,6 @@ use crate::export::names::Taken;
 use crate::text;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
-use std::fmt::Write;
 
 const TYPES: &str = "\
 typealias integer { size = 8; align = 8; signed = false; } := u8;
@@ -26,98 +25,110 @@ typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := double;
 typealias integer { size = 64; align = 8; signed = false; map = clock.eventlog.value; } := time;
 ";
 
-/// Returns the metadata of a log.
 pub(super) fn metadata(log: &Log, clock: &Clock) -> String {
-    let mut out = "/* CTF 1.8 */\n\n".to_owned();
     let first = log.streams().first();
     let uuid = first.map_or([0; 16], |stream| stream.uuid);
-    let uuid = (uuid != [0; 16]).then(|| text::uuid(&uuid));
-    out += "trace {\n  major = 1;\n  minor = 8;\n  byte_order = le;\n";
-    if let Some(uuid) = &uuid {
-        put(&mut out, format_args!("  uuid = \"{uuid}\";\n"));
+    let (mut uuid_line, mut uuid_field) = (String::new(), "");
+    if uuid != [0; 16] {
+        uuid_line = format!("  uuid = \"{}\";\n", text::uuid(&uuid));
+        uuid_field = "    integer { size = 8; align = 8; } uuid[16];\n";
     }
-    out += "  packet.header := struct {\n    integer { size = 32; align = 8; } magic;\n";
-    if uuid.is_some() {
-        out += "    integer { size = 8; align = 8; } uuid[16];\n";
-    }
-    out += "    integer { size = 32; align = 8; } stream_id;\n";
-    out += "    integer { size = 64; align = 8; } stream_instance_id;\n  };\n};\n\n";
-    out += "env {\n  tracer_name = \"eventcnv\";\n";
+    let mut env = String::new();
     if let Some(stream) = first {
         for (name, value) in [("hostname", &stream.host), ("procname", &stream.program)] {
             if !value.is_empty() {
-                put(&mut out, format_args!("  {name} = {};\n", quoted(value)));
+                env += &format!("  {name} = {};\n", quoted(value));
             }
         }
     }
-    out += "};\n\n";
-    head_of_clock(&mut out, clock);
-    out += TYPES;
-    for (class, registry) in log.registries().iter().enumerate() {
-        stream(&mut out, class, registry);
-    }
-    out
-}
-
-fn head_of_clock(out: &mut String, clock: &Clock) {
     let what = match clock.base {
         Base::Monotonic => "CLOCK_MONOTONIC",
         Base::Realtime => "CLOCK_REALTIME",
         Base::Start => "ns since the first event",
         Base::Ticks => "ticks, as ns",
     };
-    out.push_str("clock {\n  name = eventlog;\n");
-    put(out, format_args!("  description = \"{what}\";\n  freq = 1000000000;\n"));
     let (monotonic, realtime) = clock.sync.unwrap_or_default();
     let offset = realtime.saturating_sub(monotonic);
     let (seconds, ns) = (offset / 1_000_000_000, offset % 1_000_000_000);
-    put(out, format_args!("  offset_s = {seconds};\n  offset = {ns};\n"));
     let is_absolute = clock.base == Base::Realtime;
-    put(out, format_args!("  absolute = {is_absolute};\n}};\n\n"));
+    let mut out = format!(
+        "/* CTF 1.8 */
+
+trace {{
+  major = 1;
+  minor = 8;
+  byte_order = le;
+{uuid_line}  packet.header := struct {{
+    integer {{ size = 32; align = 8; }} magic;
+{uuid_field}    integer {{ size = 32; align = 8; }} stream_id;
+    integer {{ size = 64; align = 8; }} stream_instance_id;
+  }};
+}};
+
+env {{
+  tracer_name = \"eventcnv\";
+{env}}};
+
+clock {{
+  name = eventlog;
+  description = \"{what}\";
+  freq = 1000000000;
+  offset_s = {seconds};
+  offset = {ns};
+  absolute = {is_absolute};
+}};
+
+{TYPES}"
+    );
+    for (class, registry) in log.registries().iter().enumerate() {
+        stream(&mut out, class, registry);
+    }
+    out
 }
 
 /// Appends a registry: the layout of its packets, and its event types.
 fn stream(out: &mut String, class: usize, registry: &Registry) {
-    let version = registry.version;
-    put(
-        out,
-        format_args!(
-            "\n/* {} {}.{}.{} */\n",
-            comment(&registry.name),
-            version.major,
-            version.median,
-            version.minor
-        ),
-    );
-    put(out, format_args!("stream {{\n  id = {class};\n"));
-    out.push_str("  event.header := struct { u32 id; time timestamp; };\n");
-    out.push_str("  event.context := struct { u64 ticks; };\n");
-    out.push_str(
-        "  packet.context := struct {\n    time timestamp_begin;\n    time timestamp_end;\n    \
-         u64 content_size;\n    u64 packet_size;\n    u64 packet_seq_num;\n    \
-         u64 events_discarded;\n    u32 pid;\n    u32 tid;\n    u32 buffer;\n  };\n};\n",
+    *out += &format!(
+        "
+/* {} {} */
+stream {{
+  id = {class};
+  event.header := struct {{ u32 id; time timestamp; }};
+  event.context := struct {{ u64 ticks; }};
+  packet.context := struct {{
+    time timestamp_begin;
+    time timestamp_end;
+    u64 content_size;
+    u64 packet_size;
+    u64 packet_seq_num;
+    u64 events_discarded;
+    u32 pid;
+    u32 tid;
+    u32 buffer;
+  }};
+}};
+",
+        comment(&registry.name),
+        registry.version
     );
     for event_type in &registry.event_types {
         event(out, class, registry, event_type);
     }
-    put(
-        out,
-        format_args!(
-            "event {{ name = \"?\"; id = {UNKNOWN}; stream_id = {class}; \
-         fields := struct {{ u32 _code; u32 _size; u8 _bytes[_size]; }}; }};\n"
-        ),
+    *out += &format!(
+        "event {{ name = \"?\"; id = {UNKNOWN}; stream_id = {class}; fields := struct {{ u32 _code; \
+         u32 _size; u8 _bytes[_size]; }}; }};\n"
     );
 }
 
 fn event(out: &mut String, class: usize, registry: &Registry, event_type: &EventType) {
     let kind = registry.kind(event_type.kind).map_or("?", |kind| &kind.name);
-    put(out, format_args!("/* {}: {} */\n", comment(kind), comment(&event_type.doc)));
+    *out += &format!("/* {}: {} */\n", comment(kind), comment(&event_type.doc));
     let name = quoted(&event_type.name);
     let code = u32::from(event_type.code);
     let has_string = event_type.params.iter().any(|param| param.sort == Sort::S);
     let empty = has_string.then_some(code + EMPTY);
     for id in [Some(code), empty].into_iter().flatten() {
-        put(out, format_args!("event {{ name = {name}; id = {id}; stream_id = {class};"));
+        *out += &format!("event {{ name = {name}; id = {id}; stream_id = {class};");
         fields(out, event_type);
         out.push_str(" };\n");
     }
@@ -138,7 +149,7 @@ fn fields(out: &mut String, event_type: &EventType) {
             Sort::D => "double",
             Sort::S => "string",
         };
-        put(out, format_args!(" {sort} {};", field(&param.name, &mut taken)));
+        *out += &format!(" {sort} {};", field(&param.name, &mut taken));
     }
     out.push_str(" };");
 }
@@ -150,7 +161,6 @@ fn field(name: &str, taken: &mut Taken) -> String {
     taken.take([&own])
 }
 
-/// Returns text for a comment, on one line.
 fn comment(text: &str) -> String {
     text.replace("*/", "* /").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -165,11 +175,6 @@ fn quoted(text: &str) -> String {
         }
     }
     out + "\""
-}
-
-/// Appends to a string, which cannot fail.
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(text);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //!
 //! `metadata.rs` writes this layout in TSDL. Design: `.cnv.ctf` in `design/eventcnv.md`.
 
-use super::Files;
+use super::Append;
 use std::io;
 
 const MAGIC: u32 = 0xC1FC_1FC1;
@@ -17,7 +17,6 @@ const MAGIC: u32 = 0xC1FC_1FC1;
 pub(super) struct Place {
     /// UUID of the trace; zero for none.
     pub(super) uuid: [u8; 16],
-    /// The number of the file.
     pub(super) file: u64,
     /// The stream class, which is the registry.
     pub(super) class: u32,
@@ -73,13 +72,13 @@ impl Packet {
         begin: usize,
         ns: u64,
         size: usize,
-        files: &mut dyn Files,
+        append: Append<'_>,
     ) -> io::Result<()> {
         let ns = ns.max(self.times.1);
         let is_full = begin > 0 && self.events.len() > size;
         if is_full {
             let event = self.events.split_off(begin);
-            self.write(0, files)?;
+            self.write(0, append)?;
             self.events = event;
         }
         if is_full || begin == 0 {
@@ -90,7 +89,7 @@ impl Packet {
     }
 
     /// Writes the packet to its file, and begins the next.
-    pub(super) fn write(&mut self, discarded: u64, files: &mut dyn Files) -> io::Result<()> {
+    pub(super) fn write(&mut self, discarded: u64, append: Append<'_>) -> io::Result<()> {
         let place = &self.place;
         let mut head = Vec::with_capacity(128);
         head.extend(MAGIC.to_le_bytes());
@@ -113,6 +112,6 @@ impl Packet {
         let name = format!("buffer-{}", place.file);
         self.number += 1;
         self.times.0 = self.times.1;
-        files.append(&name, &head)
+        append(&name, &head)
     }
 }

@@ -31,7 +31,6 @@ pub(crate) enum Form {
     Double,
     Bool,
     Text,
-    /// The name of the thread.
     Thread,
     Bytes,
 }
@@ -78,7 +77,6 @@ impl Rows {
         self.words.capacity() * size_of::<u64>() + self.bytes.capacity()
     }
 
-    /// Returns the used memory.
     #[inline]
     pub(crate) fn used_size(&self) -> usize {
         self.words.len() * size_of::<u64>() + self.bytes.len()

@@ -66,7 +66,6 @@ impl std::fmt::Display for Failure {
 pub(crate) struct Written<T> {
     pub(crate) event_count: u64,
     pub(crate) file_count: u64,
-    /// The result of reading.
     pub(crate) result: T,
 }
 

@@ -55,7 +55,6 @@ impl<'l> RowBuffer<'l> {
         }
     }
 
-    /// Adds an event.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_, '_>) {
         let stream = usize::from(event.stream);
@@ -77,7 +76,6 @@ impl<'l> RowBuffer<'l> {
         self.size >= PIECE_SIZE
     }
 
-    /// Takes the rows.
     pub(crate) fn take(&mut self) -> Piece {
         self.size = 0;
         let parts = self.parts.iter_mut().filter(|part| part.rows.count > 0);

@@ -27,7 +27,6 @@ const UNKNOWN_VALUE: &str = "unknown";
 
 /// A data set: the events of one type.
 pub(crate) struct Set {
-    /// The name of its directory.
     pub(crate) name: String,
     pub(crate) schema: TypePtr,
     pub(crate) columns: Vec<(Form, bool)>,
@@ -115,7 +114,6 @@ impl Sets {
         Ok(sets)
     }
 
-    /// Makes the set of an event type.
     fn add(
         &mut self,
         registry: &Registry,
@@ -175,7 +173,6 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// Returns the columns of an event type.
 fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
     let mut taken = Taken::new(FIRST.map(|(name, ..)| name));
     let mut take = |name: &str| taken.take([name, &format!("{name}_")]);

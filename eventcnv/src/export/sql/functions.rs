@@ -15,7 +15,6 @@ use std::cmp::Ordering;
 
 /// A function of one number, with its name.
 type OfOne = (&'static str, fn(f64) -> f64);
-/// A function of two.
 type OfTwo = (&'static str, fn(f64, f64) -> f64);
 
 /// Functions of one number. The result is NULL for other values, and if it is not finite.
@@ -64,7 +63,6 @@ const QUANTILES: [(&str, i32, Form); 3] = [
     ("quantile", 2, Form::Quantile),
 ];
 
-/// Adds the functions to a connection.
 pub(crate) fn add(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC

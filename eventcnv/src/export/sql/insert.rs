@@ -30,7 +30,6 @@ struct Statements<'c> {
     one: Option<Prepared<'c>>,
 }
 
-/// Inserts rows.
 pub(crate) struct Inserter<'c> {
     connection: &'c Connection,
     tables: &'c Tables,
@@ -70,7 +69,6 @@ impl<'c> Inserter<'c> {
         Ok(added)
     }
 
-    /// Inserts some rows of one table.
     fn insert_group(&mut self, table: usize, batch: &Batch, rows: &[Row]) -> Result<u64, Refusal> {
         let (Some(described), Some(statements)) =
             (self.tables.all.get(table), self.statements.get_mut(table))

@@ -56,7 +56,6 @@ impl Keys {
         Ok(Keys { known, next, new: Vec::new(), last: ((-1, 0, 0), 0) })
     }
 
-    /// Returns the key of an event of a log.
     #[inline]
     pub(crate) fn key(&mut self, log: i64, event: &Event<'_, '_>) -> i64 {
         let first = event.number >> NUMBER_BITS << NUMBER_BITS;
@@ -83,7 +82,7 @@ impl Keys {
     /// Writes the new buffers. Refuses more buffers than keys have room for.
     pub(crate) fn finish(&self, connection: &Connection) -> Result<(), Refusal> {
         if self.next > BUFFER_COUNT_MAX {
-            return Err(Refusal::BufferLimit);
+            return Err(Refusal::full());
         }
         let mut insert = connection.prepare("INSERT INTO buffers VALUES(?, ?, ?, ?, ?, ?, ?)")?;
         for NewBuffer { buffer: (log, buffer, first), id, registry, kind, thread } in &self.new {

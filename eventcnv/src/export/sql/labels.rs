@@ -22,12 +22,10 @@ const LABEL_POINTER: &str = "LabelPointer";
 pub(crate) const COLUMNS: [&str; 7] =
     ["event", "log", "sort", "address", "since", "string_id", "string"];
 
-/// Returns whether events of this type may be labels.
 pub(crate) fn is_label(event_type: &str) -> bool {
     [LABEL, LABEL_POINTER].iter().any(|name| event_type.eq_ignore_ascii_case(name))
 }
 
-/// Adds the labels of a log.
 pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result<(), Refusal> {
     let filter = Filter::new().events([LABEL, LABEL_POINTER]).labels(true);
     let mut keys = Keys::load(connection, streams)?;
@@ -69,7 +67,6 @@ pub(crate) fn label(event: &Event<'_, '_>) -> Option<(u64, u64)> {
     Some((event.param_at(0)?.as_u64()?, event.param_at(1)?.as_u64()?)).filter(|_| is_label)
 }
 
-/// Returns the sorts of the values that an event labels.
 pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     match event.name() {
         LABEL_POINTER => "P",

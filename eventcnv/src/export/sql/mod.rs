@@ -56,15 +56,13 @@ pub(crate) struct Import<'l> {
 
 impl<'l> Import<'l> {
     /// Begins a transaction: makes missing tables, and adds the facts of the log with its name.
-    /// `cache_kib` limits the memory for pages. `is_whole` makes complete tables at once, for
-    /// queries; else [`Import::finish`] completes them. Without [`Import::finish`] the database
-    /// stays unchanged.
+    /// `cache_kib` limits the memory for pages. Without [`Import::finish`] the database stays
+    /// unchanged.
     pub(crate) fn begin(
         connection: &Connection,
         log: &'l Log,
         name: &str,
         cache_kib: i32,
-        is_whole: bool,
     ) -> Result<Import<'l>, Refusal> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
@@ -72,7 +70,7 @@ impl<'l> Import<'l> {
         recognise(connection)?;
         connection.execute_batch(tables::FIXED_LATER)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
-        let tables = Tables::new(connection, log, &streams, is_whole)?;
+        let tables = Tables::new(connection, log, &streams)?;
         Ok(Import { log, streams, tables, is_again, has_labels: false })
     }
 
@@ -116,7 +114,6 @@ impl<'l> Import<'l> {
             labels::add(connection, self.log, &self.streams)?;
         }
         labels::end_each(connection, &self.streams)?;
-        self.tables.complete(connection)?;
         connection.execute_batch("COMMIT")?;
         Ok(())
     }
@@ -129,8 +126,8 @@ fn recognise(connection: &Connection) -> Result<(), Refusal> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
         (APPLICATION_ID, ..=TABLES_VERSION) => return Ok(()),
-        (APPLICATION_ID, later) => return Err(Refusal::Later(later)),
-        _ if table_count > 0 => return Err(Refusal::Foreign),
+        (APPLICATION_ID, later) => return Err(Refusal::later(later)),
+        _ if table_count > 0 => return Err(Refusal::foreign()),
         _ => {}
     }
     connection.execute_batch(tables::FIXED)?;

@@ -10,46 +10,42 @@ pub(super) const TABLES_VERSION: i32 = 1;
 
 /// Why a database was not written.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The file is not an SQLite database.
-    NoDatabase,
+pub(crate) struct Refusal(String);
+
+impl Refusal {
     /// The database is not one of ours.
-    Foreign,
+    pub(super) fn foreign() -> Refusal {
+        Refusal("not a database of the event log; use --force to replace it".to_owned())
+    }
+
     /// Its tables have a later version.
-    Later(i32),
+    pub(super) fn later(found: i32) -> Refusal {
+        Refusal(format!(
+            "its tables have version {found}, and this eventcnv knows {TABLES_VERSION}; use a \
+             later eventcnv, or another database"
+        ))
+    }
+
     /// The database has too many buffers.
-    BufferLimit,
-    Sqlite(Error),
+    pub(super) fn full() -> Refusal {
+        Refusal(format!("full: it has events of {BUFFER_COUNT_MAX} buffers"))
+    }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => Refusal::NoDatabase,
-            _ => Refusal::Sqlite(error),
-        }
+        Refusal(match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => {
+                "already exists and is not an SQLite database; use --force to replace it".to_owned()
+            }
+            _ => error.to_string(),
+        })
     }
 }
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Refusal::NoDatabase => f.write_str(
-                "already exists and is not an SQLite database; use --force to replace it",
-            ),
-            Refusal::Foreign => {
-                f.write_str("not a database of the event log; use --force to replace it")
-            }
-            Refusal::Later(found) => write!(
-                f,
-                "its tables have version {found}, and this eventcnv knows {TABLES_VERSION}; use a \
-                 later eventcnv, or another database"
-            ),
-            Refusal::BufferLimit => {
-                write!(f, "full: it has events of {BUFFER_COUNT_MAX} buffers")
-            }
-            Refusal::Sqlite(error) => write!(f, "{error}"),
-        }
+        f.write_str(&self.0)
     }
 }
 

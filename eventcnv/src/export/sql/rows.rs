@@ -19,7 +19,6 @@ use roaring::RoaringTreemap;
 use rusqlite::Connection;
 use std::sync::mpsc;
 
-/// Batches in the queue.
 const BATCH_COUNT: usize = 4;
 
 /// The destination of the events of a log.

@@ -1,8 +1,8 @@
 //! The tables: those of every database, and one with a view for each event type.
 //!
 //! ```text
-//!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …  number
-//!  EVENT_PoolInit  the same, with the labels of that time: pool_label, arena_label
+//!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …
+//!  EVENT_PoolInit  the same, the number, and the labels of that time: pool_label, arena_label
 //! ```
 //!
 //! An event type of a registry has one table for all logs in which its parameters are the same.
@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS losses(
   PRIMARY KEY(log, registry, kind, cause)) WITHOUT ROWID;
 ";
 
-/// Columns of an event in addition to its parameters: the written ones, then a computed one.
+/// Columns of an event in addition to its parameters: those of its table, then one of its view.
 pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];
 const NUMBER_COLUMN: &str = "number";
 /// Tables that are made even without events, at most.
@@ -104,8 +104,6 @@ impl ExistingTables {
 /// The tables for the events of a log.
 pub(crate) struct Tables {
     pub(crate) all: Vec<Table>,
-    /// Whether new tables get their last column at once.
-    is_whole: bool,
     /// The index of the table of each code, for each registry of the log.
     codes: Vec<Vec<u32>>,
 }
@@ -116,7 +114,6 @@ impl Tables {
         connection: &Connection,
         log: &Log,
         streams: &[i64],
-        is_whole: bool,
     ) -> Result<Tables, Refusal> {
         let mut names = connection.prepare(
             "SELECT name FROM sqlite_schema UNION SELECT name \
@@ -125,7 +122,7 @@ impl Tables {
         let names = names.query_map([], |row| row.get::<_, String>(0))?;
         let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
         let all = vec![Table::unknown(), Table::labels()];
-        let mut tables = Tables { all, codes: Vec::new(), is_whole };
+        let mut tables = Tables { all, codes: Vec::new() };
         let existing = ExistingTables::load(connection)?;
         let mut known = HashMap::new();
         for (registry, users) in log.registries().iter().zip(logs::users(log, streams)) {
@@ -152,14 +149,14 @@ impl Tables {
             tables.codes.push(codes);
         }
         for table in tables.all.iter().take(EMPTY_TABLE_COUNT_MAX) {
-            table.make(connection, is_whole)?;
+            table.make(connection)?;
         }
         Ok(tables)
     }
 
     /// Makes the table with this index.
     pub(crate) fn make(&self, connection: &Connection, index: usize) -> Result<(), Refusal> {
-        self.all.get(index).map_or(Ok(()), |table| table.make(connection, self.is_whole))
+        self.all.get(index).map_or(Ok(()), |table| table.make(connection))
     }
 
     /// Returns the keys of the events of these logs in the database.
@@ -188,27 +185,6 @@ impl Tables {
             }
         }
         Ok(known)
-    }
-
-    /// Adds the last column to tables that lack it. The column takes no place in rows, but SQLite
-    /// would compute and drop it at each insertion, for a quarter of the time. As SQLite advises
-    /// for changes that leave rows unchanged, only the declarations change
-    /// (sqlite.org/lang_altertable.html). A statement for each table would read all declarations
-    /// again.
-    pub(crate) fn complete(&self, connection: &Connection) -> Result<(), Refusal> {
-        if self.is_whole {
-            return Ok(());
-        }
-        let last = number_column() + ")";
-        connection.pragma_update(None, "writable_schema", "ON")?;
-        connection.execute(
-            "UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 1) || ', ' || ?1
-             WHERE type = 'table' AND name IN (SELECT name FROM event_tables)
-             AND substr(sql, -length(?1)) <> ?1",
-            [last],
-        )?;
-        connection.pragma_update(None, "writable_schema", "RESET")?;
-        Ok(())
     }
 
     /// Chooses the tables for which a function is true. Returns whether any is.
@@ -253,7 +229,6 @@ impl Table {
         Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
-    /// Returns the existing or a new table of an event type.
     fn new(
         connection: &Connection,
         registry: &Registry,
@@ -327,14 +302,16 @@ impl Table {
     }
 
     /// Makes the table and its view if they do not exist.
-    fn make(&self, connection: &Connection, is_whole: bool) -> Result<(), Refusal> {
+    fn make(&self, connection: &Connection) -> Result<(), Refusal> {
         if self.view.is_empty() {
             return Ok(());
         }
         let (name, view) = (quoted(&self.name), quoted(&self.view));
         let mut columns =
             "event INTEGER, log INTEGER, thread INTEGER, time INTEGER, wall INTEGER".to_owned();
-        let mut shown = "e.*".to_owned();
+        // A table of an earlier version has the number too.
+        let number = (1_u64 << NUMBER_BITS) - 1;
+        let mut shown = format!("e.*, e.event & {number} AS {NUMBER_COLUMN}");
         for (sort, column, label) in &self.columns {
             let declared = match sort {
                 Sort::D => "REAL",
@@ -351,9 +328,6 @@ impl Table {
                     quoted(column), sort.letter(), quoted(label)
                 );
             }
-        }
-        if is_whole {
-            columns += &format!(", {}", number_column());
         }
         connection.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS {name}({columns});
@@ -380,12 +354,6 @@ impl Table {
             columns.join(", ")
         )
     }
-}
-
-/// Returns the declaration of the last column.
-fn number_column() -> String {
-    let number = (1_u64 << NUMBER_BITS) - 1;
-    format!("{NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL")
 }
 
 /// Takes a name for a column, with an underscore after it if it is taken.

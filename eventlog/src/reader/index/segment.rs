@@ -21,9 +21,6 @@ use std::ops::Range;
 /// The kind of a segment that has events of several kinds.
 pub(crate) const KIND_MIXED: u8 = u8::MAX;
 
-/// Bytes of a buffer that an arriving stream keeps between blocks. Of many streams, few are active.
-pub(crate) const SIZE_KEPT: usize = 1 << 16;
-
 /// The index entry of a stretch of the source, typically of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
@@ -224,22 +221,6 @@ impl Decoded {
         self.first = 0;
         self.skipped = 0;
         self.stretches.clear();
-    }
-
-    /// Removes the events, and takes bytes to decode.
-    pub(crate) fn fill(&mut self, bytes: &[u8]) {
-        self.clear();
-        self.bytes.clear();
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Frees the memory of a large block, and removes the contents.
-    pub(crate) fn shrink(&mut self) {
-        self.clear();
-        self.bytes.clear();
-        self.bytes.shrink_to(SIZE_KEPT);
-        self.located.shrink_to(SIZE_KEPT / size_of::<Located>());
-        self.numbers.shrink_to(SIZE_KEPT / size_of::<u64>());
     }
 
     /// Returns the memory that it holds, in bytes.

@@ -88,11 +88,6 @@ impl Pieces {
         }
     }
 
-    /// Returns their memory in bytes.
-    pub(crate) fn size(&self) -> usize {
-        self.size
-    }
-
     /// Decodes all registries after the last block, so that late registries are known too
     /// (`.part.registry-before`). It takes their memory off `left`.
     pub(crate) fn finish(
@@ -103,26 +98,6 @@ impl Pieces {
         let mut registries = BTreeMap::new();
         for ((stream, index), encoding) in self.encodings {
             registries.insert((stream, index), encoding.finish(stream, index, left, faults));
-        }
-        registries
-    }
-
-    /// Takes the registries whose pieces are complete, except those that are known already.
-    pub(crate) fn take_whole(
-        &mut self,
-        is_known: impl Fn(u16) -> bool,
-        left: &mut usize,
-        faults: &mut Faults,
-    ) -> Vec<Registry> {
-        let is_whole =
-            |_: &_, at: &mut Encoding| at.broken.is_some() || at.bytes.len() as u64 >= at.size;
-        let whole: Vec<_> = self.encodings.extract_if(.., is_whole).collect();
-        let mut registries = Vec::new();
-        for ((stream, index), encoding) in whole {
-            self.size = self.size.saturating_sub(ENTRY_SIZE + encoding.bytes.len());
-            if !is_known(index) {
-                registries.push(encoding.finish(stream, index, left, faults));
-            }
         }
         registries
     }

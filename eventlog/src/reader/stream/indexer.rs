@@ -372,11 +372,6 @@ impl<'a> Indexer<'a> {
         Some(segment)
     }
 
-    /// Frees the memory of a large block.
-    pub(crate) fn shrink(&mut self) {
-        self.scratch.shrink();
-    }
-
     /// Takes the bytes for [`Indexer::walked`].
     pub(crate) fn set_scratch(&mut self, bytes: &[u8]) {
         self.scratch.bytes.clear();

@@ -41,26 +41,6 @@ impl NumberSet {
         }
         self.0.insert(joined.start, joined.end);
     }
-
-    /// Adds a number, and returns whether it is new. More than `range_count_max` ranges close the
-    /// oldest gap: its numbers then count as present.
-    pub(crate) fn insert(&mut self, number: u64, range_count_max: usize) -> bool {
-        let Some(end) = number.checked_add(1) else { return true };
-        // Most events follow the last one.
-        if let Some(mut last) = self.0.last_entry().filter(|last| *last.get() == number) {
-            *last.get_mut() = end;
-            return true;
-        }
-        let mut new = Vec::new();
-        self.add(number..end, &mut new);
-        if self.0.len() > range_count_max
-            && let Some((start, _)) = self.0.pop_first()
-            && let Some((_, end)) = self.0.pop_first()
-        {
-            self.0.insert(start, end);
-        }
-        !new.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -72,15 +52,11 @@ mod tests {
     #[test]
     fn a_number_is_new_once_whatever_the_order() {
         let mut random = 1u64;
-        for round in 0..200 {
+        for _ in 0..200 {
             let (mut set, mut twin) = (NumberSet::default(), BTreeSet::new());
             for _ in 0..30 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let start = (random >> 40) % 60;
-                if round % 2 == 0 {
-                    assert_eq!(set.insert(start, 60), twin.insert(start), "{start}");
-                    continue;
-                }
                 let range = start..start + 1 + (random >> 50) % 9;
                 let mut new = Vec::new();
                 set.add(range.clone(), &mut new);
@@ -88,15 +64,5 @@ mod tests {
                 assert_eq!(new.into_iter().flatten().collect::<Vec<_>>(), expected);
             }
         }
-    }
-
-    #[test]
-    fn too_many_ranges_close_the_oldest_gap() {
-        let mut set = NumberSet::default();
-        assert!((0..=16).all(|n| set.insert(10 * n, 16)));
-        assert!(!set.insert(5, 16), "in the gap that was closed");
-        assert!(set.insert(15, 16) && !set.insert(15, 16));
-        assert!((0..1000).all(|n| set.insert(1000 + 2 * n, 16)));
-        assert!(set.0.len() <= 16 && set.insert(u64::MAX, 16));
     }
 }

@@ -24,7 +24,7 @@ const COLOR_COUNT: usize = 12;
 
 pub(super) struct Chart {
     pub(super) title: &'static str,
-    pub(super) note: String,
+    pub(super) note: &'static str,
     pub(super) x: Vec<Tick>,
     pub(super) y: Vec<Tick>,
     /// The labels instead of `y` for an axis that ends at a half, a quarter, … of its length.

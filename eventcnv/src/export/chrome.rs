@@ -9,14 +9,13 @@
 //! Slices are B and E, spans b and e (the lane is the id), flows s and f, counters C, other events
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use super::clock::Base;
 use super::json;
 use super::processes::Processes;
 use super::timeline::{Action, Flow, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
 use crate::text;
 use crate::view::json::string;
-use eventlog::reader::{Event, Log};
+use eventlog::reader::{ClockBase, Event, Log};
 use std::io::{self, Write};
 
 /// Bytes of one write, about.
@@ -62,10 +61,10 @@ struct Origin {
 impl Chrome {
     fn head(&mut self, log: &Log, timeline: &Timeline) {
         let clock = match timeline.clock.base {
-            Base::Monotonic => "CLOCK_MONOTONIC",
-            Base::Realtime => "CLOCK_REALTIME, from the first event",
-            Base::Start => "from the first event",
-            Base::Ticks => "ticks, as ns",
+            ClockBase::Monotonic => "CLOCK_MONOTONIC",
+            ClockBase::Realtime => "CLOCK_REALTIME, from the first event",
+            ClockBase::Start => "from the first event",
+            ClockBase::Ticks => "ticks, as ns",
         };
         self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":");
         string(&mut self.text, clock.as_bytes());
@@ -124,7 +123,7 @@ impl Chrome {
         if let Some(name) = new.filter(|name| !name.is_empty()) {
             self.metadata("thread_name", pid, Some(tid), &name);
         }
-        let first = if timeline.clock.base == Base::Realtime { moment.ns } else { 0 };
+        let first = if timeline.clock.base == ClockBase::Realtime { moment.ns } else { 0 };
         let origin = *self.origin.get_or_insert(first);
         let at = Origin { ns: moment.ns.saturating_sub(origin), pid, tid };
         let name = |pair| timeline.marks.name(pair);

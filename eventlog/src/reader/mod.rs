@@ -39,6 +39,7 @@ pub use fault::kind::{Fault, FaultKind, OpenError};
 pub use fault::list::{FAULT_COUNT_MAX, Faults};
 pub use index::{Account, Format, Options};
 pub use live::blocks::Live;
+pub use log::clock::{Clock, ClockBase};
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
 pub use model::event::{Event, OwnedEvent, Params, Value};

@@ -9,12 +9,11 @@
 //! Readers remove an underscore from a field's name; with it, no name is a keyword of TSDL. Design:
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
-use super::super::clock::{Base, Clock};
 use super::{EMPTY, UNKNOWN};
 use crate::export::names::Taken;
 use crate::text;
 use eventdef::Sort;
-use eventlog::reader::{EventType, Log, Registry};
+use eventlog::reader::{Clock, ClockBase, EventType, Log, Registry};
 use std::fmt::Write;
 
 const TYPES: &str = "\
@@ -61,10 +60,10 @@ pub(super) fn metadata(log: &Log, clock: &Clock) -> String {
 
 fn head_of_clock(out: &mut String, clock: &Clock) {
     let what = match clock.base {
-        Base::Monotonic => "CLOCK_MONOTONIC",
-        Base::Realtime => "CLOCK_REALTIME",
-        Base::Start => "ns since the first event",
-        Base::Ticks => "ticks, as ns",
+        ClockBase::Monotonic => "CLOCK_MONOTONIC",
+        ClockBase::Realtime => "CLOCK_REALTIME",
+        ClockBase::Start => "ns since the first event",
+        ClockBase::Ticks => "ticks, as ns",
     };
     out.push_str("clock {\n  name = eventlog;\n");
     put(out, format_args!("  description = \"{what}\";\n  freq = 1000000000;\n"));
@@ -72,7 +71,7 @@ fn head_of_clock(out: &mut String, clock: &Clock) {
     let offset = realtime.saturating_sub(monotonic);
     let (seconds, ns) = (offset / 1_000_000_000, offset % 1_000_000_000);
     put(out, format_args!("  offset_s = {seconds};\n  offset = {ns};\n"));
-    let is_absolute = clock.base == Base::Realtime;
+    let is_absolute = clock.base == ClockBase::Realtime;
     put(out, format_args!("  absolute = {is_absolute};\n}};\n\n"));
 }
 

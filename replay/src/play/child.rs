@@ -15,7 +15,7 @@ use super::Touch;
 use super::image;
 use super::latency::{self, Histograms, Rate, Timer};
 use super::pace::Pacer;
-use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, TOUCH_SAMPLED};
+use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_SAMPLED};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
 use crate::facts::{Parts, Touched};
@@ -241,8 +241,6 @@ impl<H: Heap> Stage<'_, H> {
                 (Touch::None, true) => player.play::<TOUCH_NONE, true>(),
                 (Touch::Sampled, false) => player.play::<TOUCH_SAMPLED, false>(),
                 (Touch::Sampled, true) => player.play::<TOUCH_SAMPLED, true>(),
-                (Touch::Pages, false) => player.play::<TOUCH_PAGES, false>(),
-                (Touch::Pages, true) => player.play::<TOUCH_PAGES, true>(),
                 (Touch::All, false) => player.play::<TOUCH_ALL, false>(),
                 (Touch::All, true) => player.play::<TOUCH_ALL, true>(),
             }

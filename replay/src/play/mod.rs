@@ -67,8 +67,6 @@ pub enum Touch {
     /// recorded
     #[default]
     Sampled,
-    /// A byte of each page, as if all that was asked for was used
-    Pages,
     /// All of it
     All,
 }
@@ -111,10 +109,6 @@ pub(crate) struct Mode {
     #[arg(default_value = "0,1,5", value_parser = values::seconds)]
     pub(crate) settle: Vec<Duration>,
 
-    /// How often to measure memory while a heap plays, in ms
-    #[arg(long, value_name = "MS", default_value = "1", value_parser = values::milliseconds)]
-    pub(crate) sample_interval: Duration,
-
     /// How long a heap may do nothing until it is ended, in seconds
     #[arg(long, value_name = "S", default_value = "60", value_parser = values::seconds_above_0)]
     pub(crate) timeout: Duration,
@@ -147,8 +141,8 @@ pub(crate) fn play(
     let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
-    let (interval, timeout) = (mode.sample_interval, mode.timeout);
-    let launcher = Launcher { image: &image, shared: &shared, done: &plan.done, interval, timeout };
+    let launcher =
+        Launcher { image: &image, shared: &shared, done: &plan.done, timeout: mode.timeout };
     let task = Task {
         thread_count,
         slot_count,

@@ -46,18 +46,3 @@ impl Pacer {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_done_before_it_is_due() {
-        let pacer = Pacer::new(Instant::now(), 2.0);
-        for time in [10_000, 500_000, 3_000_000] {
-            pacer.wait(time);
-            assert!(pacer.start.elapsed() >= Duration::from_nanos(time / 2));
-            assert!(pacer.is_due(time));
-        }
-    }
-}

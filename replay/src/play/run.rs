@@ -22,12 +22,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 pub(crate) const TOUCH_NONE: u8 = 0;
 /// Writes a byte of each cache line, of larger blocks as far as was sampled.
 pub(crate) const TOUCH_SAMPLED: u8 = 1;
-/// Writes a byte of each page.
-pub(crate) const TOUCH_PAGES: u8 = 2;
 /// Writes each byte.
-pub(crate) const TOUCH_ALL: u8 = 3;
+pub(crate) const TOUCH_ALL: u8 = 2;
 
-const PAGE: usize = 4096;
 const CACHE_LINE: usize = 64;
 const FILLING: u8 = 0xA5;
 
@@ -389,11 +386,10 @@ unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usiz
         // than `to`.
         return unsafe { memory.add(from).write_bytes(FILLING, to - from) };
     }
-    let step = if TOUCH == TOUCH_SAMPLED { CACHE_LINE } else { PAGE };
     let mut at = from;
     while at < to {
         // SAFETY: 15: `at` is less than `to`. The write is volatile, because nothing reads it.
         unsafe { memory.add(at).write_volatile(FILLING) };
-        at += step - (memory.addr() + at) % step;
+        at += CACHE_LINE - (memory.addr() + at) % CACHE_LINE;
     }
 }

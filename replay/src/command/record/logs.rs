@@ -203,16 +203,14 @@ impl Logs {
         let (is_ring, lost) = (self.words.0 == RING, missing.lost);
         let content =
             Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
-        let (description, recorded) = match content {
-            Ok(content) if content.events == 0 => {
-                (content.describe(death, is_ring, lost), Recorded::Nothing)
+        let recorded = match &content {
+            Ok(content) if content.events > 0 => {
+                Recorded::whole(content.is_whole(is_ring) && lost == 0)
             }
-            Ok(content) => (
-                content.describe(death, is_ring, lost),
-                Recorded::whole(content.is_whole(is_ring) && lost == 0),
-            ),
-            Err(why) => (why, Recorded::Nothing),
+            _ => Recorded::Nothing,
         };
+        let description =
+            content.map_or_else(|why| why, |content| content.describe(death, is_ring, lost));
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {description}\n"));
         recorded
@@ -237,26 +235,21 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
             Err(_) => unread += 1,
         }
     }
+    let logs = |count: usize| format!("{count} {}", if count == 1 { "log" } else { "logs" });
+    let mut parts = Vec::new();
     let count = names.len() - own_logs;
-    let logs = |count: usize| if count == 1 { "log" } else { "logs" };
-    let of_themselves = || format!("{own_logs} {} that programs write themselves", logs(own_logs));
-    if count == 0 {
-        return (of_themselves(), unread == 0);
+    if count > 0 {
+        let description = sum.describe_several(endless, missing.lost);
+        let logs = logs(count);
+        parts.push(format!("{logs} of its children and earlier programs: {description}"));
     }
-    let is_whole = unread == 0 && endless == 0 && sum.lost == 0;
-    let (logs, own_logs) = match own_logs {
-        0 => (logs(count), String::new()),
-        _ => (logs(count), format!("; {}", of_themselves())),
-    };
-    let unread = match unread {
-        0 => String::new(),
-        count => format!("; {count} cannot be read"),
-    };
-    let description = sum.describe_without_end(endless, missing.lost);
-    let text = format!(
-        "{count} {logs} of its children and earlier programs: {description}{unread}{own_logs}"
-    );
-    (text, is_whole)
+    if unread > 0 {
+        parts.push(format!("{unread} cannot be read"));
+    }
+    if own_logs > 0 {
+        parts.push(format!("{} that programs write themselves", logs(own_logs)));
+    }
+    (parts.join("; "), unread == 0 && endless == 0 && sum.lost == 0)
 }
 
 /// Returns a path relative to the current folder, as a user would type it.

@@ -10,7 +10,6 @@
 #[cfg(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu")))]
 use std::ffi::CStr;
 
-/// Returns the version of the C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn system() -> Option<String> {
     // SAFETY: the call returns a text that exists as long as the process.
@@ -54,7 +53,6 @@ pub(crate) fn jemalloc() -> Option<String> {
     Some(text)
 }
 
-/// Returns the version of mimalloc.
 #[cfg(feature = "mimalloc")]
 pub(crate) fn mimalloc() -> Option<String> {
     unsafe extern "C" {

@@ -20,7 +20,7 @@ mod track;
 use crate::facts::Facts;
 use crate::mark::Mark;
 use crate::operation::Operation;
-use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Format, Log, Order, Registry};
+use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd};
 use rows::{Rows, Spec, Verb};
 use std::fmt;
 use track::{Moment, Tracker};
@@ -53,7 +53,8 @@ impl Kind {
 
     /// Returns the kind of a registry, if it has events about memory.
     fn of(registry: &Registry) -> Option<Kind> {
-        if registry.index == 0 && Format::Stream == format_of(registry) {
+        if registry.index == 0 && registry.platform.string_end == StringEnd::Padding {
+            // That of the runtime itself.
             return None;
         }
         let has = |name: &str| registry.event_types.iter().any(|row| *row.name == *name);
@@ -73,20 +74,10 @@ impl Kind {
     }
 }
 
-/// Returns the format of the stream of a registry.
-fn format_of(registry: &Registry) -> Format {
-    match registry.platform.string_end {
-        eventlog::reader::StringEnd::Nul => Format::Mps,
-        eventlog::reader::StringEnd::Padding => Format::Stream,
-    }
-}
-
 /// The error of a log that has nothing to replay: no registry of it is about memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSource {
-    /// The registries of the log.
     found: Vec<String>,
-    /// The registry that the caller wants.
     wanted: Option<Kind>,
 }
 
@@ -204,7 +195,7 @@ impl Source {
 
     /// Returns the rows of each registry, by stream and index.
     fn rows(&self) -> Vec<Vec<Rows>> {
-        let mut rows: Vec<Vec<Rows>> = Vec::new();
+        let mut rows: Vec<Vec<Rows>> = self.log.streams().iter().map(|_| Vec::new()).collect();
         let is_wanted = match self.has_objects {
             true => |verb| verb != Verb::ArenaAllocate,
             false => |verb| {
@@ -217,16 +208,11 @@ impl Source {
                 continue;
             }
             let (stream, index) = (usize::from(registry.stream), usize::from(registry.index));
-            if rows.len() <= stream {
-                rows.resize_with(stream + 1, Vec::new);
-            }
             let Some(of_stream) = rows.get_mut(stream) else { continue };
             if of_stream.len() <= index {
                 of_stream.resize_with(index + 1, Rows::default);
             }
-            if let Some(place) = of_stream.get_mut(index) {
-                *place = Rows::new(registry, self.kind.specs(), is_wanted);
-            }
+            of_stream[index] = Rows::new(registry, self.kind.specs(), is_wanted);
         }
         rows
     }

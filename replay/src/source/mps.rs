@@ -33,10 +33,8 @@ pub(crate) const SPECS: &[Spec] = &[
 /// A registry with any of these rows is read.
 pub(crate) const MARKS: &[&str] = &["PoolAlloc", "BufferCommit", "ArenaAlloc"];
 
-/// Events that create objects.
 const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
 
-/// Returns a filter for events with these names.
 pub(crate) fn only(names: &[&str]) -> Filter {
     Filter::new().events(names.iter().copied())
 }
@@ -56,7 +54,6 @@ pub(crate) fn logged(log: &Log) -> Map<(u16, u64), ()> {
     logged
 }
 
-/// Returns whether a log has events of objects.
 pub(crate) fn has_objects(log: &Log) -> bool {
     log.events(Order::File, &only(OF_OBJECTS)).next().is_some()
 }

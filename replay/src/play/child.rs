@@ -32,7 +32,6 @@ use std::time::{Duration, Instant};
 /// The task of the process: its argument, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// The name of the heap.
     pub(crate) heap: String,
     /// The inode of the library that should be preloaded.
     pub(crate) library: Option<u64>,
@@ -50,7 +49,6 @@ pub(crate) struct Task {
     /// Resident memory of the replayer itself: of a process that plays against the null heap,
     /// before the first operation.
     pub(crate) own: Option<u64>,
-    /// Whether the run measures latencies.
     pub(crate) is_timed: bool,
     /// When to measure memory after all is freed, in ms.
     pub(crate) settle: Vec<u64>,
@@ -62,7 +60,6 @@ pub(crate) struct Outcome {
     pub(crate) run: Run,
     /// Resident memory before the first operation, in bytes.
     pub(crate) baseline: u64,
-    /// The number of skipped operations.
     pub(crate) skipped: u64,
     pub(crate) latency: Option<Latency>,
     pub(crate) clock_ns: f64,
@@ -79,7 +76,6 @@ pub(crate) struct Session<'a> {
     pub(crate) table: &'a Table,
 }
 
-/// The state that the threads share.
 struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,

@@ -11,7 +11,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A library to preload.
 #[derive(Clone, Debug)]
 pub(crate) struct Library {
     /// The absolute path.
@@ -24,7 +23,6 @@ pub(crate) struct Library {
 const NEEDED: [&str; 2] = ["malloc", "free"];
 
 impl Library {
-    /// Checks a file.
     pub(crate) fn open(path: &Path) -> Result<Library, String> {
         let name = path.display();
         let failed = |error| format!("{name}: {error}");

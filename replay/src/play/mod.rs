@@ -18,7 +18,6 @@ mod latency;
 mod library;
 mod pace;
 mod parent;
-mod progress;
 mod run;
 mod shared;
 mod usage;
@@ -35,10 +34,11 @@ pub(crate) use values::Threads;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
 use crate::workload::{LIVE_STEP, Workload};
 use cli::{Stop, complain};
+use eventlog::format::text::OneLine;
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use parent::{Launcher, RunResult};
-use progress::Progress;
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
 use std::io;
@@ -114,7 +114,6 @@ pub(crate) struct Mode {
     pub(crate) timeout: Duration,
 }
 
-/// A heap that the user selected.
 #[derive(Clone, Debug)]
 pub(crate) struct SelectedHeap {
     /// The name in reports.
@@ -123,7 +122,6 @@ pub(crate) struct SelectedHeap {
     pub(crate) heap: String,
     /// Its version, and its options.
     pub(crate) about: String,
-    /// The library to preload.
     pub(crate) library: Option<Library>,
 }
 
@@ -156,7 +154,11 @@ pub(crate) fn play(
     // One more round checks the heaps.
     let run_count = usize::from(mode.runs);
     let rounds = 1 + run_count + usize::from(!mode.no_latency);
-    let progress = Progress::new(run_count + rounds * selection.len());
+    let progress = ProgressBar::new((run_count + rounds * selection.len()) as u64);
+    let style = ProgressStyle::with_template("run {pos} of {len}: {msg}");
+    let progress = progress
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_finish(ProgressFinish::AndClear);
     let mut round = Measurement { launcher, task, mode, operation_count, live_peak, progress };
     let mut heaps: Vec<HeapMeasured> = selection.iter().map(named).collect();
     let (name, heap) = (NULL.to_owned(), NULL.to_owned());
@@ -205,20 +207,19 @@ fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
     })
 }
 
-/// Returns the least time of an operation, in ns.
 fn least_ns(runs: &[Run]) -> f64 {
     let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
     runs.iter().map(of).min_by(f64::total_cmp).unwrap_or_default()
 }
 
-/// The state that all runs share.
 struct Measurement<'a> {
     launcher: Launcher<'a>,
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
     live_peak: u64,
-    progress: Progress,
+    /// Shows the current run, if standard error is a terminal.
+    progress: ProgressBar,
 }
 
 impl Measurement<'_> {
@@ -228,7 +229,8 @@ impl Measurement<'_> {
         is_timed: bool,
         settle: Vec<u64>,
     ) -> io::Result<RunResult> {
-        self.progress.next(&selected.name);
+        self.progress.inc(1);
+        self.progress.set_message(OneLine(selected.name.as_bytes()).to_string());
         self.task.heap.clone_from(&selected.heap);
         self.task.library = selected.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// The part of a wait that a thread does not sleep: it may wake late, and never early.
 const EARLY: Duration = Duration::from_micros(100);
 
-/// The pace of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     start: Instant,

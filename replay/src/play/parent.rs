@@ -84,7 +84,6 @@ impl Launcher<'_> {
         self.shared.control().met.load(Ordering::Relaxed) != 0
     }
 
-    /// Resets the shared state.
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);

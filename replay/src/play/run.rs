@@ -28,7 +28,6 @@ pub(crate) const TOUCH_ALL: u8 = 2;
 const CACHE_LINE: usize = 64;
 const FILLING: u8 = 0xA5;
 
-/// The state of one thread.
 pub(crate) struct Player<'a, H, W> {
     pub(crate) heap: &'a H,
     pub(crate) lists: Lists<'a>,
@@ -38,14 +37,12 @@ pub(crate) struct Player<'a, H, W> {
     pub(crate) met: &'a AtomicU32,
     /// The written parts of larger blocks.
     pub(crate) parts: &'a Parts,
-    /// The index of this thread.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
     pub(crate) timer: W,
     pub(crate) counts: Counts,
 }
 
-/// Counts of failures and waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Allocations and reallocations that returned null.

@@ -10,12 +10,10 @@
 use super::chart::{Chart, Line};
 use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, short_name};
-use crate::measured::{HeapMeasured, Latency, Sample};
+use crate::measured::{HeapMeasured, Sample};
 use cli::units::{Unit, bytes, latency, nanoseconds, three_digits};
 
-/// The number of columns of a chart over a run.
 const COLUMN_COUNT: usize = 200;
-/// The number of points of a curve of quantiles.
 const QUANTILE_COUNT: usize = 121;
 /// The minimum number of operations beyond a quantile: fewer are chance.
 const BEYOND_COUNT_MIN: u64 = 10;
@@ -116,14 +114,12 @@ pub(super) fn fragmentation(parts: Parts<'_>) -> Chart {
         note: "resident over live, where at least 5 % of the peak is live",
         x: run.ticks(),
         y: scale.ticks(Unit::Ratio),
-        closer: Vec::new(),
         columns: run.columns(),
         lines: lines(heaps, ratios, scale, text),
-        area: None,
+        ..Chart::default()
     }
 }
 
-/// Returns the chart of quantiles of latencies.
 pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     let heaps = &parts.measured.heaps;
     let counts = heaps.iter().map(|heap| heap.latency.all.count);
@@ -132,11 +128,14 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     let curves: Vec<Vec<Option<f64>>> = heaps
         .iter()
         .map(|heap| {
-            let curve = whole_curve(&heap.latency);
             let own = nines_of(heap.latency.all.count);
             let value = |index| {
                 let nine = at(index) * nines;
-                if nine > own + 1e-9 { None } else { value_at(&curve, 1.0 - 10_f64.powf(-nine)) }
+                if nine > own + 1e-9 {
+                    None
+                } else {
+                    value_at(&heap.latency.curve, 1.0 - 10_f64.powf(-nine))
+                }
             };
             (0..QUANTILE_COUNT).map(value).collect()
         })
@@ -156,10 +155,9 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
         note: "of a part of the operations, at most; at least 10 operations took longer",
         x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
         y: scale.ticks(Unit::Nanoseconds),
-        closer: Vec::new(),
         columns: (0..QUANTILE_COUNT).map(column).collect(),
         lines: lines(heaps, curves, scale, latency),
-        area: None,
+        ..Chart::default()
     }
 }
 
@@ -185,18 +183,6 @@ fn points(values: &[Option<f64>], scale: Scale, text: impl Fn(f64) -> String) ->
 /// Returns the nines of the last quantile with enough operations beyond it.
 fn nines_of(count: u64) -> f64 {
     (count as f64 / BEYOND_COUNT_MIN as f64).max(1.0).log10()
-}
-
-/// Returns the curve, or the quantiles as a curve.
-fn whole_curve(latency: &Latency) -> Vec<(f64, u64)> {
-    let all = &latency.all;
-    if all.count == 0 {
-        return Vec::new();
-    }
-    if !latency.curve.is_empty() {
-        return latency.curve.clone();
-    }
-    vec![(0.5, all.p50), (0.99, all.p99), (0.999, all.p999), (1.0, all.max)]
 }
 
 fn value_at(curve: &[(f64, u64)], part: f64) -> Option<f64> {

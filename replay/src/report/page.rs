@@ -196,7 +196,6 @@ fn columns(of: Columns, is_by_heap: bool) -> Markup {
     }
 }
 
-/// Writes all distributions of all heaps.
 fn latencies(measured: &Measured) -> Markup {
     let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"];
     let row = |name: String, of: &Quantiles| {
@@ -244,7 +243,6 @@ fn workload(subject: &Subject) -> Markup {
     }
 }
 
-/// Explains the figures.
 fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {

@@ -16,12 +16,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// The name of the registry.
 const REGISTRY: &str = "malloc";
 /// The environment variable that asks the runtime for handlers of fatal signals.
 const CRASH: &str = "MPS_TELEMETRY_CRASH";
 
-/// The signal that ended a program.
 #[derive(Clone, Debug)]
 pub(super) struct Death {
     pub(super) name: String,
@@ -42,11 +40,11 @@ impl Death {
 
 /// Returns whether the runtime handles a signal, if it has handlers.
 fn is_handled(signal: Signal) -> bool {
-    use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV};
-    use Signal::{SIGSYS, SIGTERM, SIGTRAP};
-    let of_crashes =
-        matches!(signal, SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP);
-    of_crashes || matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM)
+    use Signal::{
+        SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGSYS, SIGTERM, SIGTRAP,
+    };
+    let of_crashes = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
+    of_crashes.contains(&signal) || [SIGHUP, SIGINT, SIGQUIT, SIGTERM].contains(&signal)
 }
 
 /// The content of a log, or of several.
@@ -61,8 +59,8 @@ pub(super) struct Content {
     given_up: u64,
     /// Whether events of older volumes gave way, which are not counted.
     has_lost_volumes: bool,
-    /// Whether the log has an end.
-    pub(super) is_closed: bool,
+    /// Whether the log has no end.
+    pub(super) is_open: bool,
 }
 
 impl AddAssign for Content {
@@ -72,21 +70,11 @@ impl AddAssign for Content {
         self.lost += other.lost;
         self.given_up += other.given_up;
         self.has_lost_volumes |= other.has_lost_volumes;
-        self.is_closed &= other.is_closed;
+        self.is_open |= other.is_open;
     }
 }
 
 impl Content {
-    /// The content of no log.
-    pub(super) const NONE: Content = Content {
-        events: 0,
-        is_ours: false,
-        lost: 0,
-        given_up: 0,
-        has_lost_volumes: false,
-        is_closed: true,
-    };
-
     /// Reads the content of a log with these files.
     pub(super) fn of(files: &[PathBuf]) -> Result<Content, String> {
         let mut joined = Joined::default();
@@ -96,7 +84,7 @@ impl Content {
         }
         let log = Log::with_source(Box::new(joined), &Options::default());
         let log = log.map_err(|error| error.to_string())?;
-        let mut content = Content { is_closed: log.is_closed(), ..Content::NONE };
+        let mut content = Content { is_open: !log.is_closed(), ..Content::default() };
         content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 0);
         let is_ours = |registry: &&Registry| &*registry.name == REGISTRY;
         let registries = log.registries();
@@ -120,17 +108,17 @@ impl Content {
     /// Returns the content of a process that noted its end: one that ends by `_exit` has a log
     /// without an end.
     pub(super) fn of_ended(self, has_ended: bool) -> Content {
-        Content { is_closed: self.is_closed || has_ended, ..self }
+        Content { is_open: self.is_open && !has_ended, ..self }
     }
 
     /// Returns whether all events are in the log, as far as the log tells.
     pub(super) fn is_whole(&self, is_ring: bool) -> bool {
-        self.lost == 0 && (self.is_closed || is_ring)
+        self.lost == 0 && (!self.is_open || is_ring)
     }
 
     /// Describes the log of a program. `lost`: events that processes noted as lost.
     pub(super) fn describe(&self, death: Option<&Death>, is_ring: bool, lost: u64) -> String {
-        let is_ended = self.is_closed || is_ring;
+        let is_ended = !self.is_open || is_ring;
         let Some(Death { name, is_caught }) = death else {
             return self.with_end(is_ended && lost == 0, match is_ended {
                 true => "",
@@ -139,7 +127,7 @@ impl Content {
                 }
             });
         };
-        let missing = match (self.is_closed || *is_caught, is_ring) {
+        let missing = match (!self.is_open || *is_caught, is_ring) {
             (true, _) => "",
             (false, true) => ": what the ring kept goes up to then",
             (false, false) => {

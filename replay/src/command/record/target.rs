@@ -50,7 +50,6 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// Returns whether a path is an executable file.
 pub(super) fn is_executable(path: &Path) -> bool {
     let data = fs::metadata(path);
     data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
@@ -65,7 +64,6 @@ fn beginning(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns the interpreter of a script.
 fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
     let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let name = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;

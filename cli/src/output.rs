@@ -254,7 +254,6 @@ fn begin<T: AsRef<Path>>(
     Ok(made)
 }
 
-/// Returns the directory of a file.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -339,36 +338,11 @@ mod tests {
         assert_eq!(SYNCED.take(), [parent.path()]);
     }
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-
     fn message<T>(result: Result<T, Stop>) -> String {
         match result {
             Err(Stop::Message(message)) => message,
             _ => panic!("the path was accepted"),
         }
-    }
-
-    /// `.rep.output`
-    #[test]
-    fn a_file_gets_its_name_when_complete() {
-        let folder = TempDir::new().unwrap();
-        let (path, folder) = (folder.path().join("out"), folder.path());
-        for (text, force) in [("first", false), ("second", true)] {
-            let before = names(folder);
-            drop(Pending::new(&path, force).unwrap());
-            let pending = Pending::new(&path, force).unwrap();
-            pending.as_file().write_all(text.as_bytes()).unwrap();
-            let now = names(folder);
-            assert!(now.iter().any(|name| name.starts_with(PREFIX)), "{now:?}");
-            assert_eq!(now.len(), before.len() + 1, "{now:?}");
-            pending.finish().unwrap();
-            assert_eq!(names(folder), ["out"]);
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        }
-        assert!(message(Pending::new(&path, false)).contains("--force"));
     }
 
     #[test]

@@ -92,40 +92,22 @@ mod heap {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
-        ["kinds"] => record_kinds(),
-        ["sorts"] => record_sorts(),
-        ["busy", threads] => match threads.parse() {
-            Ok(threads) => record_until_input_ends(threads),
-            Err(_) => return ExitCode::FAILURE,
-        },
-        ["dying", how] => die(how),
-        ["forever", threads, file] => match threads.parse() {
-            Ok(threads) => record_forever(threads, Path::new(file)),
-            _ => return ExitCode::FAILURE,
-        },
-        ["one-by-one", threads, events] => match (threads.parse::<usize>(), events.parse()) {
-            (Ok(threads), Ok(events)) => (0..threads).for_each(|at| one_thread(at, events)),
-            _ => return ExitCode::FAILURE,
-        },
-        ["quiet", events] => match events.parse() {
-            Ok(events) => record_quietly(events),
-            _ => return ExitCode::FAILURE,
-        },
-        ["labels", count] => match count.parse() {
-            Ok(count) => record_labels(count),
-            _ => return ExitCode::FAILURE,
-        },
-        ["late", events] => match events.parse() {
-            Ok(events) => record_late(events),
-            _ => return ExitCode::FAILURE,
-        },
-        ["threads" | "held", threads, events] => match (threads.parse(), events.parse()) {
-            (Ok(threads), Ok(events)) => record_threads(threads, events),
-            _ => return ExitCode::FAILURE,
-        },
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let numbers: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match (&words[..], &numbers[..]) {
+        (["kinds"], _) => record_kinds(),
+        (["sorts"], _) => record_sorts(),
+        (["dying", how], _) => die(how),
+        (["busy", _], &[threads]) => record_until_input_ends(threads),
+        (["forever", _, file], &[threads]) => record_forever(threads, Path::new(file)),
+        (["one-by-one", ..], &[threads, events]) => {
+            (0..threads).for_each(|thread| one_thread(thread, events));
+        }
+        (["quiet", _], &[events]) => record_quietly(events),
+        (["labels", _], &[count]) => record_labels(count),
+        (["late", _], &[events]) => record_late(events),
+        (["threads" | "held", ..], &[threads, events]) => record_threads(threads, events),
         _ => return ExitCode::FAILURE,
     }
     let losses = telemetry::losses();

@@ -26,7 +26,7 @@ pub mod stop;
 pub mod table;
 pub mod units;
 
-pub use stop::{Stop, complain, said};
+pub use stop::{Stop, complain, heeded, said};
 
 use std::process::ExitCode;
 

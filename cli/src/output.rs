@@ -1,15 +1,13 @@
 //! Output files, which get their names when they are complete.
 //!
 //! ```text
-//!  Pending: a file without a name ──────── finish ──▶ FILE     an error, a signal ──▶ nothing
-//!  a directory, or where no file is without a name: .unfinished-Ab12Cd next to FILE meanwhile
+//!  Pending: .unfinished-Ab12Cd next to FILE ── finish ──▶ FILE     an error, a signal ──▶ nothing
 //! ```
 //!
-//! A file without a name disappears with the process. An error, Ctrl-C, SIGTERM and SIGHUP remove a
-//! file with a temporary name. Design: `.dumper` in `design/telemetry.md`, `.rep.output` in
-//! `design/replay.md`.
+//! An error, Ctrl-C, SIGTERM and SIGHUP remove the unfinished file; only SIGKILL and a power cut
+//! leave it. Design: `.dumper` in `design/telemetry.md`, `.rep.output` in `design/replay.md`.
 
-use crate::stop::Stop;
+use crate::stop::{Stop, heeded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::fs::{self, File, Permissions};
@@ -65,15 +63,9 @@ fn buffered<W: Write, T>(
 
 /// A file that is being written.
 pub struct Pending {
-    file: Place,
+    file: NamedTempFile,
     path: PathBuf,
     force: bool,
-}
-
-enum Place {
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "Linux alone has these"))]
-    Nameless(File),
-    Named(NamedTempFile),
 }
 
 impl Pending {
@@ -84,30 +76,13 @@ impl Pending {
     /// The file exists and `force` is not set, exists and is not a regular file, or cannot be made.
     pub fn new(path: &Path, force: bool) -> Result<Pending, Stop> {
         check(path, force)?;
-        let file = nameless(directory(path)).map_err(|error| unwritten(path, &error))?;
-        match file {
-            Some(file) => Ok(Pending { file: Place::Nameless(file), path: path.to_owned(), force }),
-            None => Pending::named(path, force),
-        }
-    }
-
-    /// Begins a file that a library opens by its temporary name: see [`Pending::temporary_path`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Pending::new`].
-    pub fn named(path: &Path, force: bool) -> Result<Pending, Stop> {
-        check(path, force)?;
         let file = begin(path, |directory| builder(FILE_MODE).tempfile_in(directory))?;
-        Ok(Pending { file: Place::Named(file), path: path.to_owned(), force })
+        Ok(Pending { file, path: path.to_owned(), force })
     }
 
     /// Returns the open file.
     pub fn as_file(&self) -> &File {
-        match &self.file {
-            Place::Nameless(file) => file,
-            Place::Named(file) => file.as_file(),
-        }
+        self.file.as_file()
     }
 
     /// Writes to the file, 256 KiB at a time.
@@ -122,12 +97,9 @@ impl Pending {
         buffered(self.as_file(), write).map_err(|error| unwritten(&self.path, &error))
     }
 
-    /// Returns the temporary path of a [`Pending::named`].
-    pub fn temporary_path(&self) -> Option<&Path> {
-        match &self.file {
-            Place::Nameless(_) => None,
-            Place::Named(file) => Some(file.path()),
-        }
+    /// Returns the temporary path, for a library that opens the file itself.
+    pub fn temporary_path(&self) -> &Path {
+        self.file.path()
     }
 
     /// Writes the file to the disk and gives it its name.
@@ -138,23 +110,14 @@ impl Pending {
     pub fn finish(self) -> Result<(), Stop> {
         let failed = |error| unwritten(&self.path, &error);
         self.as_file().sync_all().map_err(failed)?;
-        let named = match (self.file, self.force) {
-            (Place::Nameless(file), false) => link(&file, &self.path),
-            // A name that is taken needs a rename, and only a file with a name can be renamed.
-            (Place::Nameless(file), true) => builder(FILE_MODE)
-                .make_in(directory(&self.path), |temporary| link(&file, temporary))
-                .and_then(|named| Ok(named.persist(&self.path).map(drop)?)),
-            (Place::Named(file), force) => {
-                let temporary = file.path().to_owned();
-                let named = match force {
-                    true => file.persist(&self.path),
-                    false => file.persist_noclobber(&self.path),
-                };
-                forget(&temporary);
-                named.map(drop).map_err(io::Error::from)
-            }
+        let temporary = self.file.path().to_owned();
+        let named = match self.force {
+            true => self.file.persist(&self.path),
+            false => self.file.persist_noclobber(&self.path),
         };
-        named.and_then(|()| sync(directory(&self.path))).map_err(failed)
+        forget(&temporary);
+        named.map_err(|error| failed(error.error))?;
+        sync(directory(&self.path)).map_err(failed)
     }
 }
 
@@ -291,33 +254,6 @@ fn begin<T: AsRef<Path>>(
     Ok(made)
 }
 
-/// Makes a file without a name; `None` if the system or the file system has no such files.
-#[cfg(target_os = "linux")]
-fn nameless(directory: &Path) -> io::Result<Option<File>> {
-    use rustix::fs::{Mode, OFlags, open};
-    use rustix::io::Errno;
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match open(directory, flags, Mode::from_raw_mode(FILE_MODE)) {
-        Ok(file) => Ok(Some(file.into())),
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn nameless(_: &Path) -> io::Result<Option<File>> {
-    Ok(None)
-}
-
-/// Gives a free name to a file without a name.
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, linkat};
-    use std::os::fd::AsRawFd;
-    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-/// Returns the directory of a file.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -362,7 +298,7 @@ fn watch() -> io::Result<()> {
 }
 
 fn begin_to_watch() -> io::Result<()> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in heeded(&[SIGINT, SIGTERM, SIGHUP]) {
         let (mut signals, end) = UnixStream::pair()?;
         pipe::register(signal, end)?;
         std::thread::spawn(move || {
@@ -402,50 +338,11 @@ mod tests {
         assert_eq!(SYNCED.take(), [parent.path()]);
     }
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-
     fn message<T>(result: Result<T, Stop>) -> String {
         match result {
             Err(Stop::Message(message)) => message,
             _ => panic!("the path was accepted"),
         }
-    }
-
-    /// `.rep.output`: checks one way to make a file.
-    fn a_file_gets_its_name_when_complete(
-        begin: fn(&Path, bool) -> Result<Pending, Stop>,
-        has_name: bool,
-    ) {
-        let folder = TempDir::new().unwrap();
-        let (path, folder) = (folder.path().join("out"), folder.path());
-        for (text, force) in [("first", false), ("second", true)] {
-            let before = names(folder);
-            drop(begin(&path, force).unwrap());
-            let pending = begin(&path, force).unwrap();
-            pending.as_file().write_all(text.as_bytes()).unwrap();
-            let now = names(folder);
-            assert_eq!(now.iter().any(|name| name.starts_with(PREFIX)), has_name, "{now:?}");
-            assert_eq!(now.len(), before.len() + usize::from(has_name), "{now:?}");
-            pending.finish().unwrap();
-            assert_eq!(names(folder), ["out"]);
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        }
-        assert!(message(begin(&path, false)).contains("--force"));
-    }
-
-    /// `.rep.output`
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn an_incomplete_file_has_no_name() {
-        a_file_gets_its_name_when_complete(Pending::new, false);
-    }
-
-    #[test]
-    fn a_file_for_a_library_has_a_temporary_name() {
-        a_file_gets_its_name_when_complete(Pending::named, true);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! Exit codes: `.dumper` in `design/telemetry.md`, `.rep.exit` in `design/replay.md`.
 
 use eventlog::format::text::OneLine;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -29,6 +30,14 @@ impl From<io::Error> for Stop {
             _ => Stop::Message(format!("cannot write the output: {error}")),
         }
     }
+}
+
+/// Returns those of these signals that this process does not ignore: `nohup` ignores SIGHUP.
+pub fn heeded(signals: &[i32]) -> impl Iterator<Item = i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    signals.iter().copied().filter(move |signal| ignored & 1 << (signal - 1) == 0)
 }
 
 /// Writes lines to standard error. Characters that steer a terminal are replaced. A failure to

@@ -22,23 +22,10 @@ use eventlog::format::Presence;
 
 type Text = *const c_char;
 type Strings = *const Text;
-type Exec = unsafe extern "C" fn(Text, Strings) -> c_int;
-type ExecWith = unsafe extern "C" fn(Text, Strings, Strings) -> c_int;
-type ExecOf = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
-type ExecAt = unsafe extern "C" fn(c_int, Text, Strings, Strings, c_int) -> c_int;
 type Exit = unsafe extern "C" fn(c_int) -> !;
 /// A function that is only jumped to, with whatever arguments.
 type Any = unsafe extern "C" fn();
 
-static EXECV: Function<Exec> = Function::new(c"execv");
-static EXECVP: Function<Exec> = Function::new(c"execvp");
-static EXECVE: Function<ExecWith> = Function::new(c"execve");
-static EXECVPE: Function<ExecWith> = Function::new(c"execvpe");
-static FEXECVE: Function<ExecOf> = Function::new(c"fexecve");
-static EXECVEAT: Function<ExecAt> = Function::new(c"execveat");
-static EXECL: Function<Any> = Function::new(c"execl");
-static EXECLP: Function<Any> = Function::new(c"execlp");
-static EXECLE: Function<Any> = Function::new(c"execle");
 static EXIT: Function<Exit> = Function::new(c"_exit");
 
 /// The number of this process. A child made by vfork shares this memory, and has another number.
@@ -95,11 +82,8 @@ extern "C" fn start() {
 /// Looks the functions up now: the forked child of a process with several threads must not do so.
 fn look_up() {
     EXIT.look_up();
-    let _ = [&EXECV, &EXECVP].map(Function::look_up);
-    let _ = [&EXECVE, &EXECVPE].map(Function::look_up);
-    let _ = [&EXECL, &EXECLP, &EXECLE].map(Function::look_up);
-    FEXECVE.look_up();
-    EXECVEAT.look_up();
+    look_up_executing();
+    look_up_variadic();
     roster::look_up();
 }
 
@@ -190,7 +174,14 @@ pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
 /// Defines functions by which a process executes another program: arguments, the real function, and
 /// the path of the program.
 macro_rules! executing {
-    ($($name:ident($($argument:ident: $kind:ty),+) => $real:ident, $path:expr;)*) => {$(
+    ($($name:ident($($argument:ident: $kind:ty),+) => $real:ident($symbol:literal), $path:expr;)*
+    ) => {
+        fn look_up_executing() {
+            $($real.look_up();)*
+        }
+    $(
+        static $real: Function<unsafe extern "C" fn($($kind),+) -> c_int> = Function::new($symbol);
+
         /// Implements the C library's function of this name.
         // SAFETY: E1: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
@@ -212,19 +203,25 @@ macro_rules! executing {
 }
 
 executing! {
-    execv(path: Text, arguments: Strings) => EXECV, path;
-    execvp(file: Text, arguments: Strings) => EXECVP, file;
-    execve(path: Text, arguments: Strings, environment: Strings) => EXECVE, path;
-    execvpe(file: Text, arguments: Strings, environment: Strings) => EXECVPE, file;
-    fexecve(file: c_int, arguments: Strings, environment: Strings) => FEXECVE, null();
+    execv(path: Text, arguments: Strings) => EXECV(c"execv"), path;
+    execvp(file: Text, arguments: Strings) => EXECVP(c"execvp"), file;
+    execve(path: Text, arguments: Strings, environment: Strings) => EXECVE(c"execve"), path;
+    execvpe(file: Text, arguments: Strings, environment: Strings) => EXECVPE(c"execvpe"), file;
+    fexecve(file: c_int, arguments: Strings, environment: Strings) => FEXECVE(c"fexecve"), null();
     execveat(folder: c_int, path: Text, arguments: Strings, environment: Strings, flags: c_int)
-        => EXECVEAT, path;
+        => EXECVEAT(c"execveat"), path;
 }
 
 /// Defines functions with any number of arguments: each puts aside all registers that may hold
 /// arguments, calls a function with the first argument, and jumps to the real function.
 macro_rules! variadic {
-    ($($name:ident, $before:ident, $real:ident;)*) => {$(
+    ($($name:ident, $before:ident, $real:ident($symbol:literal);)*) => {
+        fn look_up_variadic() {
+            $($real.look_up();)*
+        }
+    $(
+        static $real: Function<Any> = Function::new($symbol);
+
         unsafe extern "C" fn $before(path: Text) -> usize {
             // SAFETY: E1: the first argument is still in its register.
             unsafe { before_exec(path) };
@@ -270,7 +267,7 @@ macro_rules! variadic {
 }
 
 variadic! {
-    execl, before_execl, EXECL;
-    execlp, before_execlp, EXECLP;
-    execle, before_execle, EXECLE;
+    execl, before_execl, EXECL(c"execl");
+    execlp, before_execlp, EXECLP(c"execlp");
+    execle, before_execle, EXECLE(c"execle");
 }

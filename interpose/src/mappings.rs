@@ -27,9 +27,7 @@ struct Range {
 static KNOWN: [Range; COUNT_MAX] =
     [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; COUNT_MAX];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The mapping of this library.
 static OWN: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
-/// The mapping of the unwinder.
 static UNWINDER: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
 /// Whether a thread reads the mappings; other threads do not wait for it. A forked child, which may
 /// lack that thread, resets it.

@@ -69,7 +69,6 @@ impl Intercepted<'_> {
     }
 }
 
-/// Records the calls that were kept.
 #[cold]
 #[inline(never)]
 fn record_kept(local: &Local) {
@@ -111,7 +110,6 @@ fn record_call(call: Call, stack: u32) {
     }
 }
 
-/// Records that memory was handed out.
 #[inline(always)]
 fn handed_out<E: telemetry::Event>(event: impl FnOnce() -> E) {
     // The events of a single thread are in order, whatever the counter says.

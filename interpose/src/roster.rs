@@ -147,18 +147,16 @@ type Spawn = unsafe extern "C" fn(
     Strings,
 ) -> c_int;
 
-static SPAWN: Function<Spawn> = Function::new(c"posix_spawn");
-static SPAWN_BY_NAME: Function<Spawn> = Function::new(c"posix_spawnp");
-
-/// Looks the functions up (`lifecycle.rs`).
-pub(crate) fn look_up() {
-    SPAWN.look_up();
-    SPAWN_BY_NAME.look_up();
-}
-
 /// Defines functions that start a process: each calls the real function, and notes the process.
 macro_rules! spawning {
-    ($($name:ident => $real:ident;)*) => {$(
+    ($($name:ident => $real:ident($symbol:literal);)*) => {
+        /// Looks the functions up (`lifecycle.rs`).
+        pub(crate) fn look_up() {
+            $($real.look_up();)*
+        }
+    $(
+        static $real: Function<Spawn> = Function::new($symbol);
+
         /// Implements the C library's function of this name.
         // SAFETY: P2: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
@@ -193,6 +191,6 @@ macro_rules! spawning {
 }
 
 spawning! {
-    posix_spawn => SPAWN;
-    posix_spawnp => SPAWN_BY_NAME;
+    posix_spawn => SPAWN(c"posix_spawn");
+    posix_spawnp => SPAWN_BY_NAME(c"posix_spawnp");
 }

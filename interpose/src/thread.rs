@@ -15,7 +15,6 @@ use core::cell::Cell;
 /// The maximum number of calls that are kept: the C library makes one or two when a thread starts.
 const KEPT_COUNT_MAX: usize = 16;
 
-/// The activity of a thread in this library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
     Idle,
@@ -24,7 +23,6 @@ pub(crate) enum Activity {
     Inside,
 }
 
-/// The state of a thread.
 pub(crate) struct Local {
     pub(crate) activity: Cell<Activity>,
     kept_count: Cell<usize>,
@@ -89,13 +87,11 @@ impl Local {
     }
 }
 
-/// Returns the error number of this thread.
 pub(crate) fn errno() -> i32 {
     // SAFETY: the C library's own variable, which exists as long as the thread.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets the error number of this thread.
 pub(crate) fn set_errno(number: i32) {
     // SAFETY: the C library's own variable, which exists as long as the thread.
     unsafe { *libc::__errno_location() = number }

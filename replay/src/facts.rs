@@ -33,7 +33,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Takes the figures of a process so far.
     pub(crate) fn take(&mut self, stream: u16, program: Program) {
         self.processes.insert(stream, Some(program));
     }
@@ -75,10 +74,8 @@ pub struct Touched {
 /// Smaller blocks count as written completely: recordings examine only larger ones.
 pub(crate) const SAMPLED_MIN: usize = 8 << 10;
 
-/// The denominator of parts.
 const WHOLE: u32 = 1 << 16;
 
-/// The number of classes of sizes.
 const CLASS_COUNT: usize = 4 * 64;
 
 fn class_of(size: u64) -> u8 {
@@ -88,7 +85,6 @@ fn class_of(size: u64) -> u8 {
 }
 
 impl Touched {
-    /// Adds an examined block of this size.
     pub(crate) fn add(&mut self, size: u64, is_zeroed: bool, examined: u64, written: u64) {
         self.add_class(is_zeroed, class_of(size), examined, written);
     }

@@ -34,7 +34,6 @@ impl Mark {
     }
 }
 
-/// Returns whether marks are wanted.
 pub(crate) fn is_wanted() -> bool {
     env::var_os(VARIABLE).is_some()
 }

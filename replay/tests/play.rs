@@ -262,6 +262,8 @@ fn a_heap_states_its_version_and_keeps_no_more_than_its_peak() {
     assert!(about("system").contains("C Library 2.") && about("jemalloc").contains(" 5."));
     assert!(about("system").ends_with(", MALLOC_ARENA_MAX=3"), "{}", about("system"));
     assert!(about("mimalloc").ends_with(", MIMALLOC_VERBOSE=0"), "{}", about("mimalloc"));
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+    assert!(["jemalloc", "mimalloc", "snmalloc"].iter().all(|name| digits(&about(name)) >= 2));
     assert!(measured.machine.contains(&about("jemalloc")), "{}", measured.machine);
     for heap in &measured.heaps {
         for run in &heap.runs {
@@ -360,12 +362,13 @@ fn an_invalid_heap_is_refused_before_any_run() {
     let ops = Ops::new(operations(7, 100, 1, 1));
     let library = ops.directory.path().join("libtext.so");
     std::fs::write(&library, "no library").expect("written");
-    let named = format!("jemaloc,{},/nowhere.so", library.display());
+    let named = format!("jemaloc,{},{},/nowhere.so", library.display(), tool().display());
     let output = ops.play(&tool(), &["--heap", &named]);
     let text = errors(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("replay: jemaloc: unknown heap; use null, "), "{text}");
     assert!(text.contains("libtext.so: not a shared library: "), "{text}");
+    assert!(text.contains("replay: the library has no malloc; name an allocator"), "{text}");
     assert!(text.contains("replay: /nowhere.so: No such file"), "{text}");
 }
 

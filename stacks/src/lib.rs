@@ -72,7 +72,6 @@ impl fmt::Display for Frame {
     }
 }
 
-/// A mapping of a file.
 #[derive(Debug)]
 struct Mapping {
     start: u64,

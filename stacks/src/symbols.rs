@@ -52,7 +52,6 @@ pub struct Symbols {
     files: HashMap<PathBuf, Option<Table>>,
 }
 
-/// The symbols of a file.
 struct Table {
     /// Offset in the file, size and address of each segment.
     segments: Vec<(u64, u64, u64)>,

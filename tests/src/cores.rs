@@ -113,10 +113,7 @@ impl Process {
 
     /// Stores a number in the data, in the byte order of the process.
     pub fn store(&mut self, at: usize, value: u64, size: usize) {
-        let mut bytes = value.to_le_bytes()[..size].to_vec();
-        if self.platform.big_endian {
-            bytes.reverse();
-        }
+        let bytes = self.platform.int(value, size);
         put(&mut self.segments[0].bytes, at, &bytes);
     }
 
@@ -196,7 +193,7 @@ impl Process {
     /// Returns the notes of two threads, as the kernel writes them.
     fn notes(&self) -> Vec<u8> {
         let word = self.platform.word_size;
-        let int = |value: u64, size: usize| int(self.platform, value, size);
+        let int = |value: u64, size: usize| self.platform.int(value, size);
         let status = |thread: u64, signal: u64| {
             let mut bytes = vec![0; 16 + 2 * word + 128];
             put(&mut bytes, 12, &int(signal, 2));
@@ -235,18 +232,10 @@ impl Process {
     }
 }
 
-fn int(platform: Platform, value: u64, size: usize) -> Vec<u8> {
-    let mut bytes = value.to_le_bytes()[..size].to_vec();
-    if platform.big_endian {
-        bytes.reverse();
-    }
-    bytes
-}
-
 /// Returns an ELF file of a type. Section 0 counts more than 65534 segments.
 pub fn elf(platform: Platform, elf_type: u64, notes: &[u8], segments: &[Segment]) -> Vec<u8> {
     let word = platform.word_size;
-    let int = |value: u64, size: usize| int(platform, value, size);
+    let int = |value: u64, size: usize| platform.int(value, size);
     let is_64 = word == 8;
     let (size, each, section) = if is_64 { (64, 56, 64) } else { (52, 32, 40) };
     let count = segments.len() as u64 + 1;

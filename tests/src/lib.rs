@@ -6,3 +6,4 @@ pub mod naive;
 pub mod programs;
 mod recipe;
 mod ring;
+pub mod work;

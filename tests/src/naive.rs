@@ -145,7 +145,7 @@ impl Platform {
         u8::from(self.big_endian) * 2 + u8::from(self.word_size == 8) * 4
     }
 
-    fn int(&self, value: u64, size: usize) -> Vec<u8> {
+    pub(crate) fn int(&self, value: u64, size: usize) -> Vec<u8> {
         let mut bytes = value.to_le_bytes()[..size].to_vec();
         if self.big_endian {
             bytes.reverse();

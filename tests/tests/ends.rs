@@ -1,7 +1,7 @@
 //! Programs that die, and what `eventcnv` finds in their logs.
 //!
 //! ```text
-//!  dying ── a signal ──▶ mpsio.log ── eventcnv ──▶ every event, no fault
+//!  recorder dying ── a signal ──▶ mpsio.log ── eventcnv ──▶ every event, no fault
 //! ```
 //!
 //! Rules: `.sol.exit.signal` in `design/telemetry.md`; `.read.end`, `.read.loss` in
@@ -12,8 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use tests::programs::{eventcnv, plugin, recording, run, system};
 
-/// Four threads, two kinds, 2500 events each.
-const EVENT_COUNT: usize = 4 * 2 * 2500;
+/// Four threads, three kinds, 5000 events each.
+const EVENT_COUNT: usize = 4 * 5000;
 
 /// The log has each event once, without loss or damage: `eventcnv` finds no
 /// fault, which would be its exit code.
@@ -29,8 +29,8 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
         ("wait", Some("-QUIT"), 3),
         ("wait", Some("-HUP"), 1),
     ] {
-        let mut dying = recording(Command::new(env!("CARGO_BIN_EXE_dying")), "all", &log);
-        dying.arg(how).env("MPS_TELEMETRY_CRASH", "1").current_dir(directory.path());
+        let mut dying = recording(Command::new(env!("CARGO_BIN_EXE_recorder")), "all", &log);
+        dying.args(["dying", how]).env("MPS_TELEMETRY_CRASH", "1").current_dir(directory.path());
         dying.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = dying.spawn().expect("it runs");
         let mut line = String::new();
@@ -42,7 +42,7 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
         }
         let status = child.wait().expect("it was not waited for");
         assert_eq!(status.signal(), Some(number), "{how} {signal:?}: {status}");
-        let dump = run(eventcnv().args(["--kinds", "Object,Seg"]).arg(&log));
+        let dump = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(&log));
         let count = dump.stdout.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(count, EVENT_COUNT, "{how} {signal:?}");
         let stats = run(eventcnv().arg("--stats").arg(&log));

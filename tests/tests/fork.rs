@@ -41,8 +41,8 @@ fn read(log: &Log, pid: u64) -> BTreeMap<u64, Vec<u64>> {
                 _ = strings.insert(word("stringId"), string.to_vec())
             }
             ("Label", _) => _ = labels.insert(word("address"), word("stringId")),
-            ("First" | "Second" | "Third", _) => {
-                assert_eq!(word("process"), pid);
+            ("Begun" | "WentOn" | "Ended", _) => {
+                assert_eq!(word("value"), pid, "the process");
                 found.entry(word("thread")).or_default().push(word("index"));
             }
             _ => {}

@@ -292,15 +292,17 @@ fn what_cannot_be_recorded_is_refused_with_the_reason() {
     fs::write(at("c.c"), "int main(void) { return 6; }").unwrap();
     let cc = Command::new("cc").args(["-static", "-o", &at("static"), &at("c.c")]).status();
     assert!(cc.expect("this test needs a C compiler, cc").success());
-    fs::write(at("script"), format!("#!{}\n", at("static"))).unwrap();
+    fs::write(at("script"), format!("#! {} -x\n", at("static"))).unwrap();
     fs::write(at("text"), "nothing").unwrap();
-    for name in ["script", "text"] {
+    fs::write(at("cut"), &fs::read(at("static")).unwrap()[..100]).unwrap();
+    for name in ["script", "text", "cut"] {
         fs::set_permissions(at(name), PermissionsExt::from_mode(0o755)).unwrap();
     }
     for (program, why) in [
         ("static", "is statically linked"),
         ("script", "static is statically linked"),
         ("text", "is not an ELF program"),
+        ("cut", "is a damaged program"),
         ("missing", "program not found"),
     ] {
         let (code, _, errors) = output(record(folder.path(), &[&at(program)]));

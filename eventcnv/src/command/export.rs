@@ -7,7 +7,6 @@
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
 use super::output::Output;
-use crate::export::clock::{Base, Clock};
 use crate::export::marks::MarkOptions;
 use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
@@ -17,7 +16,7 @@ use crate::select::{self, Select, Selected};
 use clap::ValueEnum;
 use cli::output::{self, PendingDirectory, unwritten};
 use cli::{Stop, complain};
-use eventlog::reader::{Order, Registry};
+use eventlog::reader::{Clock, ClockBase, Order, Registry};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -116,15 +115,14 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let clock = Clock::new(&reading.log);
-    if clock.base == Base::Start {
+    if clock.base == ClockBase::Start {
         reading.use_seconds();
     }
-    let notes = match format {
-        Format::Ctf => {
-            let mut notes: Vec<String> = clock.note().map(str::to_owned).into_iter().collect();
-            notes.extend(write_directory(args, &reading, &clock, &mut events)?);
-            notes
-        }
+    let ticks = (clock.base == ClockBase::Ticks).then(|| {
+        "the log does not state the length of a tick; each is exported as a nanosecond".to_owned()
+    });
+    let notes: Vec<String> = match format {
+        Format::Ctf => Vec::from_iter(write_directory(args, &reading, &clock, &mut events)?),
         _ => {
             let mut timeline = Timeline::new(clock, marks, Processes::new(&reading.log));
             let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
@@ -132,7 +130,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         }
     };
     let is_whole = reading.end(events.faults());
-    for note in notes {
+    for note in ticks.into_iter().chain(notes) {
         complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
     }
     reading.note_losses(&reading.log.losses(events.faults()));

@@ -91,9 +91,9 @@ pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
     if path.exists() && !args.force {
         return add(args, &reading, &path, || Connection::open(&path).map_err(Refusal::from));
     }
-    let pending = Pending::named(&path, args.force)?;
+    let pending = Pending::new(&path, args.force)?;
     let is_whole = add(args, &reading, &path, || {
-        let connection = Connection::open(pending.temporary_path().unwrap_or(&path))?;
+        let connection = Connection::open(pending.temporary_path())?;
         begin_new(&connection)?;
         Ok(connection)
     })?;

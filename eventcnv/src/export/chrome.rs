@@ -9,12 +9,11 @@
 //! Slices are B and E, spans b and e (the lane is the id), flows s and f, counters C, other events
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use super::clock::Base;
 use super::processes::Processes;
 use super::timeline::{Action, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
 use crate::view::json::Escaping;
-use eventlog::reader::{Event, Log, Stream, Value};
+use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
 use std::io::{self, Write};
@@ -152,10 +151,10 @@ impl Serialize for Param<'_> {
 impl Chrome {
     fn head(&mut self, log: &Log, timeline: &Timeline) {
         let clock = match timeline.clock.base {
-            Base::Monotonic => "CLOCK_MONOTONIC",
-            Base::Realtime => "CLOCK_REALTIME, from the first event",
-            Base::Start => "from the first event",
-            Base::Ticks => "ticks, as ns",
+            ClockBase::Monotonic => "CLOCK_MONOTONIC",
+            ClockBase::Realtime => "CLOCK_REALTIME, from the first event",
+            ClockBase::Start => "from the first event",
+            ClockBase::Ticks => "ticks, as ns",
         };
         let texts =
             |of: fn(&Stream) -> &str| log.streams().iter().map(of).collect::<Vec<_>>().join(", ");
@@ -203,7 +202,7 @@ impl Chrome {
         if let Some(name) = new.filter(|name| !name.is_empty()) {
             self.metadata("thread_name", pid, Some(tid), &name);
         }
-        let first = if timeline.clock.base == Base::Realtime { moment.ns } else { 0 };
+        let first = if timeline.clock.base == ClockBase::Realtime { moment.ns } else { 0 };
         let origin = *self.origin.get_or_insert(first);
         let ts = moment.ns.saturating_sub(origin) as f64 / 1000.0;
         let at = |ph| Entry { ph, ts, pid, tid: Some(tid), ..Entry::default() };

@@ -11,11 +11,10 @@
 mod metadata;
 mod packet;
 
-use super::clock::Clock;
 use super::processes::Processes;
 use crate::select::Selected;
 use eventdef::Sort;
-use eventlog::reader::{Account, Event, Log, Value};
+use eventlog::reader::{Account, Clock, Event, Log, Value};
 use packet::{Packet, Place};
 use std::collections::HashMap;
 use std::io;

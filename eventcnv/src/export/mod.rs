@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  Event ── timeline.rs ──▶ Moment: when, slice, span, flow, counter ──┬─ chrome.rs    JSON
-//!             │ clock.rs   ticks to ns                                 ├─ perfetto.rs  protobuf.rs
-//!             └ marks.rs   which event types begin, end, link, count   └─ folded.rs    a;b;c 17
+//!             └ marks.rs   which event types begin, end, link, count   ├─ perfetto.rs  protobuf.rs
+//!                                                                      └─ folded.rs    a;b;c 17
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
 //!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
 //!  processes.rs  processes, threads
@@ -12,7 +12,6 @@
 //! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
 
 pub(crate) mod chrome;
-pub(crate) mod clock;
 pub(crate) mod ctf;
 pub(crate) mod folded;
 pub(crate) mod marks;

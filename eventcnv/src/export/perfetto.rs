@@ -8,12 +8,11 @@
 //! One sequence of packets, with interned names. The numbers of fields are those of Perfetto's
 //! `perfetto_trace.proto`. Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
-use super::clock::{Base, Clock};
 use super::processes::Processes;
 use super::protobuf::Message;
 use super::timeline::{Action, Counter, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
-use eventlog::reader::{Event, Value};
+use eventlog::reader::{Clock, ClockBase, Event, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -146,7 +145,7 @@ struct Entry<'a, 'e> {
 impl Perfetto {
     /// Writes the clocks, and the clock of all times.
     fn head(&mut self, clock: &Clock) {
-        let id = if clock.base == Base::Realtime { REALTIME } else { MONOTONIC };
+        let id = if clock.base == ClockBase::Realtime { REALTIME } else { MONOTONIC };
         self.out.message(PACKET, |packet| {
             packet.uint(SEQUENCE_ID, SEQUENCE);
             packet.uint(SEQUENCE_FLAGS, STATE_CLEARED);

@@ -8,10 +8,9 @@
 //!
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
-use super::clock::Clock;
 use super::processes::Processes;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
-use eventlog::reader::{Event, Value};
+use eventlog::reader::{Clock, Event, Value};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -279,7 +278,6 @@ impl Timeline {
     /// Returns notes for the user at the end.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        notes.extend(self.clock.note().map(str::to_owned));
         if self.unended_count > 0 {
             notes.push(format!(
                 "{} slices and spans lack an end in the log; they end with the enclosing slice, or \

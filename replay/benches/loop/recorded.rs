@@ -48,7 +48,7 @@ fn rows_of(program: &Program, workload: &Workload) -> String {
         assert!(program.command().status().expect("the program exists").success());
         alone.push(start.elapsed().as_secs_f64());
         replayed.push(seconds(workload, Touch::None));
-        touched.push(seconds(workload, Touch::Pages));
+        touched.push(seconds(workload, Touch::Sampled));
         null = null.min(ns(workload, &Null));
     }
     let [alone, replayed, touched] = [alone, replayed, touched].map(|mut times| {

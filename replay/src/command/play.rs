@@ -38,8 +38,7 @@ as possible; x10 does so ten times as fast.
 
 Touch: memory without writes is never resident. `sampled` writes a byte of each cache line, as far
 as the program wrote blocks of that size: `replay record` examines a sample of them. A log without
-samples counts as completely written. `pages` writes a byte of each page, `all` every byte, `none`
-nothing.
+samples counts as completely written. `all` writes every byte, `none` nothing.
 
 Skew: threads stay together in the recorded order, within about --skew operations, and meet at the
 peak of live bytes. `free` lets each thread run as fast as possible. The heaps may then never hold
@@ -187,7 +186,6 @@ fn words(args: &Args) -> String {
     words.push(match args.mode.touch {
         Touch::None => "no memory written".to_owned(),
         Touch::Sampled => "memory written as in the program".to_owned(),
-        Touch::Pages => "a byte of each page written".to_owned(),
         Touch::All => "all memory written".to_owned(),
     });
     words.push(match args.mode.runs {

@@ -23,7 +23,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -208,11 +207,7 @@ fn preload(library: &Path) -> Result<OsString, Stop> {
 /// Begins to take signals for the program before it starts, so that none ends this process alone.
 /// Ignored signals stay ignored, for the program too.
 fn take_signals() -> Result<Signals, Stop> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-    let taken = signals.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    let taken = cli::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
     Signals::new(taken).map_err(|error| stop(format!("cannot take signals: {error}")))
 }
 

@@ -7,7 +7,7 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the trait is unsafe")]
 
-use super::{Heap, Request};
+use super::{Heap, Request, moved};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
 
@@ -56,16 +56,8 @@ unsafe impl<A: GlobalAlloc + Sync> Heap for Global<A> {
             // SAFETY: 3: `old` was allocated with `before`; the new size fits, and is not 0.
             return unsafe { self.0.realloc(old, before, after.size()) };
         }
-        // SAFETY: the size is not 0; 3: `old` was allocated with `before`, and is freed once; the
-        // copied bytes are in both.
-        unsafe {
-            let new = self.0.alloc(after);
-            if !new.is_null() {
-                old.copy_to_nonoverlapping(new, was.size.min(request.size));
-                self.0.dealloc(old, before);
-            }
-            new
-        }
+        // SAFETY: 3: the caller's promise.
+        unsafe { moved(self, old, was, request) }
     }
 
     #[inline(always)]

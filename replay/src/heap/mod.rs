@@ -42,17 +42,26 @@ pub unsafe trait Heap: Sync {
     /// Returns memory; null if it has none.
     fn allocate(&self, request: Request) -> *mut u8;
 
-    /// Returns memory filled with zeros; null if it has none.
-    fn allocate_zeroed(&self, request: Request) -> *mut u8;
+    /// Returns memory filled with zeros; null if it has none. Without an implementation of its own,
+    /// a heap allocates and writes the zeros.
+    #[inline(always)]
+    fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        zeroed(self, request)
+    }
 
     /// Returns memory of another size, with the bytes of `old` as far as both sizes go, and gives
-    /// `old` up; or returns null, and keeps `old` as it is.
+    /// `old` up; or returns null, and keeps `old` as it is. Without an implementation of its own, a
+    /// heap allocates, copies and frees.
     ///
     /// # Safety
     ///
     /// 3. This heap handed `old` out for `was`, and the caller still has it. `size` in `request` is
     ///    the new size. The pool is that of `was`, and so is the alignment, or it is 1.
-    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8;
+    #[inline(always)]
+    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+        // SAFETY: 3: the caller's promise.
+        unsafe { moved(self, old, was, request) }
+    }
 
     /// Gives memory up.
     ///
@@ -65,4 +74,40 @@ pub unsafe trait Heap: Sync {
     fn end_pool(&self, pool: u32) {
         let _ = pool;
     }
+}
+
+#[inline(always)]
+fn zeroed<H: Heap + ?Sized>(heap: &H, request: Request) -> *mut u8 {
+    let memory = heap.allocate(request);
+    if H::HAS_MEMORY && !memory.is_null() {
+        // SAFETY: 1: the memory has this size.
+        unsafe { memory.write_bytes(0, request.size) };
+    }
+    memory
+}
+
+/// Allocates memory, copies the bytes of `old` into it, and frees `old`.
+///
+/// # Safety
+///
+/// That of [`Heap::reallocate`] (3).
+#[inline(always)]
+unsafe fn moved<H: Heap + ?Sized>(
+    heap: &H,
+    old: *mut u8,
+    was: Request,
+    request: Request,
+) -> *mut u8 {
+    let new = heap.allocate(request);
+    if !new.is_null() {
+        // SAFETY: 3: `old` has `was.size` bytes, and is freed once; 1: `new` has `request.size`
+        // others.
+        unsafe {
+            if H::HAS_MEMORY {
+                old.copy_to_nonoverlapping(new, was.size.min(request.size));
+            }
+            heap.free(old, was);
+        }
+    }
+    new
 }

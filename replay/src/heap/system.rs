@@ -8,7 +8,7 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "these are calls of the C library")]
 
-use super::{Heap, Request};
+use super::{Heap, Request, moved, zeroed};
 use std::ptr;
 
 /// The heap of C programs.
@@ -41,12 +41,7 @@ unsafe impl Heap for System {
     #[inline(always)]
     fn allocate_zeroed(&self, request: Request) -> *mut u8 {
         if request.alignment > ALIGNMENT {
-            let memory = aligned(request);
-            if !memory.is_null() {
-                // SAFETY: 1: the memory has this size.
-                unsafe { memory.write_bytes(0, request.size) };
-            }
-            return memory;
+            return zeroed(self, request);
         }
         // SAFETY: any size is valid.
         unsafe { libc::calloc(1, request.size).cast() }
@@ -55,16 +50,8 @@ unsafe impl Heap for System {
     #[inline(always)]
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
         if request.alignment > ALIGNMENT {
-            let new = aligned(request);
-            if !new.is_null() {
-                // SAFETY: 3: `old` has `was.size` bytes; 1: `new` has `request.size` others. `old`
-                // came from malloc, and is freed once.
-                unsafe {
-                    old.copy_to_nonoverlapping(new, was.size.min(request.size));
-                    libc::free(old.cast());
-                }
-            }
-            return new;
+            // SAFETY: 3: the caller's promise.
+            return unsafe { moved(self, old, was, request) };
         }
         // SAFETY: 3: `old` came from malloc. For 0 bytes realloc would free it and return null.
         unsafe { libc::realloc(old.cast(), request.size.max(1)).cast() }

@@ -10,7 +10,6 @@
 #[cfg(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu")))]
 use std::ffi::CStr;
 
-/// Returns the version of the C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn system() -> Option<String> {
     // SAFETY: the call returns a text that exists as long as the process.
@@ -27,25 +26,15 @@ pub(crate) fn system() -> Option<String> {
 /// Returns the version of jemalloc, and the options that decide how much memory it keeps.
 #[cfg(feature = "jemalloc")]
 pub(crate) fn jemalloc() -> Option<String> {
-    use std::ffi::{c_char, c_int, c_void};
     use std::ptr::null_mut;
+    use tikv_jemalloc_sys::mallctl;
 
-    unsafe extern "C" {
-        #[link_name = "_rjem_mallctl"]
-        fn mallctl(
-            name: *const c_char,
-            old: *mut c_void,
-            old_size: *mut usize,
-            new: *mut c_void,
-            new_size: usize,
-        ) -> c_int;
-    }
     fn read<T: Default>(name: &CStr) -> Option<T> {
         let (mut value, mut size) = (T::default(), size_of::<T>());
+        let place = (&raw mut value).cast();
         // SAFETY: the name ends with a NUL; the value has the stated size, and jemalloc refuses any
         // other size.
-        let error =
-            unsafe { mallctl(name.as_ptr(), (&raw mut value).cast(), &mut size, null_mut(), 0) };
+        let error = unsafe { mallctl(name.as_ptr(), place, &mut size, null_mut(), 0) };
         (error == 0).then_some(value)
     }
     let text = read::<usize>(c"version").filter(|text| *text != 0)?;
@@ -64,7 +53,6 @@ pub(crate) fn jemalloc() -> Option<String> {
     Some(text)
 }
 
-/// Returns the version of mimalloc.
 #[cfg(feature = "mimalloc")]
 pub(crate) fn mimalloc() -> Option<String> {
     unsafe extern "C" {
@@ -75,20 +63,4 @@ pub(crate) fn mimalloc() -> Option<String> {
     let digits = if version >= 10_000 { 100 } else { 10 };
     let (major, rest) = (version / (digits * digits), version % (digits * digits));
     Some(format!("{major}.{}.{}", rest / digits, rest % digits))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::play::built_in;
-
-    /// `.rep.heap`
-    #[test]
-    fn the_built_in_heaps_state_their_versions() {
-        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
-        for heap in built_in() {
-            let (name, about) = (heap.name(), heap.about());
-            let has_version = !["null", "pools"].contains(&name);
-            assert_eq!(digits(&about) >= 2, has_version, "{name}: {about}");
-        }
-    }
 }

@@ -41,7 +41,6 @@ pub(crate) struct Plan {
     pub(crate) left: Vec<Vec<Left>>,
 }
 
-/// The progress of one thread.
 struct Cursor<'a> {
     thread: &'a Thread,
     at: usize,
@@ -50,7 +49,6 @@ struct Cursor<'a> {
     done: Vec<u64>,
 }
 
-/// The object in each slot.
 #[derive(Default)]
 struct Slots {
     slots: Vec<Option<Request>>,

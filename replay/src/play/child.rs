@@ -15,7 +15,7 @@ use super::Touch;
 use super::image;
 use super::latency::{self, Histograms, Rate, Timer};
 use super::pace::Pacer;
-use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, TOUCH_SAMPLED};
+use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_SAMPLED};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
 use crate::facts::{Parts, Touched};
@@ -32,7 +32,6 @@ use std::time::{Duration, Instant};
 /// The task of the process: its argument, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// The name of the heap.
     pub(crate) heap: String,
     /// The inode of the library that should be preloaded.
     pub(crate) library: Option<u64>,
@@ -50,7 +49,6 @@ pub(crate) struct Task {
     /// Resident memory of the replayer itself: of a process that plays against the null heap,
     /// before the first operation.
     pub(crate) own: Option<u64>,
-    /// Whether the run measures latencies.
     pub(crate) is_timed: bool,
     /// When to measure memory after all is freed, in ms.
     pub(crate) settle: Vec<u64>,
@@ -62,7 +60,6 @@ pub(crate) struct Outcome {
     pub(crate) run: Run,
     /// Resident memory before the first operation, in bytes.
     pub(crate) baseline: u64,
-    /// The number of skipped operations.
     pub(crate) skipped: u64,
     pub(crate) latency: Option<Latency>,
     pub(crate) clock_ns: f64,
@@ -79,7 +76,6 @@ pub(crate) struct Session<'a> {
     pub(crate) table: &'a Table,
 }
 
-/// The state that the threads share.
 struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
@@ -241,8 +237,6 @@ impl<H: Heap> Stage<'_, H> {
                 (Touch::None, true) => player.play::<TOUCH_NONE, true>(),
                 (Touch::Sampled, false) => player.play::<TOUCH_SAMPLED, false>(),
                 (Touch::Sampled, true) => player.play::<TOUCH_SAMPLED, true>(),
-                (Touch::Pages, false) => player.play::<TOUCH_PAGES, false>(),
-                (Touch::Pages, true) => player.play::<TOUCH_PAGES, true>(),
                 (Touch::All, false) => player.play::<TOUCH_ALL, false>(),
                 (Touch::All, true) => player.play::<TOUCH_ALL, true>(),
             }

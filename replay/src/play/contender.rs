@@ -12,7 +12,6 @@ use crate::heap::global::Global;
 use crate::heap::{Heap, null::Null, pools::Pools, system::System, version};
 use std::fmt;
 
-/// Plays against a heap of an erased type.
 type Play = Box<dyn Fn(&Session<'_>) -> Outcome>;
 
 /// A heap that a workload can be played against, with its name.

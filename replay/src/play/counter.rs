@@ -38,15 +38,3 @@ pub(crate) fn cost() -> u64 {
     costs.sort_unstable();
     costs.get(costs.len() / 2).copied().unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_counter_does_not_go_back() {
-        let before = counter();
-        assert!(cost() < 1_000_000);
-        assert!(counter() > before);
-    }
-}

@@ -48,7 +48,6 @@ struct Entry {
 
 const ENTRY_WORDS: usize = size_of::<Entry>() / size_of::<u64>();
 
-/// The lists of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lists<'a> {
     pub(crate) ops: &'a [Op],
@@ -57,14 +56,10 @@ pub(crate) struct Lists<'a> {
     pub(crate) left: &'a [Left],
 }
 
-/// Returns a file in memory, if the system has such files.
+/// Returns a file in memory.
 fn create() -> io::Result<File> {
-    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-    if let Ok(file) = nix::sys::memfd::memfd_create(c"workload", nix::sys::memfd::MFdFlags::empty())
-    {
-        return Ok(file.into());
-    }
-    tempfile::tempfile()
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+    Ok(memfd_create(c"workload", MFdFlags::empty())?.into())
 }
 
 /// Writes a checked workload. Returns the file and its size.

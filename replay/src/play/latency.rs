@@ -17,7 +17,6 @@ use std::time::Instant;
 
 /// Measures each call of the heap, or nothing.
 pub(crate) trait Timer {
-    /// Whether calls are measured.
     const IS_ON: bool;
 
     /// Runs before a call. Returns the time.
@@ -28,7 +27,6 @@ pub(crate) trait Timer {
     fn flush(&mut self);
 }
 
-/// Measures nothing.
 impl Timer for () {
     const IS_ON: bool = false;
 
@@ -58,17 +56,14 @@ const CURVE_STEPS: u32 = 8;
 /// them.
 const SHARD_COUNT_MAX: usize = 16;
 
-/// The latencies of all threads.
 #[derive(Debug)]
 pub(crate) struct Histograms {
     /// The cost of reading the counter, in ticks.
     cost: u64,
     shards: Vec<Mutex<Vec<Histogram<u64>>>>,
-    /// The number of stopwatches.
     stopwatch_count: AtomicUsize,
 }
 
-/// The stopwatch of one thread.
 #[derive(Debug)]
 pub(crate) struct Stopwatch<'a> {
     cost: u64,
@@ -95,7 +90,6 @@ impl Histograms {
         Histograms { cost: cost(), shards, stopwatch_count: AtomicUsize::new(0) }
     }
 
-    /// Returns a stopwatch for another thread.
     pub(crate) fn stopwatch(&self) -> Stopwatch<'_> {
         let index = self.stopwatch_count.fetch_add(1, Ordering::Relaxed) % self.shards.len();
         let buffer = Vec::with_capacity(2 * LIVE_STEP);

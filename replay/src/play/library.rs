@@ -11,7 +11,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A library to preload.
 #[derive(Clone, Debug)]
 pub(crate) struct Library {
     /// The absolute path.
@@ -24,7 +23,6 @@ pub(crate) struct Library {
 const NEEDED: [&str; 2] = ["malloc", "free"];
 
 impl Library {
-    /// Checks a file.
     pub(crate) fn open(path: &Path) -> Result<Library, String> {
         let name = path.display();
         let failed = |error| format!("{name}: {error}");
@@ -68,25 +66,5 @@ fn is_ours(architecture: Architecture) -> bool {
         "riscv64" => architecture == Architecture::Riscv64,
         // The dynamic linker decides.
         _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    /// `.rep.heap.library`
-    #[test]
-    fn a_file_without_an_allocator_is_refused_with_the_reason() {
-        let mut text = tempfile::NamedTempFile::new().expect("a file");
-        text.write_all(b"#!/bin/sh\n").expect("written");
-        let why = Library::open(text.path()).expect_err("it is text");
-        assert!(why.contains("not a shared library"), "{why}");
-        let why = Library::open(Path::new("/nowhere/libx.so")).expect_err("it is not there");
-        assert!(why.starts_with("/nowhere/libx.so: No such file"), "{why}");
-        let this = std::env::current_exe().expect("this is a file");
-        let why = Library::open(&this).expect_err("it is a program");
-        assert!(why.contains("not a shared library") || why.contains("has no malloc"), "{why}");
     }
 }

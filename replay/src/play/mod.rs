@@ -18,7 +18,6 @@ mod latency;
 mod library;
 mod pace;
 mod parent;
-mod progress;
 mod run;
 mod shared;
 mod usage;
@@ -35,10 +34,11 @@ pub(crate) use values::Threads;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
 use crate::workload::{LIVE_STEP, Workload};
 use cli::{Stop, complain};
+use eventlog::format::text::OneLine;
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use parent::{Launcher, RunResult};
-use progress::Progress;
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
 use std::io;
@@ -67,8 +67,6 @@ pub enum Touch {
     /// recorded
     #[default]
     Sampled,
-    /// A byte of each page, as if all that was asked for was used
-    Pages,
     /// All of it
     All,
 }
@@ -111,16 +109,11 @@ pub(crate) struct Mode {
     #[arg(default_value = "0,1,5", value_parser = values::seconds)]
     pub(crate) settle: Vec<Duration>,
 
-    /// How often to measure memory while a heap plays, in ms
-    #[arg(long, value_name = "MS", default_value = "1", value_parser = values::milliseconds)]
-    pub(crate) sample_interval: Duration,
-
     /// How long a heap may do nothing until it is ended, in seconds
     #[arg(long, value_name = "S", default_value = "60", value_parser = values::seconds_above_0)]
     pub(crate) timeout: Duration,
 }
 
-/// A heap that the user selected.
 #[derive(Clone, Debug)]
 pub(crate) struct SelectedHeap {
     /// The name in reports.
@@ -129,7 +122,6 @@ pub(crate) struct SelectedHeap {
     pub(crate) heap: String,
     /// Its version, and its options.
     pub(crate) about: String,
-    /// The library to preload.
     pub(crate) library: Option<Library>,
 }
 
@@ -147,8 +139,8 @@ pub(crate) fn play(
     let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
-    let (interval, timeout) = (mode.sample_interval, mode.timeout);
-    let launcher = Launcher { image: &image, shared: &shared, done: &plan.done, interval, timeout };
+    let launcher =
+        Launcher { image: &image, shared: &shared, done: &plan.done, timeout: mode.timeout };
     let task = Task {
         thread_count,
         slot_count,
@@ -162,7 +154,11 @@ pub(crate) fn play(
     // One more round checks the heaps.
     let run_count = usize::from(mode.runs);
     let rounds = 1 + run_count + usize::from(!mode.no_latency);
-    let progress = Progress::new(run_count + rounds * selection.len());
+    let progress = ProgressBar::new((run_count + rounds * selection.len()) as u64);
+    let style = ProgressStyle::with_template("run {pos} of {len}: {msg}");
+    let progress = progress
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_finish(ProgressFinish::AndClear);
     let mut round = Measurement { launcher, task, mode, operation_count, live_peak, progress };
     let mut heaps: Vec<HeapMeasured> = selection.iter().map(named).collect();
     let (name, heap) = (NULL.to_owned(), NULL.to_owned());
@@ -211,20 +207,19 @@ fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
     })
 }
 
-/// Returns the least time of an operation, in ns.
 fn least_ns(runs: &[Run]) -> f64 {
     let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
     runs.iter().map(of).min_by(f64::total_cmp).unwrap_or_default()
 }
 
-/// The state that all runs share.
 struct Measurement<'a> {
     launcher: Launcher<'a>,
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
     live_peak: u64,
-    progress: Progress,
+    /// Shows the current run, if standard error is a terminal.
+    progress: ProgressBar,
 }
 
 impl Measurement<'_> {
@@ -234,7 +229,8 @@ impl Measurement<'_> {
         is_timed: bool,
         settle: Vec<u64>,
     ) -> io::Result<RunResult> {
-        self.progress.next(&selected.name);
+        self.progress.inc(1);
+        self.progress.set_message(OneLine(selected.name.as_bytes()).to_string());
         self.task.heap.clone_from(&selected.heap);
         self.task.library = selected.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;

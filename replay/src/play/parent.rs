@@ -34,6 +34,9 @@ const NOT_LOADED: i32 = 127;
 /// The environment variable that makes the dynamic linker load a library before all others.
 const PRELOAD: &str = "LD_PRELOAD";
 
+/// How often the memory of the process is measured.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
+
 /// Samples of a run, as many as a picture needs.
 type Samples = Timeline<Sample, 2048>;
 
@@ -43,7 +46,6 @@ pub(crate) struct Launcher<'a> {
     pub(crate) shared: &'a Shared,
     /// For each thread, the number of operations before each LIVE_STEPth op.
     pub(crate) done: &'a [Vec<u64>],
-    pub(crate) interval: Duration,
     /// How long the process may do nothing.
     pub(crate) timeout: Duration,
 }
@@ -82,7 +84,6 @@ impl Launcher<'_> {
         self.shared.control().met.load(Ordering::Relaxed) != 0
     }
 
-    /// Resets the shared state.
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);
@@ -142,7 +143,7 @@ impl Launcher<'_> {
                 child.wait()?;
                 return Ok(None);
             }
-            thread::sleep(self.interval);
+            thread::sleep(SAMPLE_INTERVAL);
         }
     }
 

@@ -22,16 +22,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 pub(crate) const TOUCH_NONE: u8 = 0;
 /// Writes a byte of each cache line, of larger blocks as far as was sampled.
 pub(crate) const TOUCH_SAMPLED: u8 = 1;
-/// Writes a byte of each page.
-pub(crate) const TOUCH_PAGES: u8 = 2;
 /// Writes each byte.
-pub(crate) const TOUCH_ALL: u8 = 3;
+pub(crate) const TOUCH_ALL: u8 = 2;
 
-const PAGE: usize = 4096;
 const CACHE_LINE: usize = 64;
 const FILLING: u8 = 0xA5;
 
-/// The state of one thread.
 pub(crate) struct Player<'a, H, W> {
     pub(crate) heap: &'a H,
     pub(crate) lists: Lists<'a>,
@@ -41,14 +37,12 @@ pub(crate) struct Player<'a, H, W> {
     pub(crate) met: &'a AtomicU32,
     /// The written parts of larger blocks.
     pub(crate) parts: &'a Parts,
-    /// The index of this thread.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
     pub(crate) timer: W,
     pub(crate) counts: Counts,
 }
 
-/// Counts of failures and waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Allocations and reallocations that returned null.
@@ -389,11 +383,10 @@ unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usiz
         // than `to`.
         return unsafe { memory.add(from).write_bytes(FILLING, to - from) };
     }
-    let step = if TOUCH == TOUCH_SAMPLED { CACHE_LINE } else { PAGE };
     let mut at = from;
     while at < to {
         // SAFETY: 15: `at` is less than `to`. The write is volatile, because nothing reads it.
         unsafe { memory.add(at).write_volatile(FILLING) };
-        at += step - (memory.addr() + at) % step;
+        at += CACHE_LINE - (memory.addr() + at) % CACHE_LINE;
     }
 }

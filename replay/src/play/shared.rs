@@ -78,7 +78,6 @@ impl Line {
         self.posted.load(Ordering::Acquire) >= count
     }
 
-    /// Waits until the count is posted.
     #[cold]
     pub(crate) fn wait(&self, count: u32) {
         wait_until(&self.posted, &self.sleeping, |posted| posted >= count);
@@ -86,13 +85,11 @@ impl Line {
 }
 
 impl Control {
-    /// Begins the run.
     pub(crate) fn begin(&self) {
         self.phase.store(PLAYING, Ordering::Release);
         wake(&self.phase);
     }
 
-    /// Waits until the run begins.
     pub(crate) fn wait_for_begin(&self) {
         wait_until(&self.phase, &self.sleeping, |phase| phase == PLAYING);
     }
@@ -140,7 +137,6 @@ pub(crate) fn words_offset(thread_count: usize) -> usize {
     (CONTROL_SIZE + thread_count * size_of::<Line>()).next_multiple_of(4096)
 }
 
-/// The mapped file.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// 12. The map begins with a Control and `thread_count` Lines. Words follow, which are written
@@ -178,7 +174,6 @@ impl Shared {
         }
     }
 
-    /// Returns the size of the map.
     pub(crate) fn size(&self) -> u64 {
         self.map.len() as u64
     }

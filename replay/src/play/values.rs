@@ -34,24 +34,14 @@ pub(super) fn skew(text: &str) -> Result<Skew, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("must be a number above 0".to_owned()),
-    }
-}
-
 pub(super) fn speed(text: &str) -> Result<Pace, String> {
-    match text {
-        "max" => Ok(Pace(None)),
-        "recorded" => Ok(Pace(Some(1.0))),
-        _ => {
-            match text.strip_prefix(['x', '×']) {
-                Some(times) => positive(times).map(|times| Pace(Some(times))),
-                None => Err("must be max, recorded, or a multiple of the recorded speed, as x2.5"
-                    .to_owned()),
-            }
-        }
+    let times = text.strip_prefix(['x', '×']).and_then(|times| times.parse::<f64>().ok());
+    match (text, times) {
+        ("max", _) => Ok(Pace(None)),
+        ("recorded", _) => Ok(Pace(Some(1.0))),
+        (_, Some(times)) if times.is_finite() && times > 0.0 => Ok(Pace(Some(times))),
+        _ => Err("must be max, recorded, or a multiple of the recorded speed above 0, as x2.5"
+            .to_owned()),
     }
 }
 
@@ -69,12 +59,5 @@ pub(super) fn seconds_above_0(text: &str) -> Result<Duration, String> {
     match seconds(text)? {
         Duration::ZERO => Err("must be above 0: each heap would be ended at once".to_owned()),
         time => Ok(time),
-    }
-}
-
-pub(super) fn milliseconds(text: &str) -> Result<Duration, String> {
-    match positive(text) {
-        Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
-        _ => Err("must be a number of ms above 0, up to a million".to_owned()),
     }
 }

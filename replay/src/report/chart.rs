@@ -22,9 +22,10 @@ const INNER: f64 = 1000.0;
 /// The number of colours; further heaps have the same colours, dashed.
 const COLOR_COUNT: usize = 12;
 
+#[derive(Default)]
 pub(super) struct Chart {
     pub(super) title: &'static str,
-    pub(super) note: String,
+    pub(super) note: &'static str,
     pub(super) x: Vec<Tick>,
     pub(super) y: Vec<Tick>,
     /// The labels instead of `y` for an axis that ends at a half, a quarter, … of its length.
@@ -55,7 +56,6 @@ pub(super) fn percent(part: f64) -> String {
 }
 
 impl Chart {
-    /// Draws the chart with its heading.
     pub(super) fn draw(&self) -> Markup {
         html! {
             figure {

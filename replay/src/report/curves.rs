@@ -9,13 +9,11 @@
 
 use super::chart::{Chart, Line};
 use super::scale::{Scale, Tick, halved};
-use super::tables::{Parts, class_of, short_name};
-use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
-use cli::units::{Unit, bytes, latency, nanoseconds, number, three_digits};
+use super::tables::{Parts, short_name};
+use crate::measured::{HeapMeasured, Sample};
+use cli::units::{Unit, bytes, latency, nanoseconds, three_digits};
 
-/// The number of columns of a chart over a run.
 const COLUMN_COUNT: usize = 200;
-/// The number of points of a curve of quantiles.
 const QUANTILE_COUNT: usize = 121;
 /// The minimum number of operations beyond a quantile: fewer are chance.
 const BEYOND_COUNT_MIN: u64 = 10;
@@ -24,83 +22,47 @@ const NINES_MAX: f64 = 9.0;
 /// Fragmentation is shown where at least this part of the peak is live: a ratio of small numbers
 /// means nothing.
 const LIVE_PART_MIN: f64 = 0.05;
-/// The maximum number of labels of classes.
-const NAMED_COUNT_MAX: usize = 12;
-
-/// The horizontal axis of a chart over a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Along {
-    Operations,
-    Time,
-}
-
-impl Along {
-    fn of(self, sample: &Sample) -> f64 {
-        match self {
-            Along::Operations => sample.operation_count as f64,
-            Along::Time => sample.time_ns as f64,
-        }
-    }
-
-    fn unit(self) -> Unit {
-        match self {
-            Along::Operations => Unit::Count,
-            Along::Time => Unit::Nanoseconds,
-        }
-    }
-
-    fn text(self, value: f64) -> String {
-        match self {
-            Along::Operations => format!("{} operations", number(value as u64)),
-            Along::Time => nanoseconds(value),
-        }
-    }
-}
-
-/// The horizontal axis of a run, and its greatest value.
+/// The horizontal axis of a run: the time since the first operation, to its greatest value in ns.
 struct Run {
-    along: Along,
     most: f64,
 }
 
 impl Run {
-    fn new(parts: Parts<'_>, along: Along) -> Run {
+    fn new(parts: Parts<'_>) -> Run {
         let samples = parts.measured.heaps.iter().flat_map(|heap| &heap.timeline);
-        Run { along, most: samples.map(|sample| along.of(sample)).fold(1.0, f64::max) }
+        Run { most: samples.map(|sample| sample.time_ns as f64).fold(1.0, f64::max) }
     }
 
     fn columns(&self) -> Vec<Tick> {
         let column = |index: usize| {
             let at = index as f64 / (COLUMN_COUNT - 1) as f64;
-            Tick { at, text: self.along.text(at * self.most) }
+            Tick { at, text: nanoseconds(at * self.most) }
         };
         (0..COLUMN_COUNT).map(column).collect()
     }
 
     fn ticks(&self) -> Vec<Tick> {
-        Scale::Linear { most: self.most }.ticks(self.along.unit())
+        Scale::Linear { most: self.most }.ticks(Unit::Nanoseconds)
     }
 
     /// Returns the greatest value of the samples in each column, and values on a line between
     /// columns with samples.
     fn values(&self, timeline: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Vec<Option<f64>> {
         let mut values: Vec<Option<f64>> = vec![None; COLUMN_COUNT];
+        let mut last: Option<(usize, f64)> = None;
         for sample in timeline {
-            let place = self.along.of(sample) / self.most * (COLUMN_COUNT - 1) as f64;
+            let place = sample.time_ns as f64 / self.most * (COLUMN_COUNT - 1) as f64;
             let value = of(sample).filter(|value| value.is_finite());
             if let (Some(value), Some(column)) = (value, values.get_mut(place.round() as usize)) {
                 *column = Some(column.map_or(value, |had| had.max(value)));
             }
         }
-        let known: Vec<(usize, f64)> = values
-            .iter()
-            .enumerate()
-            .filter_map(|(index, value)| Some((index, (*value)?)))
-            .collect();
-        for pair in known.windows(2) {
-            let &[(from, before), (to, after)] = pair else { continue };
-            for (step, value) in values.iter_mut().take(to).skip(from).enumerate() {
-                *value = Some(before + (after - before) * step as f64 / (to - from) as f64);
+        for to in 0..COLUMN_COUNT {
+            let Some(after) = values[to] else { continue };
+            if let Some((from, before)) = last.replace((to, after)) {
+                for (step, value) in values[from..to].iter_mut().enumerate() {
+                    *value = Some(before + (after - before) * step as f64 / (to - from) as f64);
+                }
             }
         }
         values
@@ -108,34 +70,23 @@ impl Run {
 }
 
 /// Returns the chart of resident memory of each heap, and of live bytes.
-pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
-    let run = Run::new(parts, along);
+pub(super) fn memory(parts: Parts<'_>) -> Chart {
+    let run = Run::new(parts);
     let heaps = &parts.measured.heaps;
     let resident: Vec<Vec<Option<f64>>> = heaps
         .iter()
         .map(|heap| run.values(&heap.timeline, |sample| Some(sample.resident as f64)))
         .collect();
-    // At an operation, all heaps have the same live bytes; over time, those of the first heap are
-    // shown.
-    let longest = heaps.iter().rev().max_by_key(|heap| heap.timeline.len());
-    let source = match along {
-        Along::Operations => longest,
-        Along::Time => heaps.iter().find(|heap| !heap.timeline.is_empty()),
-    };
+    // Each heap takes its own time: the live bytes of the first one are shown.
+    let source = heaps.iter().find(|heap| !heap.timeline.is_empty());
     let timeline = source.map_or(&[][..], |heap| &heap.timeline);
     let live = run.values(timeline, |sample| Some(sample.live as f64));
     let scale = Scale::linear(resident.iter().chain([&live]).flatten().flatten().copied());
-    let name = match (along, source) {
-        (Along::Time, Some(heap)) => format!("live ({})", short_name(heap)),
-        _ => "live".to_owned(),
-    };
+    let name = source.map_or("live".to_owned(), |heap| format!("live ({})", short_name(heap)));
     let area = Line { heap: None, name, points: points(&live, scale, bytes) };
     Chart {
         title: "Memory",
-        note: match along {
-            Along::Operations => "resident, by operations done; filled: live".to_owned(),
-            Along::Time => "resident, by time since the first operation; filled: live".to_owned(),
-        },
+        note: "resident, by time since the first operation; filled: live",
         x: run.ticks(),
         y: scale.ticks(Unit::Bytes),
         closer: halved(scale, Unit::Bytes),
@@ -146,8 +97,8 @@ pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
 }
 
 /// Returns the chart of resident over live memory of each heap.
-pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
-    let run = Run::new(parts, along);
+pub(super) fn fragmentation(parts: Parts<'_>) -> Chart {
+    let run = Run::new(parts);
     let heaps = &parts.measured.heaps;
     let samples = heaps.iter().flat_map(|heap| &heap.timeline);
     let live_most = samples.map(|sample| sample.live).max().unwrap_or(0);
@@ -160,17 +111,15 @@ pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
     let text = |value: f64| format!("{}×", three_digits(value));
     Chart {
         title: "Fragmentation",
-        note: "resident over live, where at least 5 % of the peak is live".to_owned(),
+        note: "resident over live, where at least 5 % of the peak is live",
         x: run.ticks(),
         y: scale.ticks(Unit::Ratio),
-        closer: Vec::new(),
         columns: run.columns(),
         lines: lines(heaps, ratios, scale, text),
-        area: None,
+        ..Chart::default()
     }
 }
 
-/// Returns the chart of quantiles of latencies.
 pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     let heaps = &parts.measured.heaps;
     let counts = heaps.iter().map(|heap| heap.latency.all.count);
@@ -179,11 +128,14 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     let curves: Vec<Vec<Option<f64>>> = heaps
         .iter()
         .map(|heap| {
-            let curve = whole_curve(&heap.latency);
             let own = nines_of(heap.latency.all.count);
             let value = |index| {
                 let nine = at(index) * nines;
-                if nine > own + 1e-9 { None } else { value_at(&curve, 1.0 - 10_f64.powf(-nine)) }
+                if nine > own + 1e-9 {
+                    None
+                } else {
+                    value_at(&heap.latency.curve, 1.0 - 10_f64.powf(-nine))
+                }
             };
             (0..QUANTILE_COUNT).map(value).collect()
         })
@@ -200,46 +152,12 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
         |nine: u32| Tick { at: f64::from(nine) / nines, text: percent_text(f64::from(nine)) };
     Chart {
         title: "Latency",
-        note: "of a part of the operations, at most; at least 10 operations took longer".to_owned(),
+        note: "of a part of the operations, at most; at least 10 operations took longer",
         x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
         y: scale.ticks(Unit::Nanoseconds),
-        closer: Vec::new(),
         columns: (0..QUANTILE_COUNT).map(column).collect(),
         lines: lines(heaps, curves, scale, latency),
-        area: None,
-    }
-}
-
-/// Returns the chart of a quantile of the latency of allocations by size, for classes with enough
-/// of them.
-pub(super) fn by_size(parts: Parts<'_>, count_min: u64, which: fn(&Quantiles) -> u64) -> Chart {
-    let heaps = &parts.measured.heaps;
-    let classes = parts.size_classes();
-    let values: Vec<Vec<Option<f64>>> = heaps
-        .iter()
-        .map(|heap| {
-            let is_enough = |of: &&Quantiles| of.count >= count_min;
-            let of =
-                |class: &u64| class_of(heap, *class).filter(is_enough).map(|of| which(of) as f64);
-            classes.iter().map(of).collect()
-        })
-        .collect();
-    let scale = Scale::log(values.iter().flatten().flatten().map(|ns| ns.max(1.0)));
-    let column = |(index, class): (usize, &u64)| Tick {
-        at: (index as f64 + 0.5) / classes.len() as f64,
-        text: Unit::Bytes.round(*class as f64),
-    };
-    let columns: Vec<Tick> = classes.iter().enumerate().map(column).collect();
-    let every = columns.len().div_ceil(NAMED_COUNT_MAX).max(1);
-    Chart {
-        title: "Latency of allocations",
-        note: "by size up to; at most, of each size; at least 10 took longer".to_owned(),
-        x: columns.iter().step_by(every).cloned().collect(),
-        y: scale.ticks(Unit::Nanoseconds),
-        closer: Vec::new(),
-        columns,
-        lines: lines(heaps, values, scale, latency),
-        area: None,
+        ..Chart::default()
     }
 }
 
@@ -267,18 +185,6 @@ fn nines_of(count: u64) -> f64 {
     (count as f64 / BEYOND_COUNT_MIN as f64).max(1.0).log10()
 }
 
-/// Returns the curve, or the quantiles as a curve.
-fn whole_curve(latency: &Latency) -> Vec<(f64, u64)> {
-    let all = &latency.all;
-    if all.count == 0 {
-        return Vec::new();
-    }
-    if !latency.curve.is_empty() {
-        return latency.curve.clone();
-    }
-    vec![(0.5, all.p50), (0.99, all.p99), (0.999, all.p999), (1.0, all.max)]
-}
-
 fn value_at(curve: &[(f64, u64)], part: f64) -> Option<f64> {
     let found = curve.iter().find(|(quantile, _)| *quantile >= part - 1e-12);
     found.or(curve.last()).map(|(_, ns)| *ns as f64)
@@ -293,17 +199,17 @@ fn percent_text(nines: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::summary::Summary;
-    use super::{Along, COLUMN_COUNT, Parts, Run, percent_text, quantiles, value_at};
+    use super::{COLUMN_COUNT, Parts, Run, percent_text, quantiles, value_at};
     use crate::measured::{HeapMeasured, Latency, Measured, Quantiles, Sample};
 
-    fn sample(operation_count: u64, resident: u64) -> Sample {
-        Sample { operation_count, resident, ..Sample::default() }
+    fn sample(time_ns: u64, resident: u64) -> Sample {
+        Sample { time_ns, resident, ..Sample::default() }
     }
 
     /// `.rep.page`
     #[test]
     fn a_peak_between_two_columns_is_kept() {
-        let run = Run { along: Along::Operations, most: 1e6 };
+        let run = Run { most: 1e6 };
         let timeline: Vec<Sample> =
             (0..=100_000).map(|n| sample(n * 10, if n == 77_777 { 900 } else { 5 })).collect();
         let values = run.values(&timeline, |sample| Some(sample.resident as f64));
@@ -314,30 +220,13 @@ mod tests {
 
     /// `.rep.page`
     #[test]
-    fn values_lie_on_a_line_between_two_samples() {
-        let run = Run { along: Along::Operations, most: 199.0 };
-        let timeline = [sample(50, 100), sample(60, 200)];
-        let values = run.values(&timeline, |sample| Some(sample.resident as f64));
-        assert_eq!((values[49], values[50], values[55]), (None, Some(100.0), Some(150.0)));
-        assert_eq!((values[60], values[61]), (Some(200.0), None));
-    }
-
-    /// `.rep.page`
-    #[test]
-    fn a_single_sample_gives_no_percentile() {
-        let of = |count| Quantiles { count, p50: 5, p999: 90_000, ..Quantiles::default() };
-        let by_size = vec![(16, of(1)), (32, of(9_999)), (64, of(10_000))];
-        let latency = Latency { all: of(20_000), by_size, ..Latency::default() };
+    fn a_percentile_has_ten_slower_operations() {
+        let all = Quantiles { count: 20_000, p50: 5, p999: 90_000, ..Quantiles::default() };
+        let latency = Latency { all, ..Latency::default() };
         let heaps = vec![HeapMeasured { latency, ..HeapMeasured::default() }];
         let measured = Measured { heaps, ..Measured::default() };
         let summaries = Summary::of_all(&measured);
         let parts = Parts { measured: &measured, summaries: &summaries };
-        let shown = |count, which| {
-            let chart = super::by_size(parts, count, which);
-            chart.lines[0].points.iter().map(Option::is_some).collect::<Vec<bool>>()
-        };
-        assert_eq!(shown(10_000, |of| of.p999), [false, false, true]);
-        assert_eq!(shown(20, |of| of.p50), [false, true, true]);
         // The slowest ten of 20,000 are beyond 99.95 %.
         let last = quantiles(parts).columns.last().map(|column| column.text.clone());
         assert_eq!(last.as_deref(), Some("99.95 % of operations"));

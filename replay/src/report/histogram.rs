@@ -14,7 +14,6 @@ use super::scale::{Scale, Tick};
 use cli::units::{Unit, number};
 use maud::{Markup, html};
 
-/// The maximum number of labels.
 const NAMED_COUNT_MAX: usize = 8;
 /// The part of its place that a bar takes.
 const BAR_PART: f64 = 0.86;

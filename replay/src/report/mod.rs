@@ -8,7 +8,6 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
-mod bars;
 mod chart;
 mod curves;
 mod histogram;

@@ -1,22 +1,21 @@
 //! Writes the results as a page: one file, which makes no network requests.
 //!
 //! ```text
-//!  Measured ─ curves, bars, histograms ─▶ SVG ─┐
+//!  Measured ─ curves, histograms ─▶ SVG ─┐
 //!             tables ─▶ HTML ──────────────────┼──▶ page.html
 //!             page.css, page.js ───────────────┘    complete without its script, which adds
 //! ```                                               the values under the pointer
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::bars;
-use super::chart::{Chart, heap_classes};
-use super::curves::{self, Along};
+use super::chart::heap_classes;
+use super::curves;
 use super::histogram::histogram;
 use super::summary::Summary;
 use super::table::of_program;
 use super::tables::{Columns, NOISE, Parts, quantile, short_name, trouble};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
-use cli::units::{Unit, bytes, nanoseconds, number, three_digits};
+use cli::units::{Unit, bytes, nanoseconds, number};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -80,31 +79,20 @@ fn body(parts: Parts<'_>) -> Markup {
                 (legend(&measured.heaps))
                 section aria-label="Time" {
                     h2 { "Time" }
-                    div.pair { (bars::throughput(parts)) (curves::quantiles(parts).draw()) }
                     (columns(parts.time(), true))
+                    (curves::quantiles(parts).draw())
+                    details { summary { "All latencies" } (latencies(measured)) }
                 }
                 section aria-label="Memory" {
                     h2 { "Memory" }
-                    (memory(parts))
-                    (columns(parts.memory(), true))
-                    (bars::left(parts))
-                    (columns(parts.left(), true))
-                }
-                @if !parts.size_classes().is_empty() {
-                    section aria-label="Sizes" {
-                        h2 { "Allocations by size" }
-                        (sizes(parts))
-                        details { summary { "All latencies" } (latencies(measured)) }
+                    div.pair {
+                        (curves::memory(parts).draw()) (curves::fragmentation(parts).draw())
                     }
+                    (columns(parts.memory(), true))
+                    (columns(parts.left(), true))
                 }
             }
             (workload(&measured.workload))
-            @if !measured.heaps.is_empty() {
-                section aria-label="Runs" {
-                    h2 { "Runs" }
-                    details { summary { "Each run of each heap" } (runs(&measured.heaps)) }
-                }
-            }
             @if !measured.heaps.is_empty() { (notes(measured)) }
             div id="tip" role="status" hidden {}
         }
@@ -187,44 +175,6 @@ fn legend(heaps: &[HeapMeasured]) -> Markup {
     }
 }
 
-/// Writes charts and buttons; the chosen chart is shown.
-fn choice(name: &str, of: &[(&str, Vec<Chart>)]) -> Markup {
-    html! {
-        div.choice {
-            div.tabs role="group" {
-                @for (index, (label, _)) in of.iter().enumerate() {
-                    label {
-                        input type="radio" name=(name) class={ "t" (index) } checked[index == 0];
-                        span { (label) }
-                    }
-                }
-            }
-            @for (index, (_, charts)) in of.iter().enumerate() {
-                div class={ "pair pane p" (index) } {
-                    @for chart in charts { (chart.draw()) }
-                }
-            }
-        }
-    }
-}
-
-fn memory(parts: Parts<'_>) -> Markup {
-    let both = |along| vec![curves::memory(parts, along), curves::fragmentation(parts, along)];
-    choice("along", &[("by operations", both(Along::Operations)), ("by time", both(Along::Time))])
-}
-
-fn sizes(parts: Parts<'_>) -> Markup {
-    // At least ten operations must have taken longer: fewer are chance.
-    let one = |count: u64, of: fn(&Quantiles) -> u64| vec![curves::by_size(parts, count, of)];
-    let of = [
-        ("p50", one(20, |of| of.p50)),
-        ("p99", one(1000, |of| of.p99)),
-        ("p99.9", one(10_000, |of| of.p999)),
-        ("max", one(1, |of| of.max)),
-    ];
-    choice("quantile", &of)
-}
-
 /// Writes a table; its rows may belong to heaps.
 fn columns(of: Columns, is_by_heap: bool) -> Markup {
     let row_class = |index| if is_by_heap { heap_classes(index) } else { String::new() };
@@ -246,7 +196,6 @@ fn columns(of: Columns, is_by_heap: bool) -> Markup {
     }
 }
 
-/// Writes all distributions of all heaps.
 fn latencies(measured: &Measured) -> Markup {
     let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"];
     let row = |name: String, of: &Quantiles| {
@@ -294,31 +243,6 @@ fn workload(subject: &Subject) -> Markup {
     }
 }
 
-fn runs(heaps: &[HeapMeasured]) -> Markup {
-    let heading =
-        ["run", "took", "operations", "ns/op", "cpu", "peak", "live then", "faults", "failed"];
-    html! {
-        @for (index, heap) in heaps.iter().enumerate() {
-            @let rows = heap.runs.iter().enumerate().map(|(index, run)| vec![
-                (index + 1).to_string(),
-                nanoseconds(run.duration_ns as f64),
-                number(run.operation_count),
-                three_digits(run.duration_ns as f64 / run.operation_count as f64),
-                nanoseconds(run.processor_ns as f64),
-                bytes(run.resident_peak as f64),
-                bytes(run.live_at_peak as f64),
-                format!("{} + {}", number(run.faults_minor), number(run.faults_major)),
-                number(run.failure_count),
-            ]);
-            div class=(heap_classes(index)) {
-                h3 { (heap.name) }
-                (columns(Columns::new(heading, rows), false))
-            }
-        }
-    }
-}
-
-/// Explains the figures.
 fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {

@@ -59,7 +59,6 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the workload.
 fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     let parts = subject.parts();
     writeln!(

@@ -11,7 +11,8 @@
 
 use super::summary::{Spread, Summary};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
-use cli::units::{Unit, bytes, latency, number, or_nothing, three_digits, wait};
+use cli::units::{NOTHING, Unit, bytes, latency, number, or_nothing, three_digits, wait};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A heading and rows; the first column has names, all others numbers.
 pub(super) struct Columns {
@@ -28,7 +29,6 @@ impl Columns {
     }
 }
 
-/// The results and their summaries.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'m> {
     pub(super) measured: &'m Measured,
@@ -37,7 +37,6 @@ pub(super) struct Parts<'m> {
 }
 
 impl<'m> Parts<'m> {
-    /// Returns whether some ratio of times is noise.
     pub(super) fn has_noise(self) -> bool {
         let noise = |of: &Summary| of.is_noise == Some(true) || of.is_processor_noise == Some(true);
         self.summaries.iter().any(noise)
@@ -120,37 +119,26 @@ impl<'m> Parts<'m> {
 
     /// Returns latencies of allocations by size: "p50 · p99.9" of each heap.
     pub(super) fn classes(self) -> Columns {
-        let mut heading = vec!["size up to".to_owned()];
-        heading.extend(self.measured.heaps.iter().map(name));
-        let row = |class: &u64| {
-            let mut row = vec![Unit::Bytes.round(*class as f64)];
-            row.extend(self.measured.heaps.iter().map(|heap| {
-                or_nothing(class_of(heap, *class), |of| {
-                    format!("{} · {}", latency(of.p50 as f64), latency(of.p999 as f64))
-                })
-            }));
-            row
-        };
-        Columns { heading, rows: self.size_classes().iter().map(row).collect() }
-    }
-
-    /// Returns all size classes with latencies of any heap.
-    pub(super) fn size_classes(self) -> Vec<u64> {
-        let heaps = self.measured.heaps.iter();
-        let classes = heaps.flat_map(|heap| &heap.latency.by_size).filter(|of| of.1.count > 0);
-        let mut classes: Vec<u64> = classes.map(|of| of.0).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        classes
+        let heaps = &self.measured.heaps;
+        let mut rows: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for (column, heap) in (1..).zip(heaps) {
+            for (class, of) in heap.latency.by_size.iter().filter(|(_, of)| of.count > 0) {
+                let row = rows.entry(*class).or_insert_with(|| {
+                    let mut row = vec![NOTHING.to_owned(); heaps.len() + 1];
+                    row[0] = Unit::Bytes.round(*class as f64);
+                    row
+                });
+                row[column] = format!("{} · {}", latency(of.p50 as f64), latency(of.p999 as f64));
+            }
+        }
+        let heading = [String::from("size up to")].into_iter().chain(heaps.iter().map(name));
+        Columns { heading: heading.collect(), rows: rows.into_values().collect() }
     }
 
     /// Returns the times at which memory was measured after all was freed, in ms.
     pub(super) fn after_times(self) -> Vec<u64> {
         let all = self.summaries.iter().flat_map(|summary| &summary.after);
-        let mut times: Vec<u64> = all.map(|(ms, _)| *ms).collect();
-        times.sort_unstable();
-        times.dedup();
-        times
+        all.map(|(ms, _)| *ms).collect::<BTreeSet<u64>>().into_iter().collect()
     }
 }
 
@@ -159,11 +147,6 @@ impl Summary {
     pub(super) fn after_at(&self, ms: u64) -> Option<Spread> {
         self.after.iter().find(|(time, _)| *time == ms).map(|(_, of)| *of)
     }
-}
-
-/// Returns the latencies of a size class of a heap.
-pub(super) fn class_of(heap: &HeapMeasured, class: u64) -> Option<&Quantiles> {
-    heap.latency.by_size.iter().find(|of| of.0 == class && of.1.count > 0).map(|of| &of.1)
 }
 
 /// Returns the name of a heap, with a mark if its results do not compare.

@@ -48,7 +48,6 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
 }
 
-/// A live object.
 #[derive(Clone, Copy, Debug)]
 struct Object {
     size: u64,
@@ -58,7 +57,6 @@ struct Object {
     stack: Stack,
 }
 
-/// The counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     shown: Shown,
@@ -181,7 +179,6 @@ impl Gather {
         std::mem::take(&mut self.stacks)
     }
 
-    /// Returns all counts.
     pub(crate) fn finish(mut self) -> Shown {
         let subject = &mut self.shown.subject;
         subject.left_count = self.objects.len() as u64;

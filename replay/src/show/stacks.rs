@@ -16,7 +16,6 @@ use std::collections::{HashMap, HashSet};
 /// or a varying number.
 const SURE_COUNT_MIN: usize = 32;
 
-/// The allocations of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct StackShown {
     /// The innermost frame first.
@@ -41,7 +40,6 @@ struct Counted {
     peak: u64,
 }
 
-/// The allocations of all stacks so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stacks {
     all: HashMap<Stack, Counted>,
@@ -58,7 +56,6 @@ impl Stacks {
         }
     }
 
-    /// Counts a request of a stack.
     pub(crate) fn allocate(&mut self, stack: Stack, size: u64) {
         self.change(stack, |shown| {
             shown.count += 1;
@@ -68,7 +65,6 @@ impl Stacks {
         });
     }
 
-    /// Counts the free of an object of a stack.
     pub(crate) fn free(&mut self, stack: Stack, size: u64) {
         self.change(stack, |shown| {
             shown.left_count = shown.left_count.saturating_sub(1);

@@ -9,6 +9,7 @@
 use super::gather::{Part, Shown};
 use super::stacks::StackShown;
 use crate::report::of_program;
+use cli::table::Table;
 use cli::units::{Unit, bytes, nanoseconds, number};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,7 +22,6 @@ const PART_COUNT_MAX: usize = 16;
 /// The maximum number of frames that are printed.
 const FRAME_COUNT_MAX: usize = 12;
 
-/// Writes all counts.
 pub(crate) fn write(
     shown: &Shown,
     modified: &str,
@@ -55,7 +55,6 @@ pub(crate) fn write(
     out.write_all(text.as_bytes())
 }
 
-/// A name and key by which stacks are sorted.
 type Sort = (&'static str, fn(&StackShown) -> u64);
 
 fn counts(shown: &Shown, text: &mut String) {
@@ -127,26 +126,18 @@ fn histogram(title: &str, counts: &[(u64, u64)], unit: Unit, text: &mut String) 
 }
 
 fn parts(what: &str, parts: &[Part], text: &mut String) {
-    let _ = writeln!(
-        text,
-        "\n{what:>8} {:>14} {:>14} {:>14} {:>12}",
-        "allocations", "reallocations", "frees", "bytes"
-    );
+    let mut table = Table::new(0, &["", what, "allocations", "reallocations", "frees", "bytes"]);
     let mut sorted: Vec<&Part> = parts.iter().collect();
     sorted.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     for part in sorted.iter().take(PART_COUNT_MAX) {
-        let _ = writeln!(
-            text,
-            "{:>8} {:>14} {:>14} {:>14} {:>12}",
-            part.index,
-            number(part.allocation_count),
-            number(part.reallocation_count),
-            number(part.free_count),
-            bytes(part.bytes as f64)
-        );
+        let counts = [part.allocation_count, part.reallocation_count, part.free_count].map(number);
+        let [allocations, reallocations, frees] = counts;
+        let (index, bytes) = (part.index.to_string(), bytes(part.bytes as f64));
+        table.row(vec![String::new(), index, allocations, reallocations, frees, bytes]);
     }
+    let _ = write!(text, "\n{table}");
     if let Some(more) = sorted.len().checked_sub(PART_COUNT_MAX + 1) {
-        let _ = writeln!(text, "{:>8} and {} more", "", more + 1);
+        let _ = writeln!(text, "  and {} more", more + 1);
     }
 }
 

@@ -8,7 +8,6 @@
 //! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
 
 mod calls;
-mod clock;
 pub(crate) mod input;
 mod mps;
 mod pools;
@@ -21,8 +20,7 @@ mod track;
 use crate::facts::Facts;
 use crate::mark::Mark;
 use crate::operation::Operation;
-use clock::Clock;
-use eventlog::reader::{Events, Faults, Filter, Format, Log, Losses, Order, Registry};
+use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd};
 use rows::{Rows, Spec, Verb};
 use std::fmt;
 use track::{Moment, Tracker};
@@ -55,7 +53,8 @@ impl Kind {
 
     /// Returns the kind of a registry, if it has events about memory.
     fn of(registry: &Registry) -> Option<Kind> {
-        if registry.index == 0 && Format::Stream == format_of(registry) {
+        if registry.index == 0 && registry.platform.string_end == StringEnd::Padding {
+            // That of the runtime itself.
             return None;
         }
         let has = |name: &str| registry.event_types.iter().any(|row| *row.name == *name);
@@ -75,20 +74,10 @@ impl Kind {
     }
 }
 
-/// Returns the format of the stream of a registry.
-fn format_of(registry: &Registry) -> Format {
-    match registry.platform.string_end {
-        eventlog::reader::StringEnd::Nul => Format::Mps,
-        eventlog::reader::StringEnd::Padding => Format::Stream,
-    }
-}
-
 /// The error of a log that has nothing to replay: no registry of it is about memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSource {
-    /// The registries of the log.
     found: Vec<String>,
-    /// The registry that the caller wants.
     wanted: Option<Kind>,
 }
 
@@ -116,8 +105,6 @@ pub struct Source {
     log: Log,
     kind: Kind,
     has_objects: bool,
-    /// The ns of a tick, as the events of a raw MPS log tell.
-    rate: Option<f64>,
     others: Vec<Kind>,
 }
 
@@ -141,8 +128,7 @@ impl Source {
         };
         kinds.retain(|other| *other != kind);
         let has_objects = kind != Kind::Mps || mps::has_objects(&log);
-        let rate = if log.format() == Format::Mps { mps::ns_per_tick(&log) } else { None };
-        Ok(Source { log, kind, has_objects, rate, others: kinds })
+        Ok(Source { log, kind, has_objects, others: kinds })
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -177,7 +163,7 @@ impl Source {
                     .to_owned(),
             );
         }
-        if self.clocks().iter().any(|clock| !clock.has_rate) {
+        if Clock::new(&self.log).base == ClockBase::Ticks {
             notes.push(
                 "the rate of its clock is not known; replay takes a tick for a nanosecond"
                     .to_owned(),
@@ -198,36 +184,18 @@ impl Source {
 
     /// Returns the number of requested events that are missing from the log.
     pub fn lost(&self) -> u64 {
-        let registries = self.log.registries();
-        let is_it = |registry: Option<&Registry>| registry.and_then(Kind::of) == Some(self.kind);
-        let mut sum = Losses::default();
-        for account in self.log.accounts() {
-            if is_it(registries.get(account.registry as usize)) {
-                sum.add(&Losses::of(account));
-            }
-        }
-        for unhoused in self.log.unhoused() {
-            let key = (unhoused.stream, unhoused.registry);
-            if is_it(registries.iter().find(|found| (found.stream, found.index) == key)) {
-                sum.add(&unhoused.losses);
-            }
-        }
-        sum.total() + sum.overwritten
-    }
-
-    fn clocks(&self) -> Vec<Clock> {
-        let streams = self.log.streams();
-        // Streams of one boot have CLOCK_MONOTONIC in common.
-        let boot_id = streams.first().map_or([0; 16], |stream| stream.boot_id);
-        let is_one_boot =
-            boot_id != [0; 16] && streams.iter().all(|stream| stream.boot_id == boot_id);
-        let by_time_of_day = self.log.is_aligned() && !is_one_boot;
-        streams.iter().map(|stream| Clock::new(stream, self.rate, by_time_of_day)).collect()
+        let is_it = |registry: &Registry| Kind::of(registry) == Some(self.kind);
+        let of = |registry: &Registry| (registry.stream, registry.index);
+        let ours: Vec<(u16, u16)> =
+            self.log.registries().iter().filter(|registry| is_it(registry)).map(of).collect();
+        let losses = self.log.losses_by_kind(&Faults::default()).into_iter();
+        let losses = losses.filter(|((stream, index, _), _)| ours.contains(&(*stream, *index)));
+        losses.map(|(_, losses)| losses.total() + losses.overwritten).sum()
     }
 
     /// Returns the rows of each registry, by stream and index.
     fn rows(&self) -> Vec<Vec<Rows>> {
-        let mut rows: Vec<Vec<Rows>> = Vec::new();
+        let mut rows: Vec<Vec<Rows>> = self.log.streams().iter().map(|_| Vec::new()).collect();
         let is_wanted = match self.has_objects {
             true => |verb| verb != Verb::ArenaAllocate,
             false => |verb| {
@@ -240,16 +208,11 @@ impl Source {
                 continue;
             }
             let (stream, index) = (usize::from(registry.stream), usize::from(registry.index));
-            if rows.len() <= stream {
-                rows.resize_with(stream + 1, Vec::new);
-            }
             let Some(of_stream) = rows.get_mut(stream) else { continue };
             if of_stream.len() <= index {
                 of_stream.resize_with(index + 1, Rows::default);
             }
-            if let Some(place) = of_stream.get_mut(index) {
-                *place = Rows::new(registry, self.kind.specs(), is_wanted);
-            }
+            of_stream[index] = Rows::new(registry, self.kind.specs(), is_wanted);
         }
         rows
     }
@@ -268,7 +231,9 @@ fn has_events(log: &Log, kind: Kind) -> bool {
 pub struct Operations<'s> {
     events: Events<'s>,
     rows: Vec<Vec<Rows>>,
-    clocks: Vec<Clock>,
+    clock: Clock,
+    /// The last line of the clock, by stream.
+    near: Vec<usize>,
     tracker: Tracker,
     /// The time of the first operation, by the clock; before there is one, of the last event.
     first: u64,
@@ -293,7 +258,8 @@ impl<'s> Operations<'s> {
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),
-            clocks: source.clocks(),
+            clock: Clock::new(&source.log),
+            near: vec![0; source.log.streams().len()],
             tracker,
             first: 0,
             has_begun: false,
@@ -355,8 +321,8 @@ impl Iterator for Operations<'_> {
             let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
             let Some(decoded) = rows.and_then(|rows| rows.decode(&event)) else { continue };
-            let clock = self.clocks.get_mut(usize::from(event.stream));
-            let now = clock.map_or(event.ticks, |clock| clock.ns(event.ticks));
+            let Some(near) = self.near.get_mut(usize::from(event.stream)) else { continue };
+            let now = self.clock.ns_near(event.stream, event.ticks, near);
             if !self.has_begun {
                 self.first = now;
             }

@@ -33,10 +33,8 @@ pub(crate) const SPECS: &[Spec] = &[
 /// A registry with any of these rows is read.
 pub(crate) const MARKS: &[&str] = &["PoolAlloc", "BufferCommit", "ArenaAlloc"];
 
-/// Events that create objects.
 const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
 
-/// Returns a filter for events with these names.
 pub(crate) fn only(names: &[&str]) -> Filter {
     Filter::new().events(names.iter().copied())
 }
@@ -56,27 +54,6 @@ pub(crate) fn logged(log: &Log) -> Map<(u16, u64), ()> {
     logged
 }
 
-/// Returns whether a log has events of objects.
 pub(crate) fn has_objects(log: &Log) -> bool {
     log.events(Order::File, &only(OF_OBJECTS)).next().is_some()
-}
-
-/// Returns the ns of a tick in a raw MPS log, by its clock syncs; `None` without two of them.
-pub(crate) fn ns_per_tick(log: &Log) -> Option<f64> {
-    let mut events = log.events(Order::File, &only(&["EventInit", "EventClockSync"]));
-    let (mut rate, mut syncs): (u64, Option<[(u64, u64); 2]>) = (0, None);
-    while let Some(event) = events.next() {
-        let number = |name: &str| event.param(name).and_then(|value| value.as_u64());
-        if let Some(per_second) = number("clocksPerSec") {
-            rate = per_second;
-        } else if let Some(clock) = number("clock") {
-            let sync = (event.ticks, clock);
-            let [first, last] = syncs.unwrap_or([sync, sync]);
-            syncs = Some([first.min(sync), last.max(sync)]);
-        }
-    }
-    let [first, last] = syncs?;
-    let (ticks, clocks) = (last.0.checked_sub(first.0)?, last.1.checked_sub(first.1)?);
-    let is_known = rate > 0 && ticks > 0 && clocks > 0;
-    is_known.then(|| clocks as f64 / rate as f64 * 1e9 / ticks as f64)
 }

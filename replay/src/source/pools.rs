@@ -8,7 +8,7 @@
 //! An arena gives memory to a pool, and takes it back in pieces of its own choice. The rest of an
 //! object there is its size. Design: `.rep.pieces`, `.rep.pools` in `design/replay.md`.
 
-use super::rows::MemoryEvent;
+use super::rows::{MemoryEvent, Verb};
 use super::skipped::Cause;
 use super::track::{Map, Moment, Output};
 use crate::operation::Action;
@@ -53,7 +53,6 @@ impl Target<'_> {
     }
 }
 
-/// All pools and their objects.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
     /// The pools by stream and address.
@@ -77,64 +76,59 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Returns the number of pools.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Takes an event about pools.
     pub(crate) fn take(&mut self, out: &mut Target<'_>, event: MemoryEvent) {
-        match event {
-            MemoryEvent::Allocate { address, size, pool, stack, .. } => {
+        // Of an event about a buffer, `pool` is the buffer.
+        let MemoryEvent { address, size, pool, stack, .. } = event;
+        match event.verb {
+            Verb::Allocate | Verb::AllocateZeroed => {
                 let place = (self.number(out, pool), address);
-                let piece = Piece::new(size);
-                self.allocate(out, place, piece, stack);
+                self.allocate(out, place, Piece::new(size), stack);
             }
-            MemoryEvent::Reserve { buffer } => {
+            Verb::Reserve => {
                 // If the commit is refused, because a collection came between, the program reserves
                 // again.
-                let before = self.reserved.insert((out.at.stream, buffer), ());
+                let before = self.reserved.insert((out.at.stream, address), ());
                 out.output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
             }
-            MemoryEvent::Commit { address, size, buffer } => {
-                self.reserved.remove(&(out.at.stream, buffer));
-                let pool = self.buffers.get(&(out.at.stream, buffer)).copied().unwrap_or(0);
+            Verb::Commit => {
+                self.reserved.remove(&(out.at.stream, pool));
+                let pool = self.buffers.get(&(out.at.stream, pool)).copied().unwrap_or(0);
                 let place = (self.number(out, pool), address);
                 let piece = Piece { is_buffered: true, ..Piece::new(size) };
                 self.allocate(out, place, piece, 0);
             }
-            MemoryEvent::ArenaAllocate { address, size, pool } => {
+            Verb::ArenaAllocate => {
                 let place = (self.number(out, pool), address);
-                let piece = Piece::new(size);
-                self.allocate(out, place, piece, 0);
+                self.allocate(out, place, Piece::new(size), 0);
             }
-            MemoryEvent::Fill { address, size, buffer } => self.fill(out, address, size, buffer),
-            MemoryEvent::Empty { buffer, spare } => self.empty(out, buffer, spare),
-            MemoryEvent::Free { address, pool, size } => {
+            Verb::Fill => self.fill(out, address, size, pool),
+            Verb::Empty => self.empty(out, address, size),
+            Verb::Free => {
                 let place = (self.number(out, pool), address);
                 self.free(out, place, size);
             }
-            MemoryEvent::ArenaFree { address, size, pool: 0 } => {
-                self.give_back_any(out, address, size)
-            }
-            MemoryEvent::ArenaFree { address, size, pool } => {
+            Verb::ArenaFree if pool == 0 => self.give_back_any(out, address, size),
+            Verb::ArenaFree => {
                 let place = (self.number(out, pool), address);
                 self.give_back(out, place, size);
             }
-            MemoryEvent::BeginBuffer { buffer, pool } => {
-                let before = self.reserved.remove(&(out.at.stream, buffer));
+            Verb::BeginBuffer => {
+                let before = self.reserved.remove(&(out.at.stream, address));
                 out.output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
-                self.buffers.insert((out.at.stream, buffer), pool);
+                self.buffers.insert((out.at.stream, address), pool);
             }
-            MemoryEvent::BeginPool { pool, arena } => self.begin(out, pool, arena),
-            MemoryEvent::EndPool { pool } => self.end(out, pool),
-            MemoryEvent::EndArena { arena } => self.end_arena(out, arena),
+            Verb::BeginPool => self.begin(out, pool, address),
+            Verb::EndPool => self.end(out, pool),
+            Verb::EndArena => self.end_arena(out, address),
             // All other events are about no pool.
             _ => {}
         }
     }
 
-    /// Counts what the log leaves open.
     pub(crate) fn end_of_log(&mut self, output: &mut Output) {
         output.skipped.add(Cause::Uncommitted, self.reserved.drain().count() as u64);
     }
@@ -149,7 +143,6 @@ impl Pools {
         pool.number
     }
 
-    /// Adds a piece, with a new object.
     fn allocate(&mut self, out: &mut Target<'_>, place: (u32, u64), piece: Piece, stack: u32) {
         if place.1 == 0 {
             return out.output.skipped.count(Cause::Failed);

@@ -30,7 +30,6 @@ fn text(operation: &Operation) -> String {
     format!("{} {what}", operation.thread)
 }
 
-/// Returns the operations of events, and the skipped events.
 fn track(events: &[(u32, MemoryEvent)], has_objects: bool) -> (Vec<String>, Skipped) {
     let mut tracker = Tracker::default();
     tracker.output.has_objects = has_objects;
@@ -41,16 +40,24 @@ fn track(events: &[(u32, MemoryEvent)], has_objects: bool) -> (Vec<String>, Skip
     (tracker.output.found.iter().map(text).collect(), tracker.output.skipped)
 }
 
+fn event(verb: Verb, address: u64, size: u64, pool: u64) -> MemoryEvent {
+    MemoryEvent { verb, address, size, pool, ..MemoryEvent::default() }
+}
+
 fn allocate(address: u64, size: u64) -> MemoryEvent {
-    MemoryEvent::Allocate { address, size, alignment: 8, is_zeroed: false, pool: 0, stack: 0 }
+    event(Verb::Allocate, address, size, 0)
 }
 
 fn free(address: u64) -> MemoryEvent {
-    MemoryEvent::Free { address, pool: 0, size: 0 }
+    event(Verb::Free, address, 0, 0)
+}
+
+fn begin_reallocate(address: u64) -> MemoryEvent {
+    event(Verb::BeginReallocate, address, 0, 0)
 }
 
 fn reallocate(old: u64, address: u64, size: u64) -> MemoryEvent {
-    MemoryEvent::Reallocate { old: Some(old), address, size, stack: 0 }
+    MemoryEvent { old: Some(old), ..event(Verb::Reallocate, address, size, 0) }
 }
 
 fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
@@ -87,7 +94,7 @@ fn events_that_do_not_fit_are_counted_and_the_rest_goes_on() {
         (1, free(0)),                   // nothing
         (1, reallocate(0x90, 0xA0, 9)), // of unknown memory: object 3
         (1, free(0xA0)),
-        (1, MemoryEvent::Incomplete),
+        (1, event(Verb::Incomplete, 0, 0, 0)),
     ];
     let (found, skipped) = track(&events, true);
     let expected = ["0 +0:5@0", "1 -0", "1 +1:6@0", "0 -1", "0 +2:7@0", "0 +3:9@0", "0 -3"];
@@ -107,16 +114,16 @@ fn events_that_do_not_fit_are_counted_and_the_rest_goes_on() {
 fn a_reallocation_gives_memory_up_at_its_beginning_until_its_end() {
     let events = [
         (1, allocate(0x20, 5)),
-        (1, MemoryEvent::BeginReallocate { address: 0x20 }),
+        (1, begin_reallocate(0x20)),
         (2, allocate(0x20, 6)), // meanwhile, by another thread
         (1, reallocate(0x20, 0x30, 50)),
-        (1, MemoryEvent::BeginReallocate { address: 0x30 }),
+        (1, begin_reallocate(0x30)),
         (1, reallocate(0x30, 0, 1 << 60)), // fails: it stays where it is
-        (1, MemoryEvent::BeginReallocate { address: 0x30 }),
+        (1, begin_reallocate(0x30)),
         (1, reallocate(0x30, 0, 0)), // to nothing: it is freed
-        (1, MemoryEvent::BeginReallocate { address: 0 }),
+        (1, begin_reallocate(0)),
         (1, reallocate(0, 0x30, 3)), // from nothing: it is allocated
-        (2, MemoryEvent::BeginReallocate { address: 0x20 }),
+        (2, begin_reallocate(0x20)),
     ];
     let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:5@0", "1 +1:6@0", "0 ~0:50", "0 -0", "0 +2:3@0"]);
@@ -134,14 +141,8 @@ fn each_process_has_its_own_addresses_and_threads() {
 #[test]
 fn an_alignment_is_rounded_to_a_power_of_two() {
     let aligned = |address, alignment| {
-        let events = MemoryEvent::Allocate {
-            address,
-            size: 1,
-            alignment,
-            is_zeroed: true,
-            pool: 0,
-            stack: 0,
-        };
+        let events = event(Verb::AllocateZeroed, address, 1, 0);
+        let events = MemoryEvent { alignment, ..events };
         (0, events)
     };
     let events = [aligned(1, 16), aligned(2, 32), aligned(3, 33), aligned(4, u64::MAX)];
@@ -155,9 +156,7 @@ fn an_alignment_is_rounded_to_a_power_of_two() {
 #[test]
 fn realloc_of_c_does_not_keep_an_alignment() {
     let events = |alignment| {
-        let (is_zeroed, pool, stack) = (false, 0, 0);
-        let aligned =
-            MemoryEvent::Allocate { address: 0x40, size: 1, alignment, is_zeroed, pool, stack };
+        let aligned = MemoryEvent { alignment, ..allocate(0x40, 1) };
         [aligned, reallocate(0x40, 0x80, 2), reallocate(0x80, 0xC0, 3), free(0xC0)]
     };
     let track = |is_of_c, alignment| {
@@ -175,20 +174,20 @@ fn realloc_of_c_does_not_keep_an_alignment() {
 const POOL: u64 = 0x1000;
 
 fn pooled(address: u64, size: u64) -> MemoryEvent {
-    MemoryEvent::Allocate { address, size, alignment: 1, is_zeroed: false, pool: POOL, stack: 0 }
+    event(Verb::Allocate, address, size, POOL)
 }
 
 #[test]
 fn objects_end_with_their_pool_and_pools_with_their_arena() {
     let events = [
-        (0, MemoryEvent::BeginPool { pool: POOL, arena: 7 }),
+        (0, event(Verb::BeginPool, 7, 0, POOL)),
         (0, pooled(0x20, 8)),
         (0, pooled(0x30, 8)),
-        (0, MemoryEvent::Free { address: 0x20, pool: POOL, size: 0 }),
-        (0, MemoryEvent::EndPool { pool: POOL }),
-        (0, MemoryEvent::BeginPool { pool: POOL, arena: 7 }),
+        (0, event(Verb::Free, 0x20, 0, POOL)),
+        (0, event(Verb::EndPool, 0, 0, POOL)),
+        (0, event(Verb::BeginPool, 7, 0, POOL)),
         (0, pooled(0x20, 9)),
-        (0, MemoryEvent::EndArena { arena: 7 }),
+        (0, event(Verb::EndArena, 7, 0, 0)),
     ];
     let (found, skipped) = track(&events, true);
     let expected = ["+0:8@0", "+1:8@0", "-0", "-1", "end 0", "+2:9@1", "-2", "end 1"];
@@ -198,15 +197,15 @@ fn objects_end_with_their_pool_and_pools_with_their_arena() {
 
 #[test]
 fn objects_in_buffers_end_with_their_memory() {
-    let commit = |address, size| (0, MemoryEvent::Commit { address, size, buffer: 0xB });
+    let commit = |address, size| (0, event(Verb::Commit, address, size, 0xB));
     let events = [
-        (0, MemoryEvent::BeginBuffer { buffer: 0xB, pool: POOL }),
+        (0, event(Verb::BeginBuffer, 0xB, 0, POOL)),
         commit(0x20, 16),
         commit(0x30, 16),
         commit(0x40, 16),
         commit(0x28, 16), // over the first two, after a collection
-        (0, MemoryEvent::ArenaFree { address: 0x40, size: 0x100, pool: POOL }),
-        (0, MemoryEvent::Free { address: 0x40, pool: POOL, size: 0 }), // already given back
+        (0, event(Verb::ArenaFree, 0x40, 0x100, POOL)),
+        (0, event(Verb::Free, 0x40, 0, POOL)), // already given back
     ];
     let (found, skipped) = track(&events, true);
     let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
@@ -217,9 +216,9 @@ fn objects_in_buffers_end_with_their_memory() {
 #[test]
 fn uncommitted_reservations_are_counted() {
     // `.rep.source`
-    let reserve = |buffer| (0, MemoryEvent::Reserve { buffer });
-    let commit = |address| (0, MemoryEvent::Commit { address, size: 16, buffer: 0xB });
-    let begin = (0, MemoryEvent::BeginBuffer { buffer: 0xB, pool: POOL });
+    let reserve = |buffer| (0, event(Verb::Reserve, buffer, 0, 0));
+    let commit = |address| (0, event(Verb::Commit, address, 16, 0xB));
+    let begin = (0, event(Verb::BeginBuffer, 0xB, 0, POOL));
     let events = [begin, reserve(0xB), commit(0x20), reserve(0xB), reserve(0xB), commit(0x40)];
     let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:16@0", "0 +1:16@0"]);
@@ -234,17 +233,17 @@ fn uncommitted_reservations_are_counted() {
 #[test]
 fn an_arena_takes_memory_back_in_pieces() {
     // `.rep.pieces`
-    let take = |address, size| (0, MemoryEvent::ArenaFree { address, size, pool: POOL });
+    let take = |address, size| (0, event(Verb::ArenaFree, address, size, POOL));
     let events = [
-        (0, MemoryEvent::ArenaAllocate { address: 0x100, size: 0x100, pool: POOL }),
-        (0, MemoryEvent::ArenaAllocate { address: 0x200, size: 0x10, pool: POOL }),
+        (0, event(Verb::ArenaAllocate, 0x100, 0x100, POOL)),
+        (0, event(Verb::ArenaAllocate, 0x200, 0x10, POOL)),
         take(0x140, 0x20), // from the middle
         take(0x1F0, 0x20), // the end of the one and all of the other
         take(0x300, 0x10), // nobody's
         take(0x100, 0x40),
         // The MPS before 2.0 does not name the pool, nor whether that was all.
-        (0, MemoryEvent::ArenaFree { address: 0x160, size: 0x900, pool: 0 }),
-        (0, MemoryEvent::ArenaFree { address: 0x160, size: 0x900, pool: 0 }),
+        (0, event(Verb::ArenaFree, 0x160, 0x900, 0)),
+        (0, event(Verb::ArenaFree, 0x160, 0x900, 0)),
     ];
     let (found, skipped) = track(&events, false);
     let expected = ["+0:256@0", "+1:16@0", "~0:224", "~0:208", "-1", "~0:144", "-0"];
@@ -255,12 +254,12 @@ fn an_arena_takes_memory_back_in_pieces() {
 #[test]
 fn a_filling_of_a_buffer_is_an_object_without_its_unused_rest() {
     // `.rep.fill`
-    let fill = |address, size, buffer| (0, MemoryEvent::Fill { address, size, buffer });
-    let empty = |buffer, spare| (0, MemoryEvent::Empty { buffer, spare });
-    let free = |address, size| (0, MemoryEvent::Free { address, pool: POOL, size });
-    let take = |address, size| (0, MemoryEvent::ArenaFree { address, size, pool: POOL });
+    let fill = |address, size, buffer| (0, event(Verb::Fill, address, size, buffer));
+    let empty = |buffer, spare| (0, event(Verb::Empty, buffer, spare, 0));
+    let free = |address, size| (0, event(Verb::Free, address, size, POOL));
+    let take = |address, size| (0, event(Verb::ArenaFree, address, size, POOL));
     let events = [
-        (0, MemoryEvent::BeginBuffer { buffer: 7, pool: POOL }),
+        (0, event(Verb::BeginBuffer, 7, 0, POOL)),
         fill(0x1000, 0x400, 7),
         empty(7, 0x100),       // The unused rest goes back to the pool,
         fill(0x1300, 0x80, 7), // and is handed out again.
@@ -269,7 +268,7 @@ fn a_filling_of_a_buffer_is_an_object_without_its_unused_rest() {
         fill(0x1280, 0x40, 7), // the pool hands some of it out again,
         empty(7, 0x40),        // and no part of it was used.
         empty(7, 0x40),        // It is empty.
-        (0, MemoryEvent::EndPool { pool: POOL }),
+        (0, event(Verb::EndPool, 0, 0, POOL)),
     ];
     let (found, skipped) = track(&events, true);
     let expected = [
@@ -294,14 +293,17 @@ fn a_filling_of_a_buffer_is_an_object_without_its_unused_rest() {
 fn calls_of_malloc_usable_size_are_counted_and_not_played() {
     // `.rep.skipped`
     let (found, skipped) = track(
-        &[(0, allocate(16, 8)), (0, MemoryEvent::UsableSize), (0, MemoryEvent::UsableSize)],
+        &[
+            (0, allocate(16, 8)),
+            (0, event(Verb::UsableSize, 0, 0, 0)),
+            (0, event(Verb::UsableSize, 0, 0, 0)),
+        ],
         true,
     );
     assert_eq!((found.len(), skipped.of(Cause::UsableSize)), (1, 2));
     assert!(skipped.texts()[0].0.starts_with("calls of malloc_usable_size: skipped; "));
 }
 
-/// Opens a golden log.
 fn source(bytes: &[u8]) -> Source {
     Source::new(Log::from_source(bytes.to_vec()).unwrap(), None).unwrap()
 }

@@ -8,7 +8,7 @@
 //! Design: `.rep.operation`, `.rep.skipped` in `design/replay.md`.
 
 use super::pools::{Pools, Target};
-use super::rows::MemoryEvent;
+use super::rows::{MemoryEvent, Verb};
 use super::skipped::{Cause, Skipped};
 use crate::facts::{Facts, Program};
 use crate::mark::Mark;
@@ -39,7 +39,6 @@ impl Space {
         self.0.insert(address, object).filter(|before| *before != FREED)
     }
 
-    /// Removes the object at an address.
     #[inline]
     fn take(&mut self, address: u64) -> Result<u32, Cause> {
         match self.0.get_mut(&address) {
@@ -58,16 +57,6 @@ pub(crate) struct Moment {
     pub(crate) time: u64,
     pub(crate) stream: u16,
     pub(crate) thread: u32,
-}
-
-/// An allocation, as the program asked for it.
-#[derive(Clone, Copy, Debug)]
-struct Allocation {
-    address: u64,
-    size: u64,
-    alignment: u64,
-    is_zeroed: bool,
-    stack: u32,
 }
 
 /// The operations and counts that follow from the events.
@@ -93,7 +82,6 @@ impl Output {
         self.found.push_back(Operation { time: at.time, thread: at.thread, action });
     }
 
-    /// Returns a new object.
     #[inline]
     pub(crate) fn object(&mut self, at: Moment, stack: u32) -> Option<u32> {
         let object = self.objects;
@@ -114,7 +102,6 @@ impl Output {
 pub(crate) struct Tracker {
     spaces: Vec<Space>,
     pools: Pools,
-    /// The number of each thread of a stream.
     numbers: Map<(u16, u32), u32>,
     last: Option<((u16, u32), u32)>,
     /// Objects with more than the usual alignment, which a reallocation in C does not keep.
@@ -130,36 +117,31 @@ impl Tracker {
     /// Takes an event; its operations are then in `output`.
     #[inline]
     pub(crate) fn take(&mut self, event: MemoryEvent, mut at: Moment) {
-        match event {
-            MemoryEvent::Incomplete => return self.output.skipped.count(Cause::Incomplete),
-            MemoryEvent::Missed { count } => return self.output.skipped.add(Cause::Missed, count),
-            MemoryEvent::UsableSize => return self.output.skipped.count(Cause::UsableSize),
-            MemoryEvent::Touched { size, is_zeroed, examined, written } => {
-                return self.output.facts.touched.add(size, is_zeroed, examined, written);
+        let (skipped, facts) = (&mut self.output.skipped, &mut self.output.facts);
+        match event.verb {
+            Verb::Incomplete => return skipped.count(Cause::Incomplete),
+            Verb::Missed => return skipped.add(Cause::Missed, event.more[0]),
+            Verb::UsableSize => return skipped.count(Cause::UsableSize),
+            Verb::Touched => {
+                let [is_zeroed, examined, written] = event.more;
+                return facts.touched.add(event.size, is_zeroed != 0, examined, written);
             }
-            MemoryEvent::Process { resident, user, system } => {
-                let program = Program { resident_peak: resident, user_ns: user, system_ns: system };
-                return self.output.facts.take(at.stream, program);
+            Verb::Process => {
+                let [resident_peak, user_ns, system_ns] = event.more;
+                return facts.take(at.stream, Program { resident_peak, user_ns, system_ns });
             }
             _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
-        match event {
-            MemoryEvent::Allocate { address, size, alignment, is_zeroed, pool: 0, stack } => {
-                self.allocate(at, Allocation { address, size, alignment, is_zeroed, stack });
-            }
-            MemoryEvent::Free { address, pool: 0, .. } => self.free(at, address),
-            MemoryEvent::BeginReallocate { address } => self.begin_reallocate(at, address),
-            MemoryEvent::Reallocate { old, address, size, stack } => {
-                let allocation =
-                    Allocation { address, size, alignment: 1, is_zeroed: false, stack };
-                self.reallocate(at, old, allocation);
-            }
-            event => self.pools.take(&mut Target { at, output: &mut self.output }, event),
+        match (event.verb, event.pool) {
+            (Verb::Allocate | Verb::AllocateZeroed, 0) => self.allocate(at, event),
+            (Verb::Free, 0) => self.free(at, event.address),
+            (Verb::BeginReallocate, _) => self.begin_reallocate(at, event.address),
+            (Verb::Reallocate, _) => self.reallocate(at, event),
+            _ => self.pools.take(&mut Target { at, output: &mut self.output }, event),
         }
     }
 
-    /// Ends what the log leaves open.
     pub(crate) fn end(&mut self) {
         for pending in self.pending.iter_mut().filter_map(Option::take) {
             if pending.1.is_some() {
@@ -206,7 +188,7 @@ impl Tracker {
     }
 
     #[inline]
-    fn allocate(&mut self, at: Moment, allocation: Allocation) {
+    fn allocate(&mut self, at: Moment, allocation: MemoryEvent) {
         if allocation.address == 0 {
             return match Mark::of(allocation.size, at.thread) {
                 Some(mark) => self.output.marks.push(mark),
@@ -219,7 +201,7 @@ impl Tracker {
         if alignment > 1 && self.is_of_c {
             self.aligned.insert(object, ());
         }
-        let Allocation { size, is_zeroed, .. } = allocation;
+        let (size, is_zeroed) = (allocation.size, allocation.verb == Verb::AllocateZeroed);
         self.output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool: 0 });
     }
 
@@ -259,7 +241,8 @@ impl Tracker {
         }
     }
 
-    fn reallocate(&mut self, at: Moment, old: Option<u64>, allocation: Allocation) {
+    fn reallocate(&mut self, at: Moment, event: MemoryEvent) {
+        let (old, allocation) = (event.old, MemoryEvent { alignment: 1, ..event });
         let begun = self.pending[at.thread as usize].take();
         let begun = begun.filter(|(begun, _)| old.is_none_or(|old| old == *begun));
         // If the event of the beginning was lost, the old address alone must do.

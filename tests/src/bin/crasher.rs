@@ -17,47 +17,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, ptr, thread};
 use telemetry::event;
-
-mod work {
-    telemetry::events! {
-        /// What threads do: three kinds.
-        registry "work" version(1, 0, 0);
-        kinds {
-            /// Work begins.
-            Begin = 0,
-            /// Work goes on.
-            Middle = 1,
-            /// Work ends.
-            End = 2,
-        }
-
-        /// A piece of work began.
-        Begun(0x0001, always, Begin) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-        }
-        /// A piece of work went on.
-        WentOn(0x0002, always, Middle) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-            /// its square
-            square: W,
-        }
-        /// A piece of work ended.
-        Ended(0x0003, always, End) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-            /// how
-            how: S,
-        }
-    }
-}
+use tests::work;
 
 mod side {
     telemetry::events! {
@@ -71,6 +31,8 @@ mod side {
             thread: W,
             /// the number of the event in its thread
             index: W,
+            /// how
+            how: S,
         }
     }
 }
@@ -117,10 +79,8 @@ fn main() {
 fn record(thread: usize, index: usize, told: &[AtomicU64]) {
     told[0].store(index as u64 + 1, Ordering::SeqCst);
     match index % 4 {
-        0 => event!(work::Begun, thread, index),
-        1 => event!(work::WentOn, thread, index, index.wrapping_mul(index)),
-        2 => event!(work::Ended, thread, index, &"well enough"[..index % 12]),
-        _ => event!(side::Handed, thread, index),
+        3 => event!(side::Handed, thread, index, &"well enough"[..index % 12]),
+        kind => work::record(kind, thread, index, index.wrapping_mul(index)),
     }
     told[1].store(index as u64 + 1, Ordering::SeqCst);
 }

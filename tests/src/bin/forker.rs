@@ -12,43 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, fs, process, thread};
-use telemetry::event;
-
-mod events {
-    telemetry::events! {
-        /// What the processes do.
-        registry "forker" version(1, 0, 0);
-        kinds standard;
-
-        /// The first of three.
-        First(0x0001, always, Pool) {
-            /// the process
-            process: W,
-            /// its thread
-            thread: W,
-            /// the number of the event among those of the thread
-            index: W,
-        }
-        /// The second of three.
-        Second(0x0002, always, Object) {
-            /// the process
-            process: W,
-            /// its thread
-            thread: W,
-            /// the number of the event among those of the thread
-            index: W,
-        }
-        /// The third of three.
-        Third(0x0003, always, User) {
-            /// the process
-            process: W,
-            /// its thread
-            thread: W,
-            /// the number of the event among those of the thread
-            index: W,
-        }
-    }
-}
+use tests::work;
 
 const THREAD_COUNT: usize = 8;
 /// The thread that forks, and the one thread of each child.
@@ -76,11 +40,7 @@ fn record(thread: usize, count: usize) {
     let process = process::id() as usize;
     for _ in 0..count {
         let index = COUNTS[thread].fetch_add(1, Ordering::Relaxed);
-        match index % 3 {
-            0 => event!(events::First, process, thread, index),
-            1 => event!(events::Second, process, thread, index),
-            _ => event!(events::Third, process, thread, index),
-        }
+        work::record(index % 3, thread, index, process);
     }
 }
 

@@ -10,6 +10,8 @@
 //!  recorder labels N           N labels, and an event
 //!  recorder late N             N events, then their kind is switched on and flushed
 //!  recorder busy N             N threads record until standard input ends
+//!  recorder dying HOW          four threads record; then it says `ready` and dies of an `overflow`
+//!                              of its stack, of an `abort`, or when it is told to
 //!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits
 //! ```
 //!
@@ -23,9 +25,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use std::{env, thread};
 use telemetry::{add_string, event, label};
+use tests::work;
 
 mod heap {
     telemetry::events! {
@@ -87,83 +91,23 @@ mod heap {
     }
 }
 
-mod work {
-    telemetry::events! {
-        /// What threads do: three kinds, three words each.
-        registry "work" version(1, 0, 0);
-        kinds {
-            /// Work begins.
-            Begin = 0,
-            /// Work goes on.
-            Middle = 1,
-            /// Work ends.
-            End = 2,
-        }
-
-        /// A piece of work began.
-        Begun(0x0001, always, Begin) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-            /// its square
-            square: W,
-        }
-        /// A piece of work went on.
-        WentOn(0x0002, always, Middle) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-            /// its square
-            square: W,
-        }
-        /// A piece of work ended.
-        Ended(0x0003, always, End) {
-            /// the thread
-            thread: W,
-            /// the number of the event in its thread
-            index: W,
-            /// its square
-            square: W,
-        }
-    }
-}
-
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
-        ["kinds"] => record_kinds(),
-        ["sorts"] => record_sorts(),
-        ["busy", threads] => match threads.parse() {
-            Ok(threads) => record_until_input_ends(threads),
-            Err(_) => return ExitCode::FAILURE,
-        },
-        ["forever", threads, file] => match threads.parse() {
-            Ok(threads) => record_forever(threads, Path::new(file)),
-            _ => return ExitCode::FAILURE,
-        },
-        ["one-by-one", threads, events] => match (threads.parse::<usize>(), events.parse()) {
-            (Ok(threads), Ok(events)) => (0..threads).for_each(|at| one_thread(at, events)),
-            _ => return ExitCode::FAILURE,
-        },
-        ["quiet", events] => match events.parse() {
-            Ok(events) => record_quietly(events),
-            _ => return ExitCode::FAILURE,
-        },
-        ["labels", count] => match count.parse() {
-            Ok(count) => record_labels(count),
-            _ => return ExitCode::FAILURE,
-        },
-        ["late", events] => match events.parse() {
-            Ok(events) => record_late(events),
-            _ => return ExitCode::FAILURE,
-        },
-        ["threads" | "held", threads, events] => match (threads.parse(), events.parse()) {
-            (Ok(threads), Ok(events)) => record_threads(threads, events),
-            _ => return ExitCode::FAILURE,
-        },
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let numbers: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match (&words[..], &numbers[..]) {
+        (["kinds"], _) => record_kinds(),
+        (["sorts"], _) => record_sorts(),
+        (["dying", how], _) => die(how),
+        (["busy", _], &[threads]) => record_until_input_ends(threads),
+        (["forever", _, file], &[threads]) => record_forever(threads, Path::new(file)),
+        (["one-by-one", ..], &[threads, events]) => {
+            (0..threads).for_each(|thread| one_thread(thread, events));
+        }
+        (["quiet", _], &[events]) => record_quietly(events),
+        (["labels", _], &[count]) => record_labels(count),
+        (["late", _], &[events]) => record_late(events),
+        (["threads" | "held", ..], &[threads, events]) => record_threads(threads, events),
         _ => return ExitCode::FAILURE,
     }
     let losses = telemetry::losses();
@@ -305,10 +249,31 @@ fn record_late(event_count: usize) {
 }
 
 fn record_work(thread: usize, index: usize) {
-    let square = index.wrapping_mul(index);
-    match index % 3 {
-        0 => event!(work::Begun, thread, index, square),
-        1 => event!(work::WentOn, thread, index, square),
-        _ => event!(work::Ended, thread, index, square),
+    work::record(index % 3, thread, index, index.wrapping_mul(index));
+}
+
+fn die(how: &str) {
+    const THREAD_COUNT: usize = 4;
+    let recorded = Arc::new(Barrier::new(THREAD_COUNT + 1));
+    for thread in 0..THREAD_COUNT {
+        let recorded = recorded.clone();
+        thread::spawn(move || {
+            (0..5000).for_each(|index| record_work(thread, index));
+            recorded.wait();
+            thread::sleep(Duration::from_secs(60));
+        });
     }
+    recorded.wait();
+    println!("ready");
+    match how {
+        "overflow" => println!("{}", overflow(0)),
+        "abort" => std::process::abort(),
+        _ => thread::sleep(Duration::from_secs(60)),
+    }
+}
+
+#[expect(unconditional_recursion, reason = "that is what it does")]
+fn overflow(depth: usize) -> usize {
+    let page = std::hint::black_box([depth; 512]);
+    overflow(page[depth % 512] + 1) + page[3]
 }

@@ -9,12 +9,11 @@
 //! Readers remove an underscore from a field's name; with it, no name is a keyword of TSDL. Design:
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
-use super::super::clock::{Base, Clock};
 use super::{EMPTY, UNKNOWN};
 use crate::export::names::Taken;
 use crate::text;
 use eventdef::Sort;
-use eventlog::reader::{EventType, Log, Registry};
+use eventlog::reader::{Clock, ClockBase, EventType, Log, Registry};
 
 const TYPES: &str = "\
 typealias integer { size = 8; align = 8; signed = false; } := u8;
@@ -42,15 +41,15 @@ pub(super) fn metadata(log: &Log, clock: &Clock) -> String {
         }
     }
     let what = match clock.base {
-        Base::Monotonic => "CLOCK_MONOTONIC",
-        Base::Realtime => "CLOCK_REALTIME",
-        Base::Start => "ns since the first event",
-        Base::Ticks => "ticks, as ns",
+        ClockBase::Monotonic => "CLOCK_MONOTONIC",
+        ClockBase::Realtime => "CLOCK_REALTIME",
+        ClockBase::Start => "ns since the first event",
+        ClockBase::Ticks => "ticks, as ns",
     };
     let (monotonic, realtime) = clock.sync.unwrap_or_default();
     let offset = realtime.saturating_sub(monotonic);
     let (seconds, ns) = (offset / 1_000_000_000, offset % 1_000_000_000);
-    let is_absolute = clock.base == Base::Realtime;
+    let is_absolute = clock.base == ClockBase::Realtime;
     let mut out = format!(
         "/* CTF 1.8 */
 

@@ -6,6 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
+pub(crate) mod clock;
 mod rate;
 
 use crate::reader::core::{self, Core};

@@ -43,7 +43,9 @@ impl Stream {
             }
         };
         let is_between = from.ticks <= ticks && ticks <= to.ticks;
-        Some(WallTime { realtime: on_line(from, to, ticks)?, is_extrapolated: !is_between })
+        let point = |sync: &ClockSync| (sync.ticks, sync.realtime);
+        let realtime = on_line(point(from), point(to), ticks)?;
+        Some(WallTime { realtime, is_extrapolated: !is_between })
     }
 }
 
@@ -64,35 +66,34 @@ impl Stream {
     }
 }
 
-/// Returns the time of day of ticks on the line through two syncs.
-fn on_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
+/// Ticks, and their time in ns.
+type Point = (u64, u64);
+
+/// Returns the time of ticks on the line through two points; `None`: it is below 0, or too large.
+#[inline]
+pub(crate) fn on_line(from: Point, to: Point, ticks: u64) -> Option<u64> {
     on_short_line(from, to, ticks).or_else(|| on_long_line(from, to, ticks))
 }
 
 /// Computes with 64 bits, which suffice between most syncs: a 128-bit division costs more than all
 /// other steps.
-fn on_short_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
-    let run = to.ticks.checked_sub(from.ticks)?;
-    let rise = to.realtime.checked_sub(from.realtime)?;
-    let way = ticks.checked_sub(from.ticks)?;
-    from.realtime.checked_add(way.checked_mul(rise)?.checked_div(run)?)
+fn on_short_line(from: Point, to: Point, ticks: u64) -> Option<u64> {
+    let (run, rise) = (to.0.checked_sub(from.0)?, to.1.checked_sub(from.1)?);
+    let way = ticks.checked_sub(from.0)?;
+    from.1.checked_add(way.checked_mul(rise)?.checked_div(run)?)
 }
 
-fn on_long_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
-    let run = i128::from(to.ticks) - i128::from(from.ticks);
-    let rise = i128::from(to.realtime) - i128::from(from.realtime);
-    let way = i128::from(ticks) - i128::from(from.ticks);
-    let realtime = i128::from(from.realtime) + (way.checked_mul(rise)?).checked_div(run)?;
-    u64::try_from(realtime).ok()
+fn on_long_line(from: Point, to: Point, ticks: u64) -> Option<u64> {
+    let run = i128::from(to.0) - i128::from(from.0);
+    let rise = i128::from(to.1) - i128::from(from.1);
+    let way = i128::from(ticks) - i128::from(from.0);
+    let time = i128::from(from.1) + (way.checked_mul(rise)?).checked_div(run)?;
+    u64::try_from(time).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sync(ticks: u64, realtime: u64) -> ClockSync {
-        ClockSync { ticks, monotonic: 0, realtime, uncertainty: 0 }
-    }
 
     #[test]
     fn lines_of_64_and_128_bits_agree() {
@@ -100,18 +101,18 @@ mod tests {
         for shift in 0..63 {
             let far = (1_u64 << shift) + 7;
             for (from, to) in [
-                (sync(100, 5), sync(100 + far, 5 + far / 3)),
-                (sync(1, 1 << 60), sync(2 + shift, (1 << 60) + far)),
-                (sync(9, 80), sync(9, 90)),
-                (sync(50, 70), sync(60, 40)),
+                ((100, 5), (100 + far, 5 + far / 3)),
+                ((1, 1 << 60), (2 + shift, (1 << 60) + far)),
+                ((9, 80), (9, 90)),
+                ((50, 70), (60, 40)),
             ] {
                 for ticks in [0, 1, 99, 100, 101, 100 + far / 2, 100 + far, 200 + far] {
-                    let long = on_long_line(&from, &to, ticks);
-                    if let Some(short) = on_short_line(&from, &to, ticks) {
+                    let long = on_long_line(from, to, ticks);
+                    if let Some(short) = on_short_line(from, to, ticks) {
                         assert_eq!(Some(short), long, "{from:?} {to:?} {ticks}");
                         compared += 1;
                     }
-                    assert_eq!(on_line(&from, &to, ticks), long);
+                    assert_eq!(on_line(from, to, ticks), long);
                 }
             }
         }

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// The prefix of the name of a ring.
 const RING: &str = "ring:";
 
-/// The logs of a recording.
 pub(super) struct Logs {
     /// The log of the program itself.
     path: PathBuf,
@@ -130,7 +129,6 @@ impl Logs {
         self.files().into_iter().filter_map(of).collect()
     }
 
-    /// Returns the existing logs of processes.
     fn names(&self) -> Vec<Name> {
         let mut names: BTreeMap<(u32, u32), Vec<File>> = BTreeMap::new();
         for (rest, path) in self.files() {
@@ -146,7 +144,6 @@ impl Logs {
         list
     }
 
-    /// Returns the processes that have logs.
     pub(super) fn processes(&self) -> BTreeSet<u32> {
         self.names().into_iter().map(|name| name.process).collect()
     }
@@ -203,16 +200,14 @@ impl Logs {
         let (is_ring, lost) = (self.words.0 == RING, missing.lost);
         let content =
             Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
-        let (description, recorded) = match content {
-            Ok(content) if content.events == 0 => {
-                (content.describe(death, is_ring, lost), Recorded::Nothing)
+        let recorded = match &content {
+            Ok(content) if content.events > 0 => {
+                Recorded::whole(content.is_whole(is_ring) && lost == 0)
             }
-            Ok(content) => (
-                content.describe(death, is_ring, lost),
-                Recorded::whole(content.is_whole(is_ring) && lost == 0),
-            ),
-            Err(why) => (why, Recorded::Nothing),
+            _ => Recorded::Nothing,
         };
+        let description =
+            content.map_or_else(|why| why, |content| content.describe(death, is_ring, lost));
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {description}\n"));
         recorded
@@ -222,7 +217,7 @@ impl Logs {
 /// Describes the logs of other processes, and of earlier programs of this one. Returns whether they
 /// are complete.
 fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) {
-    let (mut sum, mut unread, mut endless, mut own_logs) = (Content::NONE, 0, 0, 0);
+    let (mut sum, mut unread, mut endless, mut own_logs) = (Content::default(), 0, 0, 0);
     for (index, name) in names.iter().enumerate() {
         // A process writes out all events before it executes another program.
         let next = names.get(index + 1).map(|next| next.process);
@@ -232,31 +227,26 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
             Ok(content) if !content.is_ours => own_logs += 1,
             Ok(content) => {
                 sum += content;
-                endless += usize::from(is_last && !content.is_closed);
+                endless += usize::from(is_last && content.is_open);
             }
             Err(_) => unread += 1,
         }
     }
+    let logs = |count: usize| format!("{count} {}", if count == 1 { "log" } else { "logs" });
+    let mut parts = Vec::new();
     let count = names.len() - own_logs;
-    let logs = |count: usize| if count == 1 { "log" } else { "logs" };
-    let of_themselves = || format!("{own_logs} {} that programs write themselves", logs(own_logs));
-    if count == 0 {
-        return (of_themselves(), unread == 0);
+    if count > 0 {
+        let description = sum.describe_several(endless, missing.lost);
+        let logs = logs(count);
+        parts.push(format!("{logs} of its children and earlier programs: {description}"));
     }
-    let is_whole = unread == 0 && endless == 0 && sum.lost == 0;
-    let (logs, own_logs) = match own_logs {
-        0 => (logs(count), String::new()),
-        _ => (logs(count), format!("; {}", of_themselves())),
-    };
-    let unread = match unread {
-        0 => String::new(),
-        count => format!("; {count} cannot be read"),
-    };
-    let description = sum.describe_without_end(endless, missing.lost);
-    let text = format!(
-        "{count} {logs} of its children and earlier programs: {description}{unread}{own_logs}"
-    );
-    (text, is_whole)
+    if unread > 0 {
+        parts.push(format!("{unread} cannot be read"));
+    }
+    if own_logs > 0 {
+        parts.push(format!("{} that programs write themselves", logs(own_logs)));
+    }
+    (parts.join("; "), unread == 0 && endless == 0 && sum.lost == 0)
 }
 
 /// Returns a path relative to the current folder, as a user would type it.
@@ -355,13 +345,5 @@ mod tests {
         }
         assert!(name(false).is_err() && left(folder.path()) == 3);
         assert!(name(true).is_ok() && left(folder.path()) == 1, "other files stay");
-    }
-
-    #[test]
-    fn a_ring_has_the_name_of_the_runtime() {
-        let parts = split(OsStr::new("ring:/tmp/a?size=1G"));
-        assert_eq!(parts, ("ring:".into(), "/tmp/a".into(), "?size=1G".into()));
-        let parts = split(OsStr::new("/tmp/a?size=1G"));
-        assert_eq!(parts, ("".into(), "/tmp/a?size=1G".into(), "".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Converts ticks of all streams to nanoseconds of one clock.
+//! Ticks of all streams as nanoseconds of one clock.
 //!
 //! ```text
 //!  all streams of one boot ─ yes ─▶ CLOCK_MONOTONIC, through the syncs
@@ -7,37 +7,43 @@
 //! ```
 //!
 //! Times between two syncs lie on the line through them; times beyond lie on the nearest line.
-//! Design: `.cnv.clock` in `design/eventcnv.md`.
+//! Design: `.cnv.clock` in `design/eventcnv.md`, `.rep.time` in `design/replay.md`.
 
-use eventlog::format::ClockSync;
-use eventlog::reader::{Log, Stream};
+use super::Log;
+use crate::format::ClockSync;
+use crate::reader::model::stream::Stream;
+use crate::reader::model::time::on_line;
 
-/// The clock of the nanoseconds.
+/// The zero of a [`Clock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub enum ClockBase {
+    /// CLOCK_MONOTONIC.
     Monotonic,
+    /// CLOCK_REALTIME: ns since 1970.
     Realtime,
-    /// They count from the first event of each stream.
+    /// The first event of each stream.
     Start,
-    /// They are ticks of unknown length.
+    /// The log does not tell how long a tick is: each counts as a ns.
     Ticks,
 }
 
 /// A point of a line: ticks and ns.
 type Point = (u64, u64);
 
-/// The clock of a log.
+/// The common clock of the streams of a log, in ns.
 #[derive(Debug)]
-pub(crate) struct Clock {
-    pub(crate) base: Base,
+pub struct Clock {
+    /// The zero of the clock.
+    pub base: ClockBase,
     /// CLOCK_MONOTONIC and CLOCK_REALTIME of one moment, if both are known.
-    pub(crate) sync: Option<(u64, u64)>,
+    pub sync: Option<(u64, u64)>,
     /// At least two points for each stream, in ascending order of ticks.
     lines: Vec<Vec<Point>>,
 }
 
 impl Clock {
-    pub(crate) fn new(log: &Log) -> Clock {
+    /// Returns the clock of a log.
+    pub fn new(log: &Log) -> Clock {
         let spans: Vec<Option<Point>> =
             (0..log.streams().len() as u16).map(|stream| log.span(stream)).collect();
         let streams = || log.streams().iter().zip(&spans).filter(|(_, span)| span.is_some());
@@ -54,40 +60,43 @@ impl Clock {
             streams().all(is_line)
         };
         let base = match first {
-            None => Base::Ticks,
-            Some(_) if is_one_boot && has(|sync| sync.monotonic) => Base::Monotonic,
-            Some(_) if has(|sync| sync.realtime) => Base::Realtime,
-            Some(_) if streams().all(|(stream, _)| stream.clock_rate > 0) => Base::Start,
-            Some(_) => Base::Ticks,
+            None => ClockBase::Ticks,
+            Some(_) if is_one_boot && has(|sync| sync.monotonic) => ClockBase::Monotonic,
+            Some(_) if has(|sync| sync.realtime) => ClockBase::Realtime,
+            Some(_) if streams().all(|(stream, _)| stream.clock_rate > 0) => ClockBase::Start,
+            Some(_) => ClockBase::Ticks,
         };
         let line = |(stream, span): (&Stream, &Option<Point>)| match base {
-            Base::Monotonic => through(stream, |sync| sync.monotonic),
-            Base::Realtime => through(stream, |sync| sync.realtime),
-            Base::Start => at_rate((span.map_or(0, |(first, _)| first), 0), stream.clock_rate),
-            Base::Ticks => Vec::new(),
+            ClockBase::Monotonic => through(stream, |sync| sync.monotonic),
+            ClockBase::Realtime => through(stream, |sync| sync.realtime),
+            ClockBase::Start => at_rate((span.map_or(0, |(first, _)| first), 0), stream.clock_rate),
+            ClockBase::Ticks => Vec::new(),
         };
         let lines = log.streams().iter().zip(&spans).map(line).collect();
         let sync = first.and_then(|stream| stream.syncs.first());
-        let sync = sync.filter(|_| base == Base::Monotonic);
+        let sync = sync.filter(|_| base == ClockBase::Monotonic);
         Clock { base, sync: sync.map(|sync| (sync.monotonic, sync.realtime)), lines }
     }
 
     /// Returns the ns of ticks of a stream.
-    pub(crate) fn ns(&self, stream: u16, ticks: u64) -> u64 {
-        let Some(line) = self.lines.get(usize::from(stream)) else { return ticks };
-        let after = line.partition_point(|(at, _)| *at <= ticks);
-        let first = after.saturating_sub(1).min(line.len().saturating_sub(2));
-        match line.get(first..) {
-            Some([from, to, ..]) => on_line(*from, *to, ticks),
-            _ => ticks,
-        }
+    pub fn ns(&self, stream: u16, ticks: u64) -> u64 {
+        self.ns_near(stream, ticks, &mut 0)
     }
 
-    /// Returns a note for the user, if the times are ticks.
-    pub(crate) fn note(&self) -> Option<&'static str> {
-        (self.base == Base::Ticks).then_some(
-            "the log does not state the length of a tick; each is exported as a nanosecond",
-        )
+    /// Returns the ns of ticks of a stream, faster for ascending ticks. `near` keeps the index of
+    /// the last line of the stream; it begins as 0.
+    #[inline]
+    pub fn ns_near(&self, stream: u16, ticks: u64, near: &mut usize) -> u64 {
+        let Some(points) = self.lines.get(usize::from(stream)) else { return ticks };
+        let pair_at = |pair: usize| Some((*points.get(pair)?, *points.get(pair + 1)?));
+        let pair = pair_at(*near).filter(|(from, to)| (from.0..to.0).contains(&ticks));
+        let pair = pair.or_else(|| {
+            let after = points.partition_point(|(at, _)| *at <= ticks);
+            *near = after.saturating_sub(1).min(points.len().saturating_sub(2));
+            pair_at(*near)
+        });
+        let Some((from, to)) = pair else { return ticks };
+        on_line(from, to, ticks).unwrap_or(if ticks < from.0 { 0 } else { u64::MAX })
     }
 }
 
@@ -117,22 +126,12 @@ fn at_rate(from: Point, rate: u64) -> Vec<Point> {
     }
 }
 
-fn on_line(from: Point, to: Point, ticks: u64) -> u64 {
-    let run = i128::from(to.0) - i128::from(from.0);
-    let rise = i128::from(to.1) - i128::from(from.1);
-    let distance = i128::from(ticks) - i128::from(from.0);
-    let Some(ns) = distance.checked_mul(rise).and_then(|product| product.checked_div(run)) else {
-        return from.1;
-    };
-    u64::try_from((i128::from(from.1) + ns).max(0)).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn clock(line: Vec<Point>) -> Clock {
-        Clock { base: Base::Monotonic, sync: Some((1000, 5000)), lines: vec![line] }
+        Clock { base: ClockBase::Monotonic, sync: Some((1000, 5000)), lines: vec![line] }
     }
 
     /// `.cnv.clock`

@@ -1,7 +1,7 @@
 //! Tests of logs and saved operations on the command line: output, refusals, exit codes.
 //!
 //! ```text
-//!  golden logs of the MPS ─▶ replay show │ compile │ compare ─▶ text, JSON, faults, exit code
+//!  golden logs of the MPS ─▶ replay show │ compile ─▶ text, JSON, faults, exit code
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.file`, `.rep.exit` in `design/replay.md`.
@@ -35,7 +35,7 @@ fn json(words: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn a_log_of_the_mps_is_shown_saved_and_compared() {
+fn a_log_of_the_mps_is_shown_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("mpmss.ops");
     let (log, saved) = (golden("mps/mpmss-cut.log"), saved.to_str().unwrap());
@@ -55,16 +55,13 @@ fn a_log_of_the_mps_is_shown_saved_and_compared() {
     assert_eq!(of_log["left_count"].as_u64(), Some(180));
     let (out, _, code) = run(&mut replay(&["show", saved]));
     assert!(code == 0 && out.contains("allocations           1,059"), "{out}");
-    // `.rep.truth`
-    let (out, _, code) = run(&mut replay(&["compare", log, saved]));
-    assert_eq!((out.as_str(), code), ("the same: 1,938 operations of 1 threads\n", 0));
     let larger = folder.path().join("larger.ops");
     let larger = larger.to_str().unwrap();
     let (_, _, code) = run(&mut replay(&["compile", saved, "--round-size=64", "-o", larger]));
     assert_eq!(code, 0);
-    let (out, _, code) = run(&mut replay(&["compare", saved, larger]));
-    assert!(code == 1 && out.starts_with("operation 0 of thread 0"), "{out}");
-    assert!(out.contains("allocates 48 bytes") && out.contains("allocates 64 bytes"), "{out}");
+    let (small, large) = (json(&[saved]), json(&[larger]));
+    assert_eq!(small["allocation_count"], large["allocation_count"]);
+    assert_eq!((&small["sizes"][0][0], &large["sizes"][0][0]), (&8.into(), &64.into()));
 }
 
 #[test]

@@ -202,7 +202,6 @@ fn no_name_of_a_file_steers_a_terminal() {
         &["play", "--settle", "0", "--heap", "system", "--runs", "1", "--no-latency"][..],
         &["show"],
         &["show", "--keep-thread", "9"],
-        &["compare", "--threads", "one", path.to_str().expect("UTF-8")],
         &["compile", "--force", "-o", none.to_str().expect("UTF-8")],
     ] {
         let output = Command::new(tool()).args(arguments).arg(&path).output().expect("it runs");

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(crate) const ABOUT: &str = "\
 Saves what a program asked of its memory manager as a file of operations: sizes, alignments, \
 pools, threads and times. The file has no addresses, names or contents, so that it discloses \
-nothing. `play`, `show` and `compare` read it like a log, and faster.";
+nothing. `play` and `show` read it like a log, and faster.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,6 @@
 //!
 //! Design: `.rep.workload`, `.rep.modify`, `.rep.file` in `design/replay.md`.
 
-pub(crate) mod compare;
 mod compile;
 mod file;
 mod live;

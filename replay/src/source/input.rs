@@ -9,7 +9,6 @@
 
 use super::{Kind, Operations, Source};
 use crate::facts::Facts;
-use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
 use cli::{Stop, complain, log};
@@ -198,14 +197,6 @@ impl<'a> InputOperations<'a> {
     pub(crate) fn keep_stacks(&mut self) {
         if let Origin::Log(operations) = self.operations.inner_mut() {
             operations.keep_stacks();
-        }
-    }
-
-    /// Takes the marks that came before the last returned operation, or after all.
-    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
-        match self.operations.inner_mut() {
-            Origin::Log(operations) => operations.take_marks(),
-            Origin::Saved(_) => Vec::new(),
         }
     }
 

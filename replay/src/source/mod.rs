@@ -19,7 +19,6 @@ mod tests;
 mod track;
 
 use crate::facts::Facts;
-use crate::mark::Mark;
 use crate::operation::Operation;
 use clock::Clock;
 use eventlog::reader::{Events, Faults, Filter, Format, Log, Losses, Order, Registry};
@@ -310,11 +309,6 @@ impl<'s> Operations<'s> {
     pub fn stack_of(&self, object: u32) -> stacks::Stack {
         let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
         stacks.get(object as usize).copied().unwrap_or_default()
-    }
-
-    /// Takes the marks that came before the last returned operation, or after all.
-    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
-        std::mem::take(&mut self.tracker.output.marks)
     }
 
     /// Returns the skipped events and added operations so far.

@@ -44,7 +44,7 @@ enum Command {
     #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
     #[command(after_help = "More, with examples: replay play --help")]
     Play(Box<play::Args>),
-    /// Save the operations of a log, modified or not, as a file that discloses nothing else
+    /// Save the operations of a log, modified or not, as a log that discloses nothing else
     #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
     #[command(after_help = "More, with examples: replay compile --help")]
     Compile(compile::Args),

@@ -42,7 +42,7 @@ fn a_log_of_the_mps_is_shown_and_saved() {
     let log = log.to_str().unwrap();
     let (out, errors, code) = run(&mut replay(&["compile", log, "-o", saved]));
     assert_eq!((errors.as_str(), code), ("", 0));
-    assert!(out.contains("1938 operations on 1059 objects, 1 threads"), "{out}");
+    assert!(out.contains("mpmss.ops: 1938 events: "), "{out}");
     // `.rep.show`: PoolAlloc and PoolFree as `eventcnv stats` counts them.
     let (of_log, of_saved) = (json(&[log]), json(&[saved]));
     for key in ["allocation_count", "free_count", "left_count", "live_peak", "sizes", "lifetimes"] {
@@ -110,13 +110,11 @@ fn an_unreadable_file_is_refused_with_the_reason() {
     // The registries of a log, without its events.
     let log = fs::read(golden("log/heap.log")).unwrap();
     fs::write(at("registries"), &log[..4096]).unwrap();
-    fs::write(at("damaged.ops"), b"\x89OPS\r\n\x1A\nand more").unwrap();
     for (name, message) in [
         ("none", "No such file"),
         ("text", "is not a log"),
         ("empty", "is empty"),
         ("registries", "has no events of allocation (it has the registries heap, telemetry)"),
-        ("damaged.ops", "header of the saved operations is damaged"),
         ("", "is a directory"),
     ] {
         let (out, errors, code) = run(&mut replay(&["show", &at(name)]));
@@ -135,11 +133,10 @@ fn a_cut_file_is_read_up_to_the_cut() {
     let (_, _, code) = run(&mut replay(&["compile", log.to_str().unwrap(), "-o", saved]));
     assert_eq!(code, 0);
     let bytes = fs::read(&path).unwrap();
-    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 30_000]).unwrap();
     let (_, errors, code) = run(&mut replay(&["show", saved]));
     assert_eq!(code, 1);
-    let message = "the file ends within this section: the last 3400 of 3400 operations are lost";
-    assert!(errors.contains(message), "{errors}");
+    assert!(errors.contains("the log ends within this block"), "{errors}");
 }
 
 /// An `eventdef.h` with the event types of version 1.6.1.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Log ── registries: malloc │ alloc │ mps and its like ──▶ Rows
-//!   └─ events, in order of time ── Rows ──▶ MemoryEvent ── Tracker ──▶ Operation
+//!   ├─ events, in order of time ── Rows ──▶ MemoryEvent ── Tracker ──▶ Operation
+//!   └─ saved operations ── Saved ──────────────────────────────────────▶ Operation
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
@@ -13,6 +14,7 @@ pub(crate) mod input;
 mod mps;
 mod pools;
 mod rows;
+mod saved;
 mod skipped;
 #[cfg(test)]
 mod tests;
@@ -23,9 +25,11 @@ use crate::operation::Operation;
 use clock::Clock;
 use eventlog::reader::{Events, Faults, Filter, Format, Log, Losses, Order, Registry};
 use rows::{Rows, Spec, Verb};
+use saved::Saved;
 use std::fmt;
 use track::{Moment, Tracker};
 
+pub use saved::save;
 #[cfg(test)]
 use skipped::Cause;
 pub(crate) use skipped::Skipped;
@@ -39,16 +43,19 @@ pub enum Kind {
     Alloc,
     /// The C library's calls (`replay record`).
     Malloc,
+    /// Operations that `replay compile` saved.
+    Operations,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Mps, Kind::Alloc, Kind::Malloc];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Mps, Kind::Alloc, Kind::Malloc, Kind::Operations];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Mps => "mps",
             Kind::Alloc => calls::ALLOC,
             Kind::Malloc => calls::MALLOC,
+            Kind::Operations => saved::NAME,
         }
     }
 
@@ -61,6 +68,7 @@ impl Kind {
         match &*registry.name {
             calls::MALLOC if has("Free") => Some(Kind::Malloc),
             calls::ALLOC if has("Free") => Some(Kind::Alloc),
+            saved::NAME if has("Free") => Some(Kind::Operations),
             _ => mps::MARKS.iter().any(|mark| has(mark)).then_some(Kind::Mps),
         }
     }
@@ -70,6 +78,7 @@ impl Kind {
             Kind::Mps => mps::SPECS,
             Kind::Alloc => calls::ALLOC_SPECS,
             Kind::Malloc => calls::MALLOC_SPECS,
+            Kind::Operations => &[],
         }
     }
 }
@@ -144,7 +153,8 @@ impl Source {
         Ok(Source { log, kind, has_objects, rate, others: kinds })
     }
 
-    pub(crate) fn log(&self) -> &Log {
+    /// Returns the log.
+    pub fn log(&self) -> &Log {
         &self.log
     }
 
@@ -268,6 +278,7 @@ pub struct Operations<'s> {
     events: Events<'s>,
     rows: Vec<Vec<Rows>>,
     clocks: Vec<Clock>,
+    saved: Option<Saved>,
     tracker: Tracker,
     /// The time of the first operation, by the clock; before there is one, of the last event.
     first: u64,
@@ -293,6 +304,7 @@ impl<'s> Operations<'s> {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),
             clocks: source.clocks(),
+            saved: (source.kind == Kind::Operations).then(Saved::default),
             tracker,
             first: 0,
             has_begun: false,
@@ -325,11 +337,6 @@ impl<'s> Operations<'s> {
     pub fn faults(&self) -> &Faults {
         self.events.faults()
     }
-
-    /// Returns the number of pools so far.
-    pub fn pool_count(&self) -> u32 {
-        self.tracker.pool_count()
-    }
 }
 
 impl Iterator for Operations<'_> {
@@ -348,7 +355,11 @@ impl Iterator for Operations<'_> {
             // Raw streams of the MPS share the registry of the first.
             let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
-            let Some(decoded) = rows.and_then(|rows| rows.decode(&event)) else { continue };
+            let decoded = rows.and_then(|rows| rows.decode(&event));
+            let is_saved = self.saved.is_some() && &*event.registry.name == saved::NAME;
+            if decoded.is_none() && !is_saved {
+                continue;
+            }
             let clock = self.clocks.get_mut(usize::from(event.stream));
             let now = clock.map_or(event.ticks, |clock| clock.ns(event.ticks));
             if !self.has_begun {
@@ -357,7 +368,11 @@ impl Iterator for Operations<'_> {
             // Clocks may disagree by their uncertainty: the order of events decides.
             self.last = now.saturating_sub(self.first).max(self.last);
             let at = Moment { time: self.last, stream: event.stream, thread: event.thread };
-            self.tracker.take(decoded, at);
+            match (decoded, &mut self.saved) {
+                (Some(decoded), _) => self.tracker.take(decoded, at),
+                (None, Some(saved)) => saved.take(&event, at, &mut self.tracker),
+                (None, None) => {}
+            }
             self.has_begun |= !self.tracker.output.found.is_empty();
         }
     }

@@ -15,7 +15,7 @@ use crate::operation::Action;
 use std::collections::BTreeMap;
 
 /// The maximum number of pools; all further ones count as the last.
-const POOL_COUNT_MAX: u32 = 1 << 24;
+pub(crate) const POOL_COUNT_MAX: u32 = 1 << 24;
 
 /// A range of memory of an object.
 #[derive(Clone, Copy, Debug)]
@@ -77,11 +77,6 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Returns the number of pools.
-    pub(crate) fn count(&self) -> u32 {
-        self.count
-    }
-
     /// Takes an event about pools.
     pub(crate) fn take(&mut self, out: &mut Target<'_>, event: MemoryEvent) {
         match event {

@@ -173,12 +173,9 @@ impl Tracker {
         self.pools.logged = buffers;
     }
 
-    pub(crate) fn pool_count(&self) -> u32 {
-        self.pools.count()
-    }
-
+    /// Returns the number of a thread of a stream.
     #[inline]
-    fn number(&mut self, stream: u16, thread: u32) -> u32 {
+    pub(crate) fn number(&mut self, stream: u16, thread: u32) -> u32 {
         let key = (stream, thread);
         if let Some((last, number)) = self.last
             && last == key

@@ -226,7 +226,7 @@ fn options_that_leave_nothing_to_play_are_refused() {
         (&["play", "--keep-thread", "9"], "has nothing to play after the modifications"),
         (
             &["show", "--keep-thread", "9"],
-            "test.ops: nothing is left after the modifications: only threads 9",
+            "test.ops: nothing is left after the modifications: --keep-thread 9",
         ),
         (
             &["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"],

@@ -54,7 +54,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let pending = Pending::new(&args.output, args.force)?;
     let opened = Opened::open(&args.input)?;
-    let mut operations = opened.operations(&args.modify.list);
+    let mut operations = opened.operations(&args.modify);
     let facts = |operations: &&mut InputOperations<'_>| operations.facts().clone();
     let made = pending.write(|out| save(&mut operations, facts, out))?;
     pending.finish()?;

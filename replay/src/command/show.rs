@@ -53,7 +53,7 @@ pub(crate) struct Args {
 /// Prints the counts. Returns whether the log was read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
-    let mut operations = opened.operations(&args.modify.list);
+    let mut operations = opened.operations(&args.modify);
     // Modified objects differ from those of the log.
     let has_stacks = args.modify.list.is_empty() && args.stacks > 0;
     let mut gather = Gather::default();
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         serde_json::to_writer_pretty(&mut out, &shown).map_err(io::Error::from)?;
         out.push(b'\n');
     } else {
-        text::write(&shown, &args.modify.words(), args.stacks, &mut out)?;
+        text::write(&shown, &args.modify.to_string(), args.stacks, &mut out)?;
     }
     let mut stdout = io::stdout().lock();
     stdout.write_all(&out)?;

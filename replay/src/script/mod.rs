@@ -16,5 +16,4 @@ mod slots;
 pub(crate) mod twin;
 
 pub use compile::{Mode, compile};
-pub(crate) use modify::Modify;
-pub use modify::{Modification, Modified, modify};
+pub(crate) use modify::{Modified, Modify, modify};

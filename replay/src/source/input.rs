@@ -10,7 +10,7 @@
 use super::{Kind, Operations, Source};
 use crate::facts::Facts;
 use crate::operation::{Action, Operation};
-use crate::script::{Modification, Modified, modify};
+use crate::script::{Modified, Modify, modify};
 use cli::{Stop, complain, log};
 use eventlog::reader::{FileSource, Joined, Log, Options};
 use stacks::Stack;
@@ -76,10 +76,9 @@ impl Opened {
     }
 
     /// Returns the operations of the input, modified.
-    pub(crate) fn operations<'a>(&'a self, list: &[Modification]) -> InputOperations<'a> {
-        let modified = list.iter().map(Modification::to_string).collect::<Vec<_>>().join("; ");
-        let operations = modify(self.source.operations(), list);
-        InputOperations { opened: self, operations, modified, has_any: false }
+    pub(crate) fn operations<'a>(&'a self, how: &'a Modify) -> InputOperations<'a> {
+        let operations = modify(self.source.operations(), how);
+        InputOperations { opened: self, operations, modify: how, has_any: false }
     }
 
     /// Returns the log.
@@ -92,8 +91,7 @@ impl Opened {
 pub(crate) struct InputOperations<'a> {
     opened: &'a Opened,
     operations: Modified<Operations<'a>>,
-    /// The modifications in words.
-    modified: String,
+    modify: &'a Modify,
     has_any: bool,
 }
 
@@ -143,11 +141,11 @@ impl InputOperations<'_> {
         for (what, count) in self.skipped().iter().filter(|_| !is_skipped_printed) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
-        let mut is_whole = self.has_any || self.modified.is_empty();
+        let mut is_whole = self.has_any || self.modify.list.is_empty();
         if !is_whole {
             text += &format!(
                 "replay: {name}: nothing is left after the modifications: {}\n",
-                self.modified
+                self.modify
             );
         }
         for faults in [self.opened.log().faults(), self.operations.inner().faults()] {

@@ -356,8 +356,8 @@ impl Iterator for Operations<'_> {
             let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
             let decoded = rows.and_then(|rows| rows.decode(&event));
-            let is_saved = self.saved.is_some() && &*event.registry.name == saved::NAME;
-            if decoded.is_none() && !is_saved {
+            let saved = self.saved.as_mut().filter(|_| &*event.registry.name == saved::NAME);
+            if decoded.is_none() && saved.is_none() {
                 continue;
             }
             let clock = self.clocks.get_mut(usize::from(event.stream));
@@ -368,7 +368,7 @@ impl Iterator for Operations<'_> {
             // Clocks may disagree by their uncertainty: the order of events decides.
             self.last = now.saturating_sub(self.first).max(self.last);
             let at = Moment { time: self.last, stream: event.stream, thread: event.thread };
-            match (decoded, &mut self.saved) {
+            match (decoded, saved) {
                 (Some(decoded), _) => self.tracker.take(decoded, at),
                 (None, Some(saved)) => saved.take(&event, at, &mut self.tracker),
                 (None, None) => {}

@@ -8,9 +8,10 @@
 
 use super::pools::POOL_COUNT_MAX;
 use super::skipped::Cause;
-use super::track::{Map, Moment, Tracker};
+use super::track::{Map, Moment, Output, Tracker};
 use crate::facts::{self, Facts};
 use crate::operation::{Action, Operation};
+use eventdef::Event as _;
 use eventlog::reader::Event;
 use eventlog::writer::{Made, MakeError, Maker, Origin};
 use std::io::{self, Write};
@@ -100,6 +101,8 @@ eventdef::events! {
 
 /// The buffer of all events.
 const BUFFER: u32 = 1;
+/// Small blocks: a recording of a few operations has a small file.
+const BLOCK_SIZE_LOG2: u8 = 14;
 
 /// Saves operations as a log, with the facts of the recording, which `facts` returns after the last
 /// operation.
@@ -124,7 +127,9 @@ fn make<I: Iterator<Item = Operation>>(
     out: &mut dyn Write,
 ) -> Result<Made, MakeError> {
     let mut maker = Maker::new(out);
-    maker.begin(&Origin::new())?;
+    let mut origin = Origin::new();
+    origin.block_size_log2 = BLOCK_SIZE_LOG2;
+    maker.begin(&origin)?;
     maker.registry(&REGISTRY)?;
     let mut last = 0;
     for Operation { time, thread, action } in operations.by_ref() {
@@ -172,58 +177,73 @@ pub(crate) struct Saved {
 
 impl Saved {
     /// Takes an event; its operations are then in the output of `tracker`, which numbers threads.
+    #[inline]
     pub(super) fn take(&mut self, event: &Event<'_, '_>, mut at: Moment, tracker: &mut Tracker) {
-        let of = |name: &str| event.param(name).and_then(|value| value.as_u64()).unwrap_or(0);
-        at.thread = tracker.number(at.stream, of("thread") as u32);
-        let (key, size, output) = ((at.stream, of("object")), of("size"), &mut tracker.output);
-        match (event.name(), self.objects.get(&key).map(|known| known.0)) {
-            ("Free", Some(object)) => {
-                self.objects.remove(&key);
-                output.push(at, Action::Free { object });
+        // A later version has further parameters behind these.
+        let mut params = [0; 6];
+        for (to, (_, value)) in params.iter_mut().zip(event.params()) {
+            *to = value.as_u64().unwrap_or(0);
+        }
+        let output = &mut tracker.output;
+        match event.code() {
+            Touched::CODE => {
+                let [class, zeroed, examined, written, ..] = params;
+                let touched = &mut output.facts.touched;
+                return touched.add_class(zeroed != 0, class as u8, examined, written);
             }
-            ("Free", None) => output.skipped.count(Cause::UnknownFree),
-            ("Reallocate", Some(object)) => {
-                let is_unaligned = of("unaligned") != 0;
-                output.push(at, Action::Reallocate { object, size, is_unaligned });
-            }
-            (name @ ("Allocate" | "AllocateIn" | "Reallocate"), before) => {
-                if let Some(object) = before {
-                    output.skipped.count(Cause::HandedOutTwice);
-                    output.push(at, Action::Free { object });
-                }
-                if name == "Reallocate" {
-                    output.skipped.count(Cause::UnknownReallocate);
-                }
-                let pool = self.pool(at.stream, of("pool"));
-                let Some(object) = output.object(at, 0) else { return };
-                self.objects.insert(key, (object, pool));
-                let (alignment, is_zeroed) = (1 << (of("alignment_log2") & 31), of("zeroed") != 0);
-                output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool });
-            }
-            ("EndPool", _) => {
-                let pool = self.pool(at.stream, of("pool"));
-                self.pools.remove(&(at.stream, of("pool")));
-                for (_, (object, _)) in self.objects.extract_if(|_, known| known.1 == pool) {
-                    output.skipped.count(Cause::EndedWithPool);
-                    output.push(at, Action::Free { object });
-                }
-                if pool + 1 < POOL_COUNT_MAX {
-                    output.push(at, Action::EndPool { pool });
-                }
-            }
-            ("Touched", _) => {
-                let (class, is_zeroed) = (of("class") as u8, of("zeroed") != 0);
-                let (examined, written) = (of("examined"), of("written"));
-                output.facts.touched.add_class(is_zeroed, class, examined, written);
-            }
-            ("Program", _) => {
-                let (resident_peak, user_ns, system_ns) =
-                    (of("resident"), of("user"), of("system"));
+            Program::CODE => {
+                let [resident_peak, user_ns, system_ns, ..] = params;
                 let program = facts::Program { resident_peak, user_ns, system_ns };
-                output.facts.take(at.stream, program);
+                return output.facts.take(at.stream, program);
             }
             _ => {}
         }
+        let [thread, object, size, ..] = params;
+        at.thread = tracker.number(at.stream, thread as u32);
+        let (key, output) = ((at.stream, object), &mut tracker.output);
+        match event.code() {
+            Free::CODE => match self.objects.remove(&key) {
+                Some((object, _)) => output.push(at, Action::Free { object }),
+                None => output.skipped.count(Cause::UnknownFree),
+            },
+            Allocate::CODE | AllocateIn::CODE => self.allocate(at, key, params, output),
+            Reallocate::CODE => match self.objects.get(&key) {
+                Some(&(object, _)) => {
+                    let is_unaligned = params[3] != 0;
+                    output.push(at, Action::Reallocate { object, size, is_unaligned });
+                }
+                None => {
+                    output.skipped.count(Cause::UnknownReallocate);
+                    self.allocate(at, key, [thread, object, size, 0, 0, 0], output);
+                }
+            },
+            EndPool::CODE => {
+                let number = self.pool(at.stream, object);
+                self.pools.remove(&(at.stream, object));
+                for (_, (object, _)) in self.objects.extract_if(|_, known| known.1 == number) {
+                    output.skipped.count(Cause::EndedWithPool);
+                    output.push(at, Action::Free { object });
+                }
+                if number + 1 < POOL_COUNT_MAX {
+                    output.push(at, Action::EndPool { pool: number });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Allocates an object, as the parameters of AllocateIn say.
+    #[inline]
+    fn allocate(&mut self, at: Moment, key: (u16, u64), params: [u64; 6], output: &mut Output) {
+        let [_, _, size, pool, alignment_log2, zeroed] = params;
+        let pool = self.pool(at.stream, pool);
+        let Some(object) = output.object(at, 0) else { return };
+        if let Some((before, _)) = self.objects.insert(key, (object, pool)) {
+            output.skipped.count(Cause::HandedOutTwice);
+            output.push(at, Action::Free { object: before });
+        }
+        let (alignment, is_zeroed) = (1 << (alignment_log2 & 31), zeroed != 0);
+        output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool });
     }
 
     /// Returns the number of a pool.

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{compare, compile, heaps, play, record, show};
+use crate::command::{compile, heaps, play, record, show};
 use crate::play::{Contender, player};
 use clap::{Parser, Subcommand};
 use cli::Stop;
@@ -44,14 +44,10 @@ enum Command {
     #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
     #[command(after_help = "More, with examples: replay play --help")]
     Play(Box<play::Args>),
-    /// Save the operations of a log, modified or not, as a file that discloses nothing else
+    /// Save the operations of a log, modified or not, as a log that discloses nothing else
     #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
     #[command(after_help = "More, with examples: replay compile --help")]
     Compile(compile::Args),
-    /// Compare the operations of two logs
-    #[command(long_about = compare::ABOUT, after_long_help = compare::EXAMPLES)]
-    #[command(after_help = "More, with examples: replay compare --help")]
-    Compare(compare::Args),
     /// List the built-in heaps
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
@@ -71,7 +67,6 @@ impl Args {
         match &self.command {
             Command::Compile(args) => compile::run(args),
             Command::Show(args) => show::run(args),
-            Command::Compare(args) => compare::run(args),
             Command::Heaps => heaps::run(contenders),
             Command::Record(args) => record::run(args),
             Command::Play(args) => play::run(args, contenders),

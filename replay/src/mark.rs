@@ -20,20 +20,6 @@ pub(crate) const END: u64 = BEGIN - 1;
 /// none.
 pub(crate) const VARIABLE: &str = "REPLAY_MARKS";
 
-/// A mark that was read: its thread, and whether it is the one before the first op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) thread: u32,
-    pub(crate) is_begin: bool,
-}
-
-impl Mark {
-    /// Returns the mark for a failed allocation of this size, if it is one.
-    pub(crate) fn of(size: u64, thread: u32) -> Option<Mark> {
-        matches!(size, BEGIN | END).then_some(Mark { thread, is_begin: size == BEGIN })
-    }
-}
-
 pub(crate) fn is_wanted() -> bool {
     env::var_os(VARIABLE).is_some()
 }

@@ -1,7 +1,7 @@
 //! Tests of logs and saved operations on the command line: output, refusals, exit codes.
 //!
 //! ```text
-//!  golden logs of the MPS ─▶ replay show │ compile │ compare ─▶ text, JSON, faults, exit code
+//!  golden logs of the MPS ─▶ replay show │ compile ─▶ text, JSON, faults, exit code
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.file`, `.rep.exit` in `design/replay.md`.
@@ -35,14 +35,14 @@ fn json(words: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn a_log_of_the_mps_is_shown_saved_and_compared() {
+fn a_log_of_the_mps_is_shown_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("mpmss.ops");
     let (log, saved) = (golden("mps/mpmss-cut.log"), saved.to_str().unwrap());
     let log = log.to_str().unwrap();
     let (out, errors, code) = run(&mut replay(&["compile", log, "-o", saved]));
     assert_eq!((errors.as_str(), code), ("", 0));
-    assert!(out.contains("1938 operations on 1059 objects, 1 threads"), "{out}");
+    assert!(out.contains("mpmss.ops: 1938 events: "), "{out}");
     // `.rep.show`: PoolAlloc and PoolFree as `eventcnv stats` counts them.
     let (of_log, of_saved) = (json(&[log]), json(&[saved]));
     for key in ["allocation_count", "free_count", "left_count", "live_peak", "sizes", "lifetimes"] {
@@ -55,16 +55,13 @@ fn a_log_of_the_mps_is_shown_saved_and_compared() {
     assert_eq!(of_log["left_count"].as_u64(), Some(180));
     let (out, _, code) = run(&mut replay(&["show", saved]));
     assert!(code == 0 && out.contains("allocations           1,059"), "{out}");
-    // `.rep.truth`
-    let (out, _, code) = run(&mut replay(&["compare", log, saved]));
-    assert_eq!((out.as_str(), code), ("the same: 1,938 operations of 1 threads\n", 0));
     let larger = folder.path().join("larger.ops");
     let larger = larger.to_str().unwrap();
     let (_, _, code) = run(&mut replay(&["compile", saved, "--round-size=64", "-o", larger]));
     assert_eq!(code, 0);
-    let (out, _, code) = run(&mut replay(&["compare", saved, larger]));
-    assert!(code == 1 && out.starts_with("operation 0 of thread 0"), "{out}");
-    assert!(out.contains("allocates 48 bytes") && out.contains("allocates 64 bytes"), "{out}");
+    let (small, large) = (json(&[saved]), json(&[larger]));
+    assert_eq!(small["allocation_count"], large["allocation_count"]);
+    assert_eq!((&small["sizes"][0][0], &large["sizes"][0][0]), (&8.into(), &64.into()));
 }
 
 #[test]
@@ -79,7 +76,7 @@ fn modifications_are_done_and_printed() {
     let copies = json(&[log, "--copies", "3"]);
     assert_eq!((count(&copies), copies["thread_count"].as_u64()), (whole * 3, Some(3)));
     let (out, _, _) = run(&mut replay(&["show", log, "--scale-size=2", "--drop-free=100%"]));
-    assert!(out.starts_with("modified: sizes × 2; 100 % of the frees dropped\n"), "{out}");
+    assert!(out.starts_with("modified: --scale-size 2 --drop-free 100%\n"), "{out}");
 }
 
 #[test]
@@ -113,13 +110,11 @@ fn an_unreadable_file_is_refused_with_the_reason() {
     // The registries of a log, without its events.
     let log = fs::read(golden("log/heap.log")).unwrap();
     fs::write(at("registries"), &log[..4096]).unwrap();
-    fs::write(at("damaged.ops"), b"\x89OPS\r\n\x1A\nand more").unwrap();
     for (name, message) in [
         ("none", "No such file"),
         ("text", "is not a log"),
         ("empty", "is empty"),
         ("registries", "has no events of allocation (it has the registries heap, telemetry)"),
-        ("damaged.ops", "header of the saved operations is damaged"),
         ("", "is a directory"),
     ] {
         let (out, errors, code) = run(&mut replay(&["show", &at(name)]));
@@ -138,11 +133,10 @@ fn a_cut_file_is_read_up_to_the_cut() {
     let (_, _, code) = run(&mut replay(&["compile", log.to_str().unwrap(), "-o", saved]));
     assert_eq!(code, 0);
     let bytes = fs::read(&path).unwrap();
-    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 30_000]).unwrap();
     let (_, errors, code) = run(&mut replay(&["show", saved]));
     assert_eq!(code, 1);
-    let message = "the file ends within this section: the last 3400 of 3400 operations are lost";
-    assert!(errors.contains(message), "{errors}");
+    assert!(errors.contains("the log ends within this block"), "{errors}");
 }
 
 /// An `eventdef.h` with the event types of version 1.6.1.

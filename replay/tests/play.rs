@@ -1,7 +1,7 @@
 //! Tests of `replay play` as a user runs it: processes, failing heaps, invalid libraries.
 //!
 //! ```text
-//!  operations ─ write ─▶ FILE.ops ─ replay play --json ─▶ Measured, messages, exit code
+//!  operations ─ save ─▶ test.ops ─ replay play --json ─▶ Measured, messages, exit code
 //! ```
 //!
 //! Design: `.rep.process`, `.rep.heap.fails`, `.rep.heap.library` in `design/replay.md`.
@@ -9,9 +9,11 @@
 mod common;
 
 use common::{live_steps, operations};
+use replay::facts::Facts;
 use replay::measured::Measured;
 use replay::operation::{Action, Operation};
 use replay::report::{Summary, table};
+use replay::source::save;
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,7 @@ impl Ops {
     fn new(all: Vec<Operation>) -> Ops {
         let directory = TempDir::new().expect("a directory");
         let mut file = File::create(directory.path().join("test.ops")).expect("a file");
-        replay::script::write(all.iter().copied(), &mut file).expect("written");
+        save(all.iter().copied(), |_| Facts::default(), &mut file).expect("written");
         Ops { directory, all }
     }
 
@@ -202,7 +204,6 @@ fn no_name_of_a_file_steers_a_terminal() {
         &["play", "--settle", "0", "--heap", "system", "--runs", "1", "--no-latency"][..],
         &["show"],
         &["show", "--keep-thread", "9"],
-        &["compare", "--threads", "one", path.to_str().expect("UTF-8")],
         &["compile", "--force", "-o", none.to_str().expect("UTF-8")],
     ] {
         let output = Command::new(tool()).args(arguments).arg(&path).output().expect("it runs");
@@ -225,7 +226,7 @@ fn options_that_leave_nothing_to_play_are_refused() {
         (&["play", "--keep-thread", "9"], "has nothing to play after the modifications"),
         (
             &["show", "--keep-thread", "9"],
-            "test.ops: nothing is left after the modifications: only threads 9",
+            "test.ops: nothing is left after the modifications: --keep-thread 9",
         ),
         (
             &["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"],

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  program ─ record ─▶ LOG ─ play ─ record ─▶ LOG-PID of the process that played
-//!                       ├───── compare ─────────┘  must be the same
+//!                       ├───── calls of each ─────┘  must be the same
 //!                       └─ a HashMap of addresses ─▶ live bytes at each step of the loop
 //! ```
 //!
@@ -13,6 +13,8 @@
 mod foretold;
 #[path = "common/guard.rs"]
 mod guard;
+#[path = "truth/same.rs"]
+mod same;
 
 use eventlog::reader::{Event, Filter, Log, Order};
 use guard::Guard;
@@ -21,6 +23,7 @@ use replay::measured::Measured;
 use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::source::Source;
+use same::{Calls, calls};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -55,46 +58,57 @@ fn record(folder: &Path, name: &str, program: &[&str]) {
     assert_eq!(code, 0, "{errors}");
 }
 
-/// Records replays of a log, for throughput and for latency. Returns the output of `compare`.
-fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i32) {
+/// Records replays of a log, for throughput and for latency. Returns the calls of each process that
+/// played.
+fn again(folder: &Path, log: &str, threads: &str) -> Vec<Vec<Calls>> {
     let name = format!("again-{threads}-{log}");
     let play = ["play", "--heap", "system", "--runs", "1", "--settle", "0", "--json"];
     let how = ["--threads", threads, log];
     let tool = [env!("CARGO_BIN_EXE_replay")];
     record(folder, &name, &[&tool[..], &play, &how].concat());
-    let entries = fs::read_dir(folder).expect("a folder");
-    let names = entries.map(|entry| entry.expect("a file").file_name().into_string().unwrap());
-    let logs: Vec<String> = names.filter(|it| it.starts_with(&format!("{name}-"))).collect();
+    let entries =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path());
+    let is_process = |path: &PathBuf| {
+        path.file_name().is_some_and(|it| it.to_string_lossy().starts_with(&format!("{name}-")))
+    };
+    let logs: Vec<PathBuf> = entries.filter(is_process).collect();
     // The logs of the check, the null heap, the system heap, and the run for latency.
     assert_eq!(logs.len(), 4, "{logs:?}");
-    let words = ["compare", "--within", "--threads", threads, expected];
-    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
-    let (out, errors, code) = replay(folder, &[&words, &logs[..]].concat());
-    assert!(code < 2, "{errors}");
-    (out, code)
+    // The null heap has no memory, and its process no marks.
+    let played = logs.iter().map(|log| calls(log, false, true)).filter(|it| !it.is_empty());
+    played.collect()
 }
 
-/// `.rep.truth` `.rep.truth.mark`
+/// `.rep.truth` `.rep.truth.mark` `.rep.truth.same`
 #[test]
 fn a_recorded_replay_equals_the_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     compiled(folder, "threads.c", &[]);
     record(folder, "a.log", &["./threads"]);
-    for (threads, count) in [("recorded", "of 5 threads"), ("one", "of 1 threads")] {
-        let (out, code) = again(folder, "a.log", "a.log", threads);
-        assert_eq!((code, out.lines().count()), (0, 3), "{out}");
-        let is_same = |line: &str| line.starts_with("the same: ") && line.ends_with(count);
-        assert!(out.lines().all(is_same), "{out}");
+    for (threads, count) in [("recorded", 5), ("one", 1)] {
+        let expected = calls(&folder.join("a.log"), threads == "one", false);
+        let operations: usize = expected.iter().map(Vec::len).sum();
+        assert!(expected.len() == count && operations > 10_000, "{operations}");
+        let found = again(folder, "a.log", threads);
+        assert!(found.len() == 3 && found.iter().all(|it| *it == expected), "{threads}");
     }
     // Without the allocation of 200 MiB and its free, each of the three recordings differs there,
     // on one thread.
     let words = ["compile", "a.log", "--drop-size", "209715200", "-o", "less.ops"];
     let (_, errors, code) = replay(folder, &words);
     assert_eq!(code, 0, "{errors}");
-    let (out, code) = again(folder, "less.ops", "a.log", "recorded");
-    assert_eq!((code, out.lines().count()), (1, 6), "{out}");
-    assert!(out.contains(" of a.log: allocates 209715200 bytes\n"), "{out}");
+    let expected = calls(&folder.join("a.log"), false, false);
+    let replays = again(folder, "less.ops", "recorded");
+    assert_eq!(replays.len(), 3);
+    for found in replays {
+        assert_eq!(found.len(), expected.len());
+        let pairs = expected.iter().zip(&found);
+        let differing: Vec<_> = pairs.filter(|(one, other)| one != other).collect();
+        let [(whole, less)] = differing[..] else { panic!("{} threads differ", differing.len()) };
+        let at = whole.iter().zip(less).position(|(one, other)| one != other).expect("within");
+        assert_eq!((whole[at].0, whole.len()), (("allocate", 200 << 20, 1), less.len() + 2));
+    }
 }
 
 /// Writes a file of many words.
@@ -111,8 +125,9 @@ fn a_replay_of_sort_equals_its_recording() {
     words(folder);
     record(folder, "a.log", &["sort", "--parallel=2", "-S", "1M", "-o", "sorted", "words"]);
     for threads in ["recorded", "one"] {
-        let (out, code) = again(folder, "a.log", "a.log", threads);
-        assert_eq!((code, out.matches("the same: ").count()), (0, 3), "{out}");
+        let expected = calls(&folder.join("a.log"), threads == "one", false);
+        let found = again(folder, "a.log", threads);
+        assert!(found.len() == 3 && found.iter().all(|it| *it == expected), "{threads}");
     }
 }
 

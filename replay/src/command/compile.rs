@@ -1,22 +1,23 @@
 //! Saves the operations of a log, modified or not.
 //!
 //! ```text
-//!  LOG ─▶ operations ─ modify ─▶ FILE.ops: no addresses, no names, no contents
+//!  LOG ─▶ operations ─ modify ─▶ a log of operations: no addresses, no names, no contents
 //! ```
 //!
 //! Design: `.rep.file`, `.rep.modify` in `design/replay.md`.
 
-use crate::script::{Modify, write_with};
+use crate::script::Modify;
 use crate::source::input::{Input, InputOperations, Opened};
+use crate::source::save;
 use cli::output::Pending;
 use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
-Saves what a program asked of its memory manager as a file of operations: sizes, alignments, \
-pools, threads and times. The file has no addresses, names or contents, so that it discloses \
-nothing. `play`, `show` and `compare` read it like a log, and faster.";
+Saves what a program asked of its memory manager as a log of operations: sizes, alignments, pools, \
+threads and times. That log has no addresses, names or contents, so that it discloses nothing. \
+`play`, `show` and `eventcnv` read it like any log.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -53,20 +54,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let pending = Pending::new(&args.output, args.force)?;
     let opened = Opened::open(&args.input)?;
-    let mut operations = opened.operations(&args.modify.list)?;
+    let mut operations = opened.operations(&args.modify);
     let facts = |operations: &&mut InputOperations<'_>| operations.facts().clone();
-    let counts = pending.write(|out| write_with(operations.by_ref(), facts, out))?;
-    let size = pending.as_file().metadata()?.len();
+    let made = pending.write(|out| save(&mut operations, facts, out))?;
     pending.finish()?;
     let is_complete = operations.end(false);
-    let each = size as f64 / counts.operations.max(1) as f64;
+    let (count, size) = (made.event_count, made.size);
     writeln!(
         io::stdout().lock(),
-        "{}: {} operations on {} objects, {} threads: {size} bytes, {each:.1} an operation",
+        "{}: {count} events: {size} bytes, {:.1} each",
         said(&args.output),
-        counts.operations,
-        counts.objects,
-        counts.threads
+        size as f64 / count.max(1) as f64
     )?;
     Ok(is_complete)
 }

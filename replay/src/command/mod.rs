@@ -6,7 +6,6 @@
 //!
 //! Design: `design/replay.md`.
 
-pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod heaps;
 pub(crate) mod play;

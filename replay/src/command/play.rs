@@ -136,7 +136,7 @@ fn has_room(args: &Args, opened: &Opened, live: u64, touched: &Touched) -> Resul
     };
     let written = match args.mode.touch {
         Touch::Sampled if !args.mode.check => {
-            Parts::new(touched).peak(opened.operations(&args.modify.list)?)
+            Parts::new(touched).peak(opened.operations(&args.modify))
         }
         _ => live,
     };
@@ -154,7 +154,7 @@ fn has_room(args: &Args, opened: &Opened, live: u64, touched: &Touched) -> Resul
 
 /// Returns the workload, its facts, and whether it was read completely.
 fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop> {
-    let mut operations = opened.operations(&args.modify.list)?;
+    let mut operations = opened.operations(&args.modify);
     let mut gather = Gather::default();
     let how = script::Mode {
         is_single: args.mode.threads == Threads::One,
@@ -196,7 +196,7 @@ fn words(args: &Args) -> String {
         words.push("one more for latency".to_owned());
     }
     if !args.modify.list.is_empty() {
-        words.push(format!("modified: {}", args.modify.words()));
+        words.push(format!("modified: {}", args.modify));
     }
     words.join(", ")
 }

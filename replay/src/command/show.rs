@@ -1,7 +1,7 @@
 //! Shows the counts of a workload.
 //!
 //! ```text
-//!  LOG │ FILE.ops ─▶ operations ─ modify ─▶ Shown ─▶ text │ JSON
+//!  LOG ─▶ operations ─ modify ─▶ Shown ─▶ text │ JSON
 //! ```
 //!
 //! Design: `.rep.show` in `design/replay.md`.
@@ -53,20 +53,19 @@ pub(crate) struct Args {
 /// Prints the counts. Returns whether the log was read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
-    let mut operations = opened.operations(&args.modify.list)?;
+    let mut operations = opened.operations(&args.modify);
     // Modified objects differ from those of the log.
-    let log = opened.log().filter(|_| args.modify.list.is_empty() && args.stacks > 0);
+    let has_stacks = args.modify.list.is_empty() && args.stacks > 0;
     let mut gather = Gather::default();
-    if log.is_some() {
+    if has_stacks {
         operations.keep_stacks();
     }
     while let Some(operation) = operations.next() {
         gather.take_of(&operation, operations.stack_of(&operation));
     }
     let stacks = gather.take_stacks();
-    let top = log.map_or(Vec::new(), |log| stacks.top(args.stacks, log));
     let mut shown = gather.finish();
-    shown.stacks = top;
+    shown.stacks = if has_stacks { stacks.top(args.stacks, opened.log()) } else { Vec::new() };
     shown.subject.name = opened.title.clone();
     shown.subject.skipped = operations.skipped();
     // The recorded figures are not those of a modified program.
@@ -77,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         serde_json::to_writer_pretty(&mut out, &shown).map_err(io::Error::from)?;
         out.push(b'\n');
     } else {
-        text::write(&shown, &args.modify.words(), args.stacks, &mut out)?;
+        text::write(&shown, &args.modify.to_string(), args.stacks, &mut out)?;
     }
     let mut stdout = io::stdout().lock();
     stdout.write_all(&out)?;

@@ -1,26 +1,22 @@
-//! The input of a command: logs, or saved operations.
+//! The input of a command: logs.
 //!
 //! ```text
-//!  LOG… │ FILE.ops │ - ── first bytes ──▶ Source │ Saved ── operations ──▶ Operations
-//!                                                    at the end: what was skipped, and faults
+//!  LOG… │ - ──▶ Source ── operations ─ modify ──▶ InputOperations
+//!                                                   at the end: what was skipped, and faults
 //! ```
 //!
-//! Design: `.rep.source`, `.rep.file`, `.rep.skipped` in `design/replay.md`.
+//! Design: `.rep.source`, `.rep.skipped` in `design/replay.md`.
 
 use super::{Kind, Operations, Source};
 use crate::facts::Facts;
-use crate::mark::Mark;
 use crate::operation::{Action, Operation};
-use crate::script::{Modification, Modified, Saved, is_saved, modify};
+use crate::script::{Modified, Modify, modify};
 use cli::{Stop, complain, log};
 use eventlog::reader::{FileSource, Joined, Log, Options};
 use stacks::Stack;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-
-/// The number of bytes that identify saved operations.
-const HEAD_SIZE: u64 = 8;
 
 /// The files that a command reads.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -37,8 +33,8 @@ pub(crate) struct Input {
 /// Options for reading logs.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ReadOptions {
-    /// The registry to read, if a log has several: mps, alloc, malloc [default: the first of these
-    /// that it has]
+    /// The registry to read, if a log has several: mps, alloc, malloc, operations [default: the
+    /// first of these that it has]
     #[arg(long, value_name = "NAME", value_parser = kind)]
     pub(crate) registry: Option<Kind>,
 
@@ -49,7 +45,7 @@ pub(crate) struct ReadOptions {
 
 fn kind(text: &str) -> Result<Kind, String> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(text));
-    kind.ok_or_else(|| "unknown registry: use mps, alloc or malloc".to_owned())
+    kind.ok_or_else(|| "unknown registry: use mps, alloc, malloc or operations".to_owned())
 }
 
 /// An open input.
@@ -58,108 +54,44 @@ pub(crate) struct Opened {
     name: String,
     /// The name in reports: the file's name.
     pub(crate) title: String,
-    content: Content,
-}
-
-enum Content {
-    Log(Box<Source>),
-    Saved(File),
+    source: Source,
 }
 
 impl Opened {
-    /// Opens the files of a command line, and prints notes about them.
+    /// Opens the logs of a command line as one, and prints notes about them.
     pub(crate) fn open(input: &Input) -> Result<Opened, Stop> {
-        Opened::of(&input.logs, &input.options)
-    }
-
-    /// Opens several logs as one.
-    pub(crate) fn of(paths: &[PathBuf], options: &ReadOptions) -> Result<Opened, Stop> {
-        let mut files = Vec::new();
-        let names: Vec<String> = paths.iter().map(|path| log::name(path)).collect();
+        let names: Vec<String> = input.logs.iter().map(|path| log::name(path)).collect();
         let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
-        let title = titles.join(" + ");
-        for (path, name) in paths.iter().zip(&names) {
-            let file = file(path).map_err(|error| Stop::Message(format!("{name}: {error}")))?;
-            if is_saved_file(&file) {
-                if paths.len() == 1 {
-                    return Ok(Opened { name: name.clone(), title, content: Content::Saved(file) });
-                }
-                return Err(Stop::Message(format!(
-                    "{name}: saved operations cannot be read together with other files"
-                )));
-            }
-            files.push(file);
+        let (name, title) = (names.join(" + "), titles.join(" + "));
+        let mut files = Vec::new();
+        for (path, name) in input.logs.iter().zip(&names) {
+            files.push(file(path).map_err(|error| Stop::Message(format!("{name}: {error}")))?);
         }
-        let name = names.join(" + ");
-        let opened = source(files, options, &name);
+        let opened = source(files, &input.options, &name);
         let source = opened.map_err(|why| Stop::Message(format!("{name}: {why}")))?;
         for note in source.notes() {
             complain(&format!("replay: {name}: note: {note}\n"));
         }
-        Ok(Opened { name, title, content: Content::Log(Box::new(source)) })
+        Ok(Opened { name, title, source })
     }
 
     /// Returns the operations of the input, modified.
-    pub(crate) fn operations<'a>(
-        &'a self,
-        list: &[Modification],
-    ) -> Result<InputOperations<'a>, Stop> {
-        let origin = match &self.content {
-            Content::Log(source) => Origin::Log(Box::new(source.operations())),
-            Content::Saved(file) => {
-                let again = || {
-                    let mut file = file.try_clone()?;
-                    file.rewind()?;
-                    Ok(BufReader::with_capacity(1 << 18, file))
-                };
-                let unread = |why: String| Stop::Message(format!("{}: {why}", self.name));
-                let file = again().map_err(|error: io::Error| unread(error.to_string()))?;
-                let saved = Saved::new(file).map_err(|error| unread(error.to_string()))?;
-                Origin::Saved(Box::new(saved))
-            }
-        };
-        let modified = list.iter().map(Modification::to_string).collect::<Vec<_>>().join("; ");
-        Ok(InputOperations {
-            opened: self,
-            operations: modify(origin, list),
-            modified,
-            has_any: false,
-        })
+    pub(crate) fn operations<'a>(&'a self, how: &'a Modify) -> InputOperations<'a> {
+        let operations = modify(self.source.operations(), how);
+        InputOperations { opened: self, operations, modify: how, has_any: false }
     }
 
-    /// Returns the log; `None` for saved operations.
-    pub(crate) fn log(&self) -> Option<&Log> {
-        match &self.content {
-            Content::Log(source) => Some(source.log()),
-            Content::Saved(_) => None,
-        }
-    }
-}
-
-/// The origin of operations.
-enum Origin<'a> {
-    Log(Box<Operations<'a>>),
-    Saved(Box<Saved<BufReader<File>>>),
-}
-
-impl Iterator for Origin<'_> {
-    type Item = Operation;
-
-    #[inline]
-    fn next(&mut self) -> Option<Operation> {
-        match self {
-            Origin::Log(operations) => operations.next(),
-            Origin::Saved(saved) => saved.next(),
-        }
+    /// Returns the log.
+    pub(crate) fn log(&self) -> &Log {
+        self.source.log()
     }
 }
 
 /// The operations of an input, as they are read.
 pub(crate) struct InputOperations<'a> {
     opened: &'a Opened,
-    operations: Modified<Origin<'a>>,
-    /// The modifications in words.
-    modified: String,
+    operations: Modified<Operations<'a>>,
+    modify: &'a Modify,
     has_any: bool,
 }
 
@@ -174,21 +106,13 @@ impl Iterator for InputOperations<'_> {
     }
 }
 
-impl<'a> InputOperations<'a> {
-    /// Returns the operations of a log before modifications.
-    fn of_log(&self) -> Option<&Operations<'a>> {
-        match self.operations.inner() {
-            Origin::Log(operations) => Some(operations),
-            Origin::Saved(_) => None,
-        }
-    }
-
+impl InputOperations<'_> {
     /// Returns the stack that asked for the memory of an operation; number 0: none, or stacks are
     /// not kept.
     pub(crate) fn stack_of(&self, operation: &Operation) -> Stack {
         match operation.action {
             Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
-                self.of_log().map_or_else(Stack::default, |it| it.stack_of(object))
+                self.operations.inner().stack_of(object)
             }
             _ => Stack::default(),
         }
@@ -196,30 +120,17 @@ impl<'a> InputOperations<'a> {
 
     /// Keeps the stack that allocated each object.
     pub(crate) fn keep_stacks(&mut self) {
-        if let Origin::Log(operations) = self.operations.inner_mut() {
-            operations.keep_stacks();
-        }
-    }
-
-    /// Takes the marks that came before the last returned operation, or after all.
-    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
-        match self.operations.inner_mut() {
-            Origin::Log(operations) => operations.take_marks(),
-            Origin::Saved(_) => Vec::new(),
-        }
+        self.operations.inner_mut().keep_stacks();
     }
 
     /// Returns the texts of skipped events and added operations so far.
     pub(crate) fn skipped(&self) -> Vec<(String, u64)> {
-        self.of_log().map_or(Vec::new(), |operations| operations.skipped().texts())
+        self.operations.inner().skipped().texts()
     }
 
     /// Returns the other facts: complete when all operations were read.
     pub(crate) fn facts(&self) -> &Facts {
-        match self.operations.inner() {
-            Origin::Log(operations) => operations.facts(),
-            Origin::Saved(saved) => saved.facts(),
-        }
+        self.operations.inner().facts()
     }
 
     /// Ends the input: prints what was skipped, unless the output has it, and all faults. Returns
@@ -230,27 +141,16 @@ impl<'a> InputOperations<'a> {
         for (what, count) in self.skipped().iter().filter(|_| !is_skipped_printed) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
-        let mut is_whole = self.has_any || self.modified.is_empty();
+        let mut is_whole = self.has_any || self.modify.list.is_empty();
         if !is_whole {
             text += &format!(
                 "replay: {name}: nothing is left after the modifications: {}\n",
-                self.modified
+                self.modify
             );
         }
-        match (&self.opened.content, self.operations.inner()) {
-            (Content::Log(source), Origin::Log(operations)) => {
-                for faults in [source.log().faults(), operations.faults()] {
-                    text += &log::faults("replay", name, faults);
-                    is_whole &= faults.loss_count() == 0;
-                }
-            }
-            (_, Origin::Saved(saved)) => {
-                if let Some(fault) = saved.fault() {
-                    text += &format!("replay: {name}: {fault}\n");
-                    is_whole = false;
-                }
-            }
-            _ => {}
+        for faults in [self.opened.log().faults(), self.operations.inner().faults()] {
+            text += &log::faults("replay", name, faults);
+            is_whole &= faults.loss_count() == 0;
         }
         complain(&text);
         is_whole
@@ -282,13 +182,6 @@ fn file(path: &Path) -> io::Result<File> {
     io::copy(&mut from, &mut copy)?;
     copy.rewind()?;
     Ok(copy)
-}
-
-fn is_saved_file(file: &File) -> bool {
-    let mut head = Vec::new();
-    let read = file.try_clone().and_then(|file| file.take(HEAD_SIZE).read_to_end(&mut head));
-    let again = file.try_clone().and_then(|mut file| file.rewind());
-    read.is_ok() && again.is_ok() && is_saved(&head)
 }
 
 /// Opens logs as one source.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Log ── registries: malloc │ alloc │ mps and its like ──▶ Rows
-//!   └─ events, in order of time ── Rows ──▶ MemoryEvent ── Tracker ──▶ Operation
+//!   ├─ events, in order of time ── Rows ──▶ MemoryEvent ── Tracker ──▶ Operation
+//!   └─ saved operations ── Saved ──────────────────────────────────────▶ Operation
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
@@ -12,19 +13,21 @@ pub(crate) mod input;
 mod mps;
 mod pools;
 mod rows;
+mod saved;
 mod skipped;
 #[cfg(test)]
 mod tests;
 mod track;
 
 use crate::facts::Facts;
-use crate::mark::Mark;
 use crate::operation::Operation;
 use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd};
 use rows::{Rows, Spec, Verb};
+use saved::Saved;
 use std::fmt;
 use track::{Moment, Tracker};
 
+pub use saved::save;
 #[cfg(test)]
 use skipped::Cause;
 pub(crate) use skipped::Skipped;
@@ -38,16 +41,19 @@ pub enum Kind {
     Alloc,
     /// The C library's calls (`replay record`).
     Malloc,
+    /// Operations that `replay compile` saved.
+    Operations,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Mps, Kind::Alloc, Kind::Malloc];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Mps, Kind::Alloc, Kind::Malloc, Kind::Operations];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Mps => "mps",
             Kind::Alloc => calls::ALLOC,
             Kind::Malloc => calls::MALLOC,
+            Kind::Operations => saved::NAME,
         }
     }
 
@@ -61,6 +67,7 @@ impl Kind {
         match &*registry.name {
             calls::MALLOC if has("Free") => Some(Kind::Malloc),
             calls::ALLOC if has("Free") => Some(Kind::Alloc),
+            saved::NAME if has("Free") => Some(Kind::Operations),
             _ => mps::MARKS.iter().any(|mark| has(mark)).then_some(Kind::Mps),
         }
     }
@@ -70,6 +77,7 @@ impl Kind {
             Kind::Mps => mps::SPECS,
             Kind::Alloc => calls::ALLOC_SPECS,
             Kind::Malloc => calls::MALLOC_SPECS,
+            Kind::Operations => &[],
         }
     }
 }
@@ -131,7 +139,8 @@ impl Source {
         Ok(Source { log, kind, has_objects, others: kinds })
     }
 
-    pub(crate) fn log(&self) -> &Log {
+    /// Returns the log.
+    pub fn log(&self) -> &Log {
         &self.log
     }
 
@@ -234,6 +243,7 @@ pub struct Operations<'s> {
     clock: Clock,
     /// The last line of the clock, by stream.
     near: Vec<usize>,
+    saved: Option<Saved>,
     tracker: Tracker,
     /// The time of the first operation, by the clock; before there is one, of the last event.
     first: u64,
@@ -260,6 +270,7 @@ impl<'s> Operations<'s> {
             rows: source.rows(),
             clock: Clock::new(&source.log),
             near: vec![0; source.log.streams().len()],
+            saved: (source.kind == Kind::Operations).then(Saved::default),
             tracker,
             first: 0,
             has_begun: false,
@@ -278,11 +289,6 @@ impl<'s> Operations<'s> {
         stacks.get(object as usize).copied().unwrap_or_default()
     }
 
-    /// Takes the marks that came before the last returned operation, or after all.
-    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
-        std::mem::take(&mut self.tracker.output.marks)
-    }
-
     /// Returns the skipped events and added operations so far.
     pub(crate) fn skipped(&self) -> &Skipped {
         &self.tracker.output.skipped
@@ -296,11 +302,6 @@ impl<'s> Operations<'s> {
     /// Returns the faults that were found in the log so far.
     pub fn faults(&self) -> &Faults {
         self.events.faults()
-    }
-
-    /// Returns the number of pools so far.
-    pub fn pool_count(&self) -> u32 {
-        self.tracker.pool_count()
     }
 }
 
@@ -320,7 +321,11 @@ impl Iterator for Operations<'_> {
             // Raw streams of the MPS share the registry of the first.
             let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
-            let Some(decoded) = rows.and_then(|rows| rows.decode(&event)) else { continue };
+            let decoded = rows.and_then(|rows| rows.decode(&event));
+            let saved = self.saved.as_mut().filter(|_| &*event.registry.name == saved::NAME);
+            if decoded.is_none() && saved.is_none() {
+                continue;
+            }
             let Some(near) = self.near.get_mut(usize::from(event.stream)) else { continue };
             let now = self.clock.ns_near(event.stream, event.ticks, near);
             if !self.has_begun {
@@ -329,7 +334,11 @@ impl Iterator for Operations<'_> {
             // Clocks may disagree by their uncertainty: the order of events decides.
             self.last = now.saturating_sub(self.first).max(self.last);
             let at = Moment { time: self.last, stream: event.stream, thread: event.thread };
-            self.tracker.take(decoded, at);
+            match (decoded, saved) {
+                (Some(decoded), _) => self.tracker.take(decoded, at),
+                (None, Some(saved)) => saved.take(&event, at, &mut self.tracker),
+                (None, None) => {}
+            }
             self.has_begun |= !self.tracker.output.found.is_empty();
         }
     }

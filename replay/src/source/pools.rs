@@ -15,7 +15,7 @@ use crate::operation::Action;
 use std::collections::BTreeMap;
 
 /// The maximum number of pools; all further ones count as the last.
-const POOL_COUNT_MAX: u32 = 1 << 24;
+pub(crate) const POOL_COUNT_MAX: u32 = 1 << 24;
 
 /// A range of memory of an object.
 #[derive(Clone, Copy, Debug)]
@@ -76,10 +76,6 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    pub(crate) fn count(&self) -> u32 {
-        self.count
-    }
-
     pub(crate) fn take(&mut self, out: &mut Target<'_>, event: MemoryEvent) {
         // Of an event about a buffer, `pool` is the buffer.
         let MemoryEvent { address, size, pool, stack, .. } = event;

@@ -11,7 +11,6 @@ use super::pools::{Pools, Target};
 use super::rows::{MemoryEvent, Verb};
 use super::skipped::{Cause, Skipped};
 use crate::facts::{Facts, Program};
-use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
 use stacks::Stack;
@@ -67,8 +66,6 @@ pub(crate) struct Output {
     pub(crate) found: VecDeque<Operation>,
     pub(crate) skipped: Skipped,
     pub(crate) facts: Facts,
-    /// Marks that were not yet taken: after all operations that were returned.
-    pub(crate) marks: Vec<Mark>,
     /// Whether the log has events of objects, and not only of memory that arenas give to pools.
     pub(crate) has_objects: bool,
     /// The stream and the stack that asked for each object last, if the caller wants them.
@@ -158,12 +155,9 @@ impl Tracker {
         self.pools.logged = buffers;
     }
 
-    pub(crate) fn pool_count(&self) -> u32 {
-        self.pools.count()
-    }
-
+    /// Returns the number of a thread of a stream.
     #[inline]
-    fn number(&mut self, stream: u16, thread: u32) -> u32 {
+    pub(crate) fn number(&mut self, stream: u16, thread: u32) -> u32 {
         let key = (stream, thread);
         if let Some((last, number)) = self.last
             && last == key
@@ -190,10 +184,7 @@ impl Tracker {
     #[inline]
     fn allocate(&mut self, at: Moment, allocation: MemoryEvent) {
         if allocation.address == 0 {
-            return match Mark::of(allocation.size, at.thread) {
-                Some(mark) => self.output.marks.push(mark),
-                None => self.output.skipped.count(Cause::Failed),
-            };
+            return self.output.skipped.count(Cause::Failed);
         }
         let alignment = usual(allocation.alignment, &mut self.output.skipped);
         let Some(object) = self.output.object(at, allocation.stack) else { return };

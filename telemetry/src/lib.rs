@@ -85,6 +85,7 @@ mod block;
 mod ends;
 mod inspect;
 #[cfg(test)]
+#[path = "../tests/interruptions/mod.rs"]
 mod interruptions;
 mod os;
 mod plinth;

@@ -5,7 +5,7 @@
 //!  EventKindControl |= 2 ─────┴─ block, flush, exit ─▶ log
 //! ```
 //!
-//! At each point of the runtime: `src/interruptions.rs`; by gdb itself: `tests/tests/debugger.rs`.
+//! At each point of the runtime: `tests/interruptions`; by gdb itself: `tests/tests/debugger.rs`.
 //! Design: `.debug.dump`, `.debug.describe`, `.control.output` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "symbols of C, and what they are called with")]
 

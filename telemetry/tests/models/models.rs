@@ -103,9 +103,9 @@ impl Recording {
         let own = Ring::create(control, identity, thread, 2, 0).unwrap();
         let ring = own.ring();
         // What the threads will use begins here.
-        assert!(ring.adopt(0).is_none() && ring.next().get().is_none() && !ring.is_mapped());
+        assert!(ring.adopt(0).is_none() && ring.next().get().is_none() && !ring.is_in_file());
         assert!(!ring.send_waiting(&Entry::new()) && ring.is_sent(0));
-        assert!(own.begin_in_file(&Entry::new(), 0, thread));
+        assert!(own.advance_in_file(&Entry::new(), 0, thread) != Some(false));
         let mut recording = Recording { ring, control, thread, count: 0 };
         assert_eq!(recording.record(count), count);
         recording

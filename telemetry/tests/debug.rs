@@ -169,7 +169,7 @@ fn the_newest_event_of_a_kind_is_described_with_all_that_its_registry_knows() {
             let (text, count) =
                 written(|file| EventDescribe(std::ptr::without_provenance(address), file));
             let line = format!(
-                "telemetry: {address:#x} is no element of EventLast; `telemetry describe \
+                "telemetry: {address:#x} is not an element of EventLast; `telemetry describe \
                  {address:#x}` in gdb finds an event at an address\n"
             );
             assert_eq!((text, count), (line, 0));

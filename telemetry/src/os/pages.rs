@@ -4,9 +4,9 @@
 //!  mmap ─▶ │ bytes │ a slice │ a value and its large part │     never unmapped or moved
 //! ```
 //!
-//! These pages live as long as the process, so references to them are `'static`. [`Temporary`] ones
-//! are unmapped after use. Nothing comes from the allocator. Design: `.sol.memory`, `.debug.dump` in
-//! `design/telemetry.md`.
+//! These pages live as long as the process, so references to them are `'static`. [`Temporary`]
+//! ones are unmapped after use. Nothing comes from the allocator. Design: `.sol.memory`,
+//! `.debug.dump` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "memory from the operating system")]
 
 use bytemuck::Zeroable;
@@ -89,8 +89,8 @@ pub(crate) fn place_with<T, Z: Zeroable + 'static>(
     }
 }
 
-/// `count` values in pages of their own, zero at first, unmapped when dropped: for rare work, and for
-/// a debugger that stopped the process.
+/// `count` values in pages of their own, zero at first, unmapped when dropped: for rare work, and
+/// for a debugger that stopped the process.
 pub(crate) struct Temporary<T: Zeroable> {
     /// E1: `count` mapped values that nothing else points to.
     start: NonNull<T>,

@@ -131,9 +131,9 @@ impl MappedPlinth {
         Ok((count.ok_or(failed(Operation::Create, libc::EFBIG))?, parts_count))
     }
 
-    /// Examines the file of the name, or of the log before it, which another file will replace: a log
-    /// without a writer may move to another name, as may an empty file. Returns the file, claimed;
-    /// `None` if the name is free.
+    /// Examines the file of the name, or of the log before it, which another file will replace: a
+    /// log without a writer may move to another name, as may an empty file. Returns the file,
+    /// claimed; `None` if the name is free.
     fn claim_old(&self, after: &str) -> Result<Option<File>, PlinthError> {
         let create = |errno| failed(Operation::Create, errno);
         let is_current = after.is_empty();

@@ -22,8 +22,8 @@ pub(crate) const SLOT_COUNT: usize = 512;
 pub(crate) const SLOT_FIRST: usize = KIND_COUNT_MAX;
 const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);
 const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
-/// The slot of a registry without room: its events are counted by the indexes of their kinds, together
-/// with those of other such registries.
+/// The slot of a registry without room: its events are counted by the indexes of their kinds,
+/// together with those of other such registries.
 const NOWHERE: usize = SLOT_COUNT;
 
 /// A registry with its place.

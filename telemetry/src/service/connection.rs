@@ -19,7 +19,8 @@ use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 /// The time for a request, and for taking the answer, in ns.
 const LIMIT: u64 = 1_000_000_000;
 
-/// The size of the buffers of a connection: for the request, and for the current piece of the answer.
+/// The size of the buffers of a connection: for the request, and for the current piece of the
+/// answer.
 const BYTES_SIZE: usize = REQUEST_SIZE_MAX + PIECE_SIZE_MAX;
 
 /// A connection, or a place for one.

@@ -31,6 +31,8 @@ type Explored = Result<(u64, BTreeSet<Site>), String>;
 /// Executions of a model as the source is, at most: the deep models have up to 31,000. Set, the
 /// variable lifts this limit, and adds to the preemptions.
 const EXECUTION_COUNT_MAX: usize = 4_000;
+/// Executions that come first where an ordering is weakened: most models that fail, fail early.
+const SHALLOW_COUNT: usize = 500;
 const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 
 /// Orderings that no model needs: what the line ends with, after the one before it; and who does.
@@ -75,6 +77,8 @@ fn explore(
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(bound);
     builder.max_permutations = most;
+    // Loom looks at that limit once in this number of executions.
+    builder.checkpoint_interval = SHALLOW_COUNT;
     builder.max_branches = BRANCH_COUNT_MAX;
     builder.max_threads = 4;
     let run = model.run;
@@ -150,9 +154,11 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
     let unseen = UNSEEN.iter().find(|(unseen, _)| is_meant(unseen)).map(|(_, reason)| *reason);
     unseen.or_else(|| {
         IS_SILENT.set(true);
-        let fails =
-            |model: &&&Model| explore(model, PREEMPTION_COUNT_MAX, None, Some(site)).is_err();
-        models.iter().find(fails).map(|model| model.name)
+        let fails = |most| {
+            move |model: &&&Model| explore(model, PREEMPTION_COUNT_MAX, most, Some(site)).is_err()
+        };
+        let needs = |most| models.iter().find(fails(most)).map(|model| model.name);
+        needs(Some(SHALLOW_COUNT)).or_else(|| needs(None))
     })
 }
 

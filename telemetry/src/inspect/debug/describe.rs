@@ -33,7 +33,7 @@ pub(super) fn describe(address: usize, file: c_int) -> Result<usize, Errno> {
         (None, None) => out.line(|line| {
             write!(
                 line,
-                "telemetry: {address:#x} is no element of EventLast; `telemetry describe \
+                "telemetry: {address:#x} is not an element of EventLast; `telemetry describe \
                  {address:#x}` in gdb finds an event at an address"
             )
         })?,

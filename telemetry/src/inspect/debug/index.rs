@@ -4,8 +4,8 @@
 //!  store ─▶ (event type, first word, time) ─ sort ─▶ │ older │ newer │ other │ …
 //! ```
 //!
-//! A dump of thousands of events uses it. It is at most as large as the store. Design: `.debug.dump`
-//! in `design/telemetry.md`; `.store` in `design/format.md`.
+//! A dump of thousands of events uses it. It is at most as large as the store. Design:
+//! `.debug.dump` in `design/telemetry.md`; `.store` in `design/format.md`.
 
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text;

@@ -26,6 +26,23 @@ pub fn record<E: Event>(event: E) {
     let _ = event;
 }
 
+/// Records nothing before a call.
+#[inline(always)]
+pub fn before<E: Event>(event: impl FnOnce() -> E) {
+    let _ = event;
+}
+
+/// Records nothing after a call.
+#[inline(always)]
+pub fn after<E: Event>(event: impl FnOnce() -> E) {
+    let _ = event;
+}
+
+/// Does the work.
+pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
 impl Setup {
     /// Does nothing, and never fails.
     pub fn start(self) -> Result<(), SetupError> {
@@ -242,37 +259,6 @@ pub mod control {
         /// Chooses nothing.
         pub fn set_policy(self, kinds: K, policy: Policy) {
             let _ = (kinds, policy);
-        }
-    }
-}
-
-/// What [`around`](crate::record::around) calls where the runtime records.
-pub(crate) mod block {
-    pub(crate) mod clock {
-        pub(crate) fn wait_for_loads() {}
-    }
-}
-
-pub(crate) mod ends {
-    pub(crate) mod crash {
-        pub(crate) fn note_allocator() {}
-    }
-}
-
-pub(crate) mod os {
-    pub(crate) mod sync {
-        pub(crate) fn without_unwinding(work: impl FnOnce()) {
-            work();
-        }
-    }
-
-    pub(crate) mod sys {
-        pub(crate) struct Uncancelled;
-
-        impl Uncancelled {
-            pub(crate) fn begin() -> Uncancelled {
-                Uncancelled
-            }
         }
     }
 }

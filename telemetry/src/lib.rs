@@ -85,6 +85,7 @@ mod block;
 mod ends;
 mod inspect;
 #[cfg(test)]
+#[path = "../tests/interruptions/mod.rs"]
 mod interruptions;
 mod os;
 mod plinth;
@@ -113,7 +114,6 @@ pub use absent::{
     FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
     label, label_address, losses, losses_of, prepare, store_losses, traceback,
 };
-use absent::{block, ends, os};
 } }
 
 pub use record::alloc;
@@ -122,7 +122,7 @@ pub use eventdef::{Control, Event, KindSet, Kinds, TypedControl, events};
 pub use offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
 pub use offered::setup::{Setup, SetupError, setup};
 pub use offered::{BLOCK_COUNT_MAX, Losses, Policy, StringId};
-pub use record::variety::{VARIETY, Variety};
+pub use record::annotation::{VARIETY, Variety};
 
 /// The code behind [`event!`] and the library that `replay` records with. Not an API: it changes
 /// without notice.

@@ -122,17 +122,6 @@ fn the_lines_of_the_seed_work_in_a_frame_of_rust_and_in_one_of_c() {
     }
 }
 
-/// `.debug.dump`
-#[test]
-fn the_newest_events_are_dumped_by_their_number() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let commands = [IN_RUST, "run", DUMP, "call EventDumpLast(1, 4)", "delete", "continue"];
-    let text = gdb(folder.path(), Path::new(STOPPED), &commands);
-    let newest = text.find("telemetry: the newest events").expect("a second dump");
-    assert_eq!(dump(&text[newest..]), dump(&text)[9..], "{text}");
-    assert!(text[newest..].contains("telemetry: 4 events of 4 threads\n"), "{text}");
-}
-
 /// `.debug.dump`: at once, by the one thread that the debugger lets run.
 #[test]
 fn what_was_set_is_in_the_log_after_a_flush_while_all_other_threads_stay_stopped() {

@@ -83,12 +83,6 @@ pub(crate) fn header(is_ring: bool) -> StreamHeader {
     header
 }
 
-/// Returns the header of the stream for readers of memory: always a bounded ring
-/// (`.root.preamble`).
-pub(crate) fn header_in_memory() -> StreamHeader {
-    header(true)
-}
-
 /// Returns the kernel's identifier of this boot; zeros if it has none.
 pub(crate) fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];
@@ -99,19 +93,4 @@ pub(crate) fn boot_id() -> [u8; 16] {
         id[index / 2] = id[index / 2] << 4 | digit as u8;
     }
     id
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.header.uuid`
-    #[test]
-    fn the_uuid_is_of_version_4() {
-        prepare();
-        let first = uuid();
-        assert_eq!((first[6] >> 4, first[8] >> 6), (4, 2));
-        prepare();
-        assert_ne!(first, uuid());
-    }
 }

@@ -54,15 +54,8 @@ impl PartsBlock {
     /// Begins another block in the same memory (`.parts.header`): number `sequence` of the stream,
     /// at this place.
     pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
-        let size = self.memory.bytes().len() as u32;
-        let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
-        header.stream = stream;
-        header.last = size.into();
-        header.top = size.into();
-        header.sequence = sequence.into();
-        header.seal(&[]);
         self.memory.clear();
-        self.memory.put(0, bytemuck::bytes_of(&header));
+        self.memory.put(0, bytemuck::bytes_of(&block_header(sequence, stream)));
         self.place = place;
         self.begin = BLOCK_HEADER_SIZE;
         self.used = BLOCK_HEADER_SIZE;
@@ -130,18 +123,14 @@ impl PartsBlock {
 
     /// Passes on the header of the first part that the host lacks.
     pub(crate) fn first_unwritten(&self, give: impl FnOnce(&BlockHeader)) {
-        let at = self.written.max(self.begin);
-        if let Some(head) = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE) {
-            give(&bytemuck::pod_read_unaligned(head));
+        if let Some((_, header, _)) = self.not_written().next() {
+            give(&header);
         }
     }
 
     /// Returns the end of the first part that the host lacks, if other parts follow it.
     pub(crate) fn end_of_first_unwritten(&self) -> Option<usize> {
-        let at = self.written.max(self.begin);
-        let head = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE)?;
-        let size = bytemuck::pod_read_unaligned::<BlockHeader>(head).payload_size();
-        let end = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
+        let (end, ..) = self.not_written().next()?;
         (end < self.used).then_some(end)
     }
 
@@ -177,17 +166,14 @@ impl PartsBlock {
         &self,
         mut take: impl FnMut(&BlockHeader, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut at = self.written.max(self.begin);
-        while at + BLOCK_HEADER_SIZE <= self.used {
-            let (head, rest) = self.memory.bytes()[at..].split_at(BLOCK_HEADER_SIZE);
-            let header: BlockHeader = bytemuck::pod_read_unaligned(head);
-            let size = header.payload_size();
-            if header.block_type == BlockType::Events as u8 {
-                take(&header, &rest[..size])?;
-            }
-            at = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
-        }
-        Ok(())
+        let events = BlockType::Events as u8;
+        let mut parts = self.not_written().filter(|(_, header, _)| header.block_type == events);
+        parts.try_for_each(|(_, header, payload)| take(&header, payload))
+    }
+
+    /// Returns the parts that the host lacks.
+    fn not_written(&self) -> impl Iterator<Item = (usize, BlockHeader, &[u8])> {
+        each(&self.memory.bytes()[..self.used], self.written.max(self.begin))
     }
 
     /// Returns its memory, for another one.
@@ -203,6 +189,18 @@ impl PartsBlock {
     fn offset(&self) -> u64 {
         self.place * self.memory.bytes().len() as u64
     }
+}
+
+/// Returns the header of the parts block with this number in the stream (`.parts.header`).
+pub(crate) fn block_header(sequence: u64, stream: [u8; 8]) -> BlockHeader {
+    let size = memory::block_size() as u32;
+    let mut header = BlockHeader::native(BlockType::Parts, memory::block_size_log2());
+    header.stream = stream;
+    header.last = size.into();
+    header.top = size.into();
+    header.sequence = sequence.into();
+    header.seal(&[]);
+    header
 }
 
 /// Returns the header of a part without events.
@@ -226,20 +224,25 @@ pub(crate) fn piece_header(index: u16, offset: usize, piece: &Piece) -> BlockHea
 /// Returns the size of the whole parts at the beginning of a parts block (or the header block). If
 /// the block was copied while a part was put, these are the parts before it.
 pub(crate) fn sound_size(bytes: &[u8], is_first: bool) -> usize {
-    let mut used = if is_first { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
-    while let Some((head, rest)) =
-        bytes.get(used..).and_then(|b| b.split_at_checked(BLOCK_HEADER_SIZE))
-    {
+    let begin = if is_first { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
+    let is_sound = |(_, header, payload): &(usize, BlockHeader, &[u8])| {
+        header.magic == BLOCK_MAGIC
+            && header.is_sealed()
+            && header.checksum(payload) == header.crc.get()
+    };
+    each(bytes, begin).take_while(is_sound).last().map_or(begin, |(end, ..)| end)
+}
+
+/// Returns the parts from an offset on: the end of each, its header, its payload.
+fn each(bytes: &[u8], mut at: usize) -> impl Iterator<Item = (usize, BlockHeader, &[u8])> {
+    core::iter::from_fn(move || {
+        let (head, rest) = bytes.get(at..)?.split_at_checked(BLOCK_HEADER_SIZE)?;
         let header: BlockHeader = bytemuck::pod_read_unaligned(head);
-        let size = header.payload_size();
-        let payload =
-            rest.get(..size).filter(|_| header.magic == BLOCK_MAGIC && header.is_sealed());
-        if payload.is_none_or(|payload| header.checksum(payload) != header.crc.get()) {
-            break;
-        }
-        used = (used + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT).min(bytes.len());
-    }
-    used
+        let payload = rest.get(..header.payload_size())?;
+        let end = (at + BLOCK_HEADER_SIZE + payload.len()).next_multiple_of(PART_ALIGNMENT);
+        at = end.min(bytes.len());
+        Some((at, header, payload))
+    })
 }
 
 #[cfg(test)]

@@ -52,26 +52,3 @@ fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize
         at += bytes.len();
     });
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.part.registry`
-    #[test]
-    fn the_pieces_of_a_registry_make_up_its_encoding() {
-        let registry = &eventdef::store::REGISTRY;
-        let mut whole = Vec::new();
-        encode_registry(registry, 5, 6, &mut |bytes| whole.extend_from_slice(bytes));
-        assert_eq!(whole.len(), encoded_registry_size(registry));
-        for piece_size in [1, 7, 64, whole.len()] {
-            let mut offset = 0;
-            while offset < whole.len() {
-                let mut piece = vec![0; piece_size.min(whole.len() - offset)];
-                encode_piece(registry, [5, 6], offset, &mut piece);
-                assert_eq!(piece, whole[offset..offset + piece.len()]);
-                offset += piece.len();
-            }
-        }
-    }
-}

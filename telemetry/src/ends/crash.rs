@@ -19,7 +19,7 @@ use crate::block::{chain, identity, registry_encoding, root};
 use crate::ends::signal;
 use crate::os::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::os::signals::{self, Deferred};
-use crate::os::sync::{Guard, Locked};
+use crate::os::sync::Locked;
 use crate::os::{pages, report, stack, sys, way_out};
 use crate::plinth::{Plinth, region};
 use crate::registry::registration::{self, Registered};
@@ -31,7 +31,7 @@ use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
 
 mod called;
 
-pub(crate) use called::bring_out;
+pub(crate) use called::{bring_out, forget_store};
 
 /// The environment variable that requests output on fatal signals.
 const CRASH_VARIABLE: &CStr = c"MPS_TELEMETRY_CRASH";
@@ -120,11 +120,6 @@ fn look_again() {
     }
 }
 
-/// Forgets, in a forked child, what went to the parent's stream.
-pub(crate) fn forget_parent() {
-    called::forget_store();
-}
-
 /// Outputs everything in memory, in a signal handler.
 pub(crate) fn bring_out_in_signal() {
     leave(bring_all);
@@ -155,8 +150,9 @@ extern "C" fn bring_all(_: *mut c_void) {
         );
         return;
     }
-    let Some(room) = ROOM.try_lock() else { return };
-    let mut way = WayOut { plinth, room, failed: false };
+    let Some(mut room) = ROOM.try_lock() else { return };
+    let Some(Room { copy, parts }) = &mut *room else { return };
+    let mut way = WayOut { plinth, copy, parts, failed: false };
     way.write_again();
     way.bring_pending();
     let registries = pending::registries().0..;
@@ -166,8 +162,7 @@ extern "C" fn bring_all(_: *mut c_void) {
     let told = called::told_of_store(counts);
     let mut end = 0;
     for (sequence, block) in blocks {
-        let (header, (_, count)) = (block.header(), block.state());
-        let block_end = header.first.get() + u64::from(count);
+        let block_end = block.event_end();
         if block_end <= told || way.bring(block, sequence, 0, counts) {
             end = end.max(block_end);
         }
@@ -182,35 +177,32 @@ extern "C" fn bring_all(_: *mut c_void) {
 }
 
 /// The output on the way out.
-struct WayOut {
+struct WayOut<'a> {
     plinth: &'static dyn Plinth,
-    room: Guard<'static, Option<Room>>,
+    copy: &'a mut [u8],
+    parts: &'a mut PartsBlock,
     failed: bool,
 }
 
-impl WayOut {
-    fn write(&mut self, offset: u64, bytes: &[u8]) {
-        write(self.plinth, &mut self.failed, offset, bytes);
-    }
-
+impl WayOut<'_> {
     /// Writes the bytes again that this thread was writing when the signal came, at the same
     /// offset, so that no hole remains.
     fn write_again(&mut self) {
         if self.plinth.can_rewrite() {
-            signals::with_carried(|offset, bytes| self.write(offset, bytes));
+            let WayOut { plinth, failed, .. } = self;
+            signals::with_carried(|offset, bytes| write(*plinth, failed, offset, bytes));
         }
     }
 
     /// Writes the waiting parts.
     fn bring_pending(&mut self) {
-        let Some(room) = &mut *self.room else { return };
         let can_rewrite = self.plinth.can_rewrite();
-        let Some((place, size)) = pending::copy(room.copy) else { return };
+        let Some((place, size)) = pending::copy(self.copy) else { return };
         let offset = place * memory::block_size() as u64;
         if !can_rewrite {
-            room.copy[size..].fill(0);
+            self.copy[size..].fill(0);
         }
-        let bytes = if can_rewrite { &room.copy[..size] } else { &*room.copy };
+        let bytes = if can_rewrite { &self.copy[..size] } else { &*self.copy };
         write(self.plinth, &mut self.failed, offset, bytes);
     }
 
@@ -222,22 +214,20 @@ impl WayOut {
         let room = PartsBlock::payload_size_max(memory::block_size());
         while let Some(piece) = registry_encoding::next(registered.control, offset, room) {
             let header = parts::piece_header(registered.index, offset, &piece);
-            let Some(room) = &mut *self.room else { return };
-            piece.encode(registered.control, offset, &mut room.copy[..piece.size]);
+            piece.encode(registered.control, offset, &mut self.copy[..piece.size]);
             self.put_part(header, 0);
             offset += piece.size;
         }
     }
 
     fn bring_ring(&mut self, ring: &crate::rings::ring::Ring) {
-        if !ring.is_output() || ring.is_mapped() {
+        if !ring.is_output() || ring.is_in_file() {
             return;
         }
         let saved = ring.saved.load(Ordering::Relaxed);
         let mut newest = saved;
         for (sequence, block) in ring.held() {
-            let (header, (_, count)) = (block.header(), block.state());
-            let end = header.first.get() + u64::from(count);
+            let end = block.event_end();
             let is_known = end <= saved || ring.is_sent(sequence);
             if !is_known && self.bring(block, sequence, ring.buffer(), &ring.counts) {
                 newest = newest.max(end);
@@ -251,16 +241,14 @@ impl WayOut {
     /// Copies a block, and writes the copy if the block did not change meanwhile. Returns false if
     /// it changed, or is empty.
     fn bring(&mut self, block: Block, sequence: u64, buffer: u32, counts: &Counts) -> bool {
-        let Some(room) = &mut *self.room else { return false };
         let mut header = block.header();
         let (last, top) = (header.last.get() as usize, header.top.get() as usize);
-        let is_whole = BLOCK_HEADER_SIZE <= last && last <= top && top <= memory::block_size();
         let is_it = header.sequence.get() == sequence && header.buffer.get() == buffer;
         let is_empty = header.count.get() == 0 && counts.sum() == 0;
-        if header.magic != BLOCK_MAGIC || !is_it || !is_whole || is_empty {
+        if header.magic != BLOCK_MAGIC || !is_it || is_empty {
             return false;
         }
-        let events = &mut room.copy[last..top];
+        let events = &mut self.copy[last..top];
         block.peek(last, top, events);
         if !block.is_still(&header) {
             return false;
@@ -279,40 +267,32 @@ impl WayOut {
     }
 
     fn write_copy(&mut self, mut header: BlockHeader, last: usize, top: usize) {
-        let Some(room) = &mut *self.room else { return };
-        room.copy[..last].fill(0);
-        header.seal(&room.copy[last..top]);
-        room.copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        self.copy[..last].fill(0);
+        header.seal(&self.copy[last..top]);
+        self.copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         let offset = volume::take_place_by_force(self.plinth) * memory::block_size() as u64;
-        write(self.plinth, &mut self.failed, offset, room.copy);
+        write(self.plinth, &mut self.failed, offset, self.copy);
     }
 
     /// Puts a part into the parts block of the way out, which is written when full. The payload is
     /// at `from` in the copy.
     fn put_part(&mut self, header: BlockHeader, from: usize) {
         let size = header.payload_size();
-        let has_room = |room: &Room| room.parts.room().is_some_and(|room| room >= size);
-        if !self.room.as_ref().is_some_and(has_room) {
+        if self.parts.room().is_none_or(|room| room < size) {
             self.end_parts();
-            let Some(room) = &mut *self.room else { return };
-            room.parts.begin(
-                volume::take_place_by_force(self.plinth),
-                pending::take_number(),
-                identity::id(),
-            );
+            let place = volume::take_place_by_force(self.plinth);
+            self.parts.begin(place, pending::take_number(), identity::id());
         }
-        let Some(room) = &mut *self.room else { return };
-        room.parts.push(header, &room.copy[from..from + size]);
+        self.parts.push(header, &self.copy[from..from + size]);
     }
 
     /// Writes that parts block, and closes it.
     fn end_parts(&mut self) {
-        let Some(room) = &mut *self.room else { return };
-        let (offset, bytes) = room.parts.unwritten_padded();
+        let (offset, bytes) = self.parts.unwritten_padded();
         if !bytes.is_empty() {
             write(self.plinth, &mut self.failed, offset, bytes);
         }
-        room.parts.close();
+        self.parts.close();
     }
 }
 

@@ -21,7 +21,7 @@ use crate::stream::{self, writer};
 /// Abandons the parent's output, in the child alone, before `fork` returns there.
 pub(crate) fn leave_parent() {
     way_out::forget_others();
-    crash::forget_parent();
+    crash::forget_store();
     thread::leave_file();
     intern::leave_file_at_fork();
     stream::leave();

@@ -14,7 +14,7 @@ use crate::os::signals::{self, Action, Previous, set_default};
 use crate::os::{stack, sys, way_out};
 use crate::rings::thread;
 use core::ffi::{c_int, c_void};
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Signals of faults.
@@ -64,37 +64,25 @@ fn is_of_library(signal: c_int) -> bool {
 
 /// Installs one handler; returns false if it was left out.
 fn install_one(signal: c_int, waits: bool) -> bool {
-    let previous = &PREVIOUS[index_of(signal)];
-    // SAFETY: `set` is called once for each signal, whose handler is not installed yet. The
-    // structures live through the calls; every field that is not set may be zero.
-    unsafe {
-        let mut old: libc::sigaction = core::mem::zeroed();
-        if libc::sigaction(signal, null(), &mut old) != 0 || old.sa_sigaction == libc::SIG_IGN {
-            return true;
-        }
-        if waits && is_of_library(signal) && old.sa_sigaction == libc::SIG_DFL {
-            return false;
-        }
-        previous.set(old);
-        set_ours(signal, &old);
+    let Some(old) = signals::current(signal).filter(|old| old.sa_sigaction != libc::SIG_IGN) else {
+        return true;
+    };
+    if waits && is_of_library(signal) && old.sa_sigaction == libc::SIG_DFL {
+        return false;
     }
+    // SAFETY: called once for each signal, whose handler is not installed yet.
+    unsafe { PREVIOUS[index_of(signal)].set(old) };
+    set_ours(signal, &old);
     true
 }
 
 fn set_ours(signal: c_int, previous: &libc::sigaction) {
-    // SAFETY: a structure that lives through the call; every field that is not set may be zero.
-    unsafe {
-        let mut new: libc::sigaction = core::mem::zeroed();
-        new.sa_sigaction = handle as Action as libc::sighandler_t;
-        // System calls restart, and the handler runs on the stack, as the previous handler
-        // requested. But only a handler on another stack can handle a stack overflow.
-        let is_elsewhere = previous.sa_sigaction == libc::SIG_DFL || is_of_library(signal);
-        let stack = if is_elsewhere { libc::SA_ONSTACK } else { previous.sa_flags };
-        let kept = previous.sa_flags & libc::SA_RESTART | stack & libc::SA_ONSTACK;
-        new.sa_flags = libc::SA_SIGINFO | kept;
-        libc::sigemptyset(&mut new.sa_mask);
-        libc::sigaction(signal, &new, null_mut());
-    }
+    // System calls restart, and the handler runs on the stack, as the previous handler requested.
+    // But only a handler on another stack can handle a stack overflow.
+    let is_elsewhere = previous.sa_sigaction == libc::SIG_DFL || is_of_library(signal);
+    let stack = if is_elsewhere { libc::SA_ONSTACK } else { previous.sa_flags };
+    let kept = previous.sa_flags & libc::SA_RESTART | stack & libc::SA_ONSTACK;
+    signals::set(signal, handle, kept);
 }
 
 /// Returns the handler that the program had before ours, if one is known.
@@ -221,10 +209,7 @@ unsafe fn die(signal: c_int, code: c_int) {
 /// ours.
 fn is_ours(signal: c_int) -> bool {
     let ours = handle as Action as libc::sighandler_t;
-    // SAFETY: fills a structure that lives through the call.
-    unsafe {
-        let mut now: libc::sigaction = core::mem::zeroed();
-        libc::sigaction(signal, null(), &mut now) == 0
-            && (now.sa_sigaction == ours || crate::block::memory::passes_on(now.sa_sigaction, ours))
-    }
+    signals::current(signal).is_some_and(|now| {
+        now.sa_sigaction == ours || crate::block::memory::passes_on(now.sa_sigaction, ours)
+    })
 }

@@ -3,8 +3,7 @@
 //! ```text
 //!  (gdb) print EventKindControl |= 2               the kinds that are output ─▶ control.rs
 //!  (gdb) call EventDump(1)                         all events in memory, oldest first
-//!  (gdb) call EventDumpLast(1, 20)                 the newest of them
-//!  (gdb) call EventDescribe(EventLast[3], 1)       the newest of kind 3; or the one at an address
+//!  (gdb) call EventDescribe(EventLast[3], 1)       the newest of kind 3
 //!  (gdb) call EventFlush()                         the host gets what is output
 //! ```
 //!
@@ -61,21 +60,11 @@ pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
 }
 
 extern "C" fn dump(file: c_int) -> c_long {
-    guarded(|| dump::events(file, None))
+    guarded(|| dump::events(file))
 }
 
-/// Writes only the newest `count` events.
-// SAFETY: N1: no other symbol in the same program or library has this name.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
-    guarded(|| {
-        let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
-        dump::events(file, Some(count))
-    })
-}
-
-/// Describes the event at this address to a file: an address within the event, or one of
-/// [`EventLast`]. Returns 1, or 0 with a message if it finds no event, or a negative error number.
+/// Describes the newest event of a kind, by the kind's address in [`EventLast`], to a file. Returns
+/// 1, or 0 with a message if it finds no event, or a negative error number.
 // SAFETY: N1: no other symbol in the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c_long {
@@ -107,7 +96,6 @@ pub(crate) fn entry_points() -> [u64; 5] {
     // Makes the linker keep functions that are called only by name.
     core::hint::black_box((
         EventDump as *const (),
-        EventDumpLast as *const (),
         EventDescribe as *const (),
         EventFlush as *const (),
     ));

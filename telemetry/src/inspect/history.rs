@@ -10,7 +10,7 @@
 //! `.debug.buffer.reverse`, `.req.pm` in `design/telemetry.md`; `.event.fill`, `.event.base`,
 //! `.time.order` in `design/format.md`.
 
-use crate::block::memory::{self, Block};
+use crate::block::memory::Block;
 use crate::rings::ring::Ring;
 use crate::rings::thread;
 use crate::store::intern;
@@ -18,8 +18,7 @@ use bytemuck::{Pod, Zeroable};
 use core::cmp::Ordering;
 use eventdef::{EventType, Registry};
 use eventlog::format::{
-    BASE_RECORD_CODE, BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader,
-    EVENT_HEADER_SIZE, EventHeader,
+    BASE_RECORD_CODE, BASE_RECORD_SIZE, BLOCK_MAGIC, BlockHeader, EVENT_HEADER_SIZE, EventHeader,
 };
 
 /// The place of an event in memory, and its time. Ordered by age: the oldest is the least
@@ -91,11 +90,8 @@ impl Walk {
         let (at, top) = (header.last.get() as usize, header.top.get() as usize);
         let is_it = header.magic == BLOCK_MAGIC
             && (header.sequence.get(), header.buffer.get()) == (sequence, buffer);
-        if !is_it || at < BLOCK_HEADER_SIZE || top > memory::block_size() {
-            return None;
-        }
         let number = header.first.get() + u64::from(header.count.get());
-        Some(Walk { block, header, at, top, number, base: header.base.get() })
+        is_it.then_some(Walk { block, header, at, top, number, base: header.base.get() })
     }
 
     /// Returns the base in force at *last*: *base last* may be ahead of the chain (`.read.open`).
@@ -244,38 +240,6 @@ pub(crate) fn newest_of_kind(kind: u8) -> Option<Spot> {
     rings.filter_map(|ring| of_ring(ring).next()).max()
 }
 
-/// The meaning of an address.
-pub(crate) enum Found {
-    /// An event.
-    Event(Spot),
-    /// A part of a block outside its events: its header, or unused space. Buffer and sequence.
-    Block(u32, u64),
-    /// Not in our blocks.
-    Nothing,
-}
-
-/// Searches all blocks in memory for an address, those of the store too.
-pub(crate) fn at(address: usize) -> Found {
-    let contains = |block: Block| {
-        block.address() <= address && address < block.address() + memory::block_size()
-    };
-    let mut found = Found::Nothing;
-    let mut search = |block: Block, sequence: u64, buffer: u32| {
-        if contains(block) {
-            let spots = Walk::begin(block, sequence, buffer).into_iter().flatten();
-            let offset = (address - block.address()) as u32;
-            let before = spots.take_while(|spot| spot.offset <= offset).last();
-            let spot = before.filter(|spot| spot.end(block).is_some_and(|end| offset < end));
-            found = spot.map_or(Found::Block(buffer, sequence), Found::Event);
-        }
-    };
-    intern::kept().for_each(|(sequence, block)| search(block, sequence, 0));
-    for ring in thread::rings() {
-        ring.kept().for_each(|(sequence, block)| search(block, sequence, ring.buffer()));
-    }
-    found
-}
-
 /// Keeps an event among the newest, which are sorted. Returns false if all kept events are newer.
 fn keep(spots: &mut [Spot], count: &mut usize, spot: Spot) -> bool {
     let at = spots[..*count].partition_point(|kept| *kept < spot);
@@ -338,12 +302,6 @@ impl Spot {
     pub(crate) fn ring(&self) -> Option<&'static Ring> {
         thread::rings().find(|ring| ring.buffer() == self.buffer)
     }
-
-    /// Returns the offset of its end, in its block.
-    fn end(&self, block: Block) -> Option<u32> {
-        let walk = Walk::open(block, self.sequence, self.buffer)?;
-        Some(self.offset + u32::from(walk.event(self.offset as usize)?.size))
-    }
 }
 
 #[cfg(test)]
@@ -355,18 +313,6 @@ mod tests {
     use crate::rings::ring::Own;
     use eventdef::{ParamSink, store};
     use eventlog::format::BaseRecord;
-
-    eventdef::events! {
-        /// Events of this test.
-        registry "history" version(1, 0, 0);
-        kinds standard;
-
-        /// An event to find.
-        Found(1, always, Object) {
-            /// which
-            index: W,
-        }
-    }
 
     fn ring(ticks: u64) -> Own {
         clock::choose();
@@ -413,31 +359,6 @@ mod tests {
         let oldest = of_ring(&ring).last().expect("an event");
         assert!(Walk::begin(ring.block_of(oldest.sequence), oldest.sequence, 77).is_some());
         assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun again since");
-    }
-
-    /// `.debug.describe`: any address within the event, from its first byte to its last.
-    #[test]
-    fn an_event_is_found_by_any_address_within_it() {
-        let put = |index: usize| crate::event!(Found, index);
-        (0..3).for_each(put);
-        let ring = thread::rings().next().expect("one");
-        let block = ring.block();
-        let spots: Vec<Spot> = of_ring(ring).collect();
-        for spot in &spots {
-            for address in [spot.offset, spot.offset + 15].map(|at| block.address() + at as usize) {
-                assert!(matches!(at(address), super::Found::Event(found) if found == *spot));
-            }
-        }
-        let newest = spots[0].offset as usize;
-        for offset in [0, BLOCK_HEADER_SIZE, newest - 1] {
-            let found = at(block.address() + offset);
-            assert!(matches!(found, super::Found::Block(buffer, 0) if buffer == ring.buffer()));
-        }
-        assert!(matches!(at(block.address() - 1), super::Found::Nothing));
-        let store = of_store().last().expect("the store has a thread");
-        let (block, _) = store.block().expect("the store's");
-        let found = at(block.address() + store.offset as usize + 1);
-        assert!(matches!(found, super::Found::Event(found) if found == store));
     }
 
     #[test]

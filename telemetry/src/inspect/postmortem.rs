@@ -48,15 +48,6 @@ use std::collections::BinaryHeap;
 /// assert!(event.to_string().ends_with("Allocate size:0000000000000030"));
 /// assert_eq!(newest.take(10).count(), 2);
 /// ```
-///
-/// In a panic hook:
-///
-/// ```
-/// std::panic::set_hook(Box::new(|info| {
-///     eprintln!("{info}");
-///     telemetry::postmortem().take(20).for_each(|event| eprintln!("{event}"));
-/// }));
-/// ```
 pub fn postmortem() -> Postmortem {
     let now = Now::read();
     let (mut rings, mut newest) = (Vec::new(), BinaryHeap::new());

@@ -12,6 +12,7 @@
 use crate::block::root;
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::os::report::{self, Line};
+use bytemuck::AnyBitPattern;
 use core::fmt::{self, Write as _};
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventdef::layout::param_offset;
@@ -115,18 +116,9 @@ pub(crate) fn write_event(
 }
 
 fn write_age(out: &mut dyn fmt::Write, age: u64) -> fmt::Result {
-    write!(out, "{:>6}.{:09} s  ", Negative(age / 1_000_000_000), age % 1_000_000_000)
-}
-
-/// A number with a minus in front.
-struct Negative(u64);
-
-impl fmt::Display for Negative {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.checked_ilog10().unwrap_or(0) as usize + 1;
-        let width = f.width().unwrap_or(0).saturating_sub(digits);
-        write!(f, "{:>width$}{}", "-", self.0)
-    }
+    let (seconds, rest) = (age / 1_000_000_000, age % 1_000_000_000);
+    let width = 5usize.saturating_sub(seconds.checked_ilog10().unwrap_or(0) as usize);
+    write!(out, "{:>width$}{seconds}.{rest:09} s  ", "-")
 }
 
 fn write_thread(out: &mut dyn fmt::Write, thread: u32, find: &Find<'_>) -> fmt::Result {
@@ -190,8 +182,8 @@ pub(crate) fn value(event_type: &EventType, index: usize, bytes: &[u8]) -> Optio
     let at = param_offset(event_type.params, index, WORD_SIZE);
     match event_type.params.get(index)?.sort {
         Sort::B => bytes.get(at).map(|byte| u64::from(*byte)),
-        Sort::U => half(bytes, at),
-        Sort::D => whole(bytes, at),
+        Sort::U => read::<u32>(bytes, at).map(u64::from),
+        Sort::D => read(bytes, at),
         Sort::P | Sort::A | Sort::W => word(bytes, at),
         Sort::S => None,
     }
@@ -244,15 +236,12 @@ fn write_quoted(out: &mut dyn fmt::Write, string: &[u8]) -> fmt::Result {
     out.write_str("\"")
 }
 
-fn whole(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?).into())
+/// Returns the value at an offset.
+fn read<T: AnyBitPattern>(bytes: &[u8], at: usize) -> Option<T> {
+    bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// Returns a word of this platform.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    if WORD_SIZE == 8 { whole(bytes, at) } else { half(bytes, at) }
+    read::<usize>(bytes, at).map(|word| word as u64)
 }

@@ -9,9 +9,10 @@
 
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Now};
+use crate::os::pages::Temporary;
 use crate::os::report::Line;
 use crate::os::sync::{Entry, Locked};
-use crate::os::{pages, report, sys};
+use crate::os::{report, sys};
 use crate::registry::names;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -27,17 +28,11 @@ pub const TRACEBACK_COUNT_MAX: usize = 1024;
 /// The number of events that a panic shows; 0: none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static IS_HOOKED: AtomicBool = AtomicBool::new(false);
-static ROOM: Locked<Option<Room>> = Locked::new(None);
+/// Held by the thread that writes a traceback.
+static TURN: Locked<()> = Locked::new(());
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
 static HOOK_BEFORE: OnceLock<Hook> = OnceLock::new();
-
-/// The buffers of a traceback.
-struct Room {
-    spots: &'static mut [Spot],
-    event: &'static mut [u8],
-    text: &'static mut [u8],
-}
 
 /// Applies the environment variable, before the first event.
 pub(crate) fn prepare() {
@@ -77,14 +72,8 @@ pub(crate) fn hook() {
         if let Some(before) = HOOK_BEFORE.get() {
             before(info);
         }
-        on_panic();
+        let _ = traceback(COUNT.load(Ordering::Relaxed), &mut ErrorLines);
     }));
-}
-
-fn on_panic() {
-    let count = COUNT.load(Ordering::Relaxed);
-    let mut out = ErrorLines;
-    let _ = write(count, &mut out);
 }
 
 /// Writes the last `count` events of all threads in memory (at most [`TRACEBACK_COUNT_MAX`]),
@@ -98,39 +87,25 @@ fn on_panic() {
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 pub fn traceback(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
-    write(count.min(TRACEBACK_COUNT_MAX), out)
-}
-
-fn write(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
     let entry = Entry::new();
-    let mut room = ROOM.lock(&entry);
-    if let Some(room) = &mut room
-        && room.is_none()
-    {
-        **room = make_room();
-    }
-    let Some(Room { spots, event, text }) = room.as_deref_mut().and_then(Option::as_mut) else {
+    let _turn = TURN.lock(&entry);
+    let spots = Temporary::<Spot>::map(TRACEBACK_COUNT_MAX);
+    let bytes = Temporary::<u8>::map(EVENT_SIZE_SHOWN).zip(Temporary::<u8>::map(LINE_SIZE_MAX));
+    let Some((mut spots, (mut event, mut text))) = spots.zip(bytes) else {
         return out.write_str("telemetry: no memory for the last events\n");
     };
-    let count = history::newest(&mut spots[..count]);
+    let count = history::newest(&mut spots[..count.min(TRACEBACK_COUNT_MAX)]);
     let now = Now::read();
     let plural = if count == 1 { "" } else { "s" };
     writeln!(out, "telemetry: the last {count} event{plural} in memory, newest last:")?;
     for spot in &spots[..count] {
-        let mut line = Line::new(text);
+        let mut line = Line::new(&mut text);
         // A line that is too long is cut.
-        let _ = text::write_spot(&mut line, spot, event, now, &text::scan);
+        let _ = text::write_spot(&mut line, spot, &mut event, now, &text::scan);
         line.end();
         out.write_str(line.text())?;
     }
     Ok(())
-}
-
-fn make_room() -> Option<Room> {
-    let spots = pages::map_bytes(TRACEBACK_COUNT_MAX * size_of::<Spot>())?;
-    let event = pages::map_bytes(EVENT_SIZE_SHOWN)?;
-    let text = pages::map_bytes(LINE_SIZE_MAX)?;
-    Some(Room { spots: bytemuck::cast_slice_mut(spots), event, text })
 }
 
 /// Standard error, without a buffer.

@@ -59,18 +59,12 @@ pub(crate) fn forget() {
 /// thread, and stay in memory when the process ends. Call it under the lock of the output: a thread
 /// that passed before the exit began holds that lock while it writes, and `at_exit` waits for it.
 pub(crate) fn is_elsewhere() -> bool {
-    match EXITING.load(Ordering::Relaxed) {
-        0 => false,
-        thread => thread != depth::place(),
-    }
+    is_exiting() && !is_here()
 }
 
 /// Returns whether this thread exits the program: it alone may wait some time for a slow host.
 pub(crate) fn is_here() -> bool {
-    match EXITING.load(Ordering::Relaxed) {
-        0 => false,
-        thread => thread == depth::place(),
-    }
+    EXITING.load(Ordering::Relaxed) == depth::place()
 }
 
 /// Outputs all events and ends the stream (`.part.end`) when the program exits normally.

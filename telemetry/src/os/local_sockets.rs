@@ -65,14 +65,6 @@ fn is_left(path: &CStr, peer: &Peer) -> Result<bool, Errno> {
     Ok(result == Err(libc::ECONNREFUSED))
 }
 
-/// Opens a directory, in which a file will be removed later.
-pub(crate) fn open_directory(path: &CStr) -> Result<File, Errno> {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a NUL.
-    let file = retry(|| unsafe { libc::open(path.as_ptr(), flags) } as isize)?;
-    File::new(file as c_int)
-}
-
 /// Removes a file from a directory.
 pub(crate) fn remove(directory: c_int, name: &CStr) {
     // SAFETY: the name ends with a NUL.
@@ -176,49 +168,4 @@ pub(crate) fn receive(file: c_int, bytes: &mut [u8]) -> Result<usize, Errno> {
 pub(crate) fn end_sending(file: c_int) {
     // SAFETY: the call touches no memory.
     unsafe { libc::shutdown(file, libc::SHUT_WR) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::os::sys::own_user;
-    use std::ffi::CString;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
-    fn path_in(folder: &tempfile::TempDir, name: &str) -> CString {
-        CString::new(folder.path().join(name).to_str().unwrap()).unwrap()
-    }
-
-    /// `.control.tool.owner`
-    #[test]
-    fn a_socket_admits_its_owner_and_knows_the_user() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("1.sock");
-        let held = listen(&path_in(&folder, "1.sock")).unwrap();
-        let listener = held.number().unwrap();
-        let about = std::fs::metadata(&path).unwrap();
-        assert_eq!((about.permissions().mode() & 0o777, about.uid()), (0o600, own_user()));
-        assert_eq!(accept(listener).err(), Some(libc::EAGAIN));
-        let _client = std::os::unix::net::UnixStream::connect(&path).unwrap();
-        let file = accept(listener).unwrap();
-        assert_eq!(peer_user(file.number().unwrap()), Some(own_user()));
-        file.close();
-        held.close();
-    }
-
-    /// `.control.tool.stale`
-    #[test]
-    fn a_left_socket_is_replaced_and_nothing_else_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let address = path_in(&folder, "1.sock");
-        let first = listen(&address).unwrap();
-        assert_eq!(listen(&address).err(), Some(libc::EADDRINUSE), "a process listens");
-        first.close();
-        let second = listen(&address).unwrap();
-        second.close();
-        std::fs::write(folder.path().join("2.sock"), "mine").unwrap();
-        let other = path_in(&folder, "2.sock");
-        assert_eq!(listen(&other).err(), Some(libc::EADDRINUSE), "not a socket");
-        assert_eq!(std::fs::read(folder.path().join("2.sock")).unwrap(), b"mine");
-    }
 }

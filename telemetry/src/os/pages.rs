@@ -1,31 +1,52 @@
-//! Pages from the operating system, for ever.
+//! Pages from the operating system, for ever or for a while.
 //!
 //! ```text
 //!  mmap ─▶ │ bytes │ a slice │ a value and its large part │     never unmapped or moved
 //! ```
 //!
-//! These pages live as long as the process, so references to them are `'static`. Nothing comes
-//! from the allocator. Design: `.sol.memory` in `design/telemetry.md`.
+//! These pages live as long as the process, so references to them are `'static`. [`Temporary`]
+//! ones are unmapped after use. Nothing comes from the allocator. Design: `.sol.memory`,
+//! `.debug.dump` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "memory from the operating system")]
 
-mod temporary;
-
-pub(crate) use temporary::Temporary;
-
 use bytemuck::Zeroable;
+use core::ffi::c_int;
+use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 /// Maps zeroed pages for ever, and touches them, so that later accesses cause no page fault.
 pub(crate) fn map(size: usize) -> Option<NonNull<u8>> {
     // Miri has no pages to touch.
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-    const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    return map_with(size, libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_POPULATE, -1);
     #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
-    const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANON;
+    map_lazily(size)
+}
+
+/// Maps zeroed pages for ever, which take memory once they are used.
+pub(crate) fn map_lazily(size: usize) -> Option<NonNull<u8>> {
+    map_with(size, libc::MAP_PRIVATE | libc::MAP_ANON, -1)
+}
+
+/// Maps pages where the system places them, by flags other than MAP_FIXED.
+pub(crate) fn map_with(size: usize, flags: c_int, file: c_int) -> Option<NonNull<u8>> {
+    assert_eq!(flags & libc::MAP_FIXED, 0);
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new private mapping, placed by the system, changes no memory that exists.
-    let start = unsafe { libc::mmap(core::ptr::null_mut(), size, access, FLAGS, -1, 0) };
+    // SAFETY: a new mapping, placed by the system, changes no memory that exists.
+    let start = unsafe { libc::mmap(core::ptr::null_mut(), size, access, flags, file, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
+/// Maps other pages in place of mapped ones, which stay at their addresses.
+///
+/// # Safety
+///
+/// `size` bytes from `at` on are mapped pages, and references to them are to atomics alone.
+pub(crate) unsafe fn map_again(at: *mut u8, size: usize, flags: c_int, file: c_int) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = flags | libc::MAP_FIXED;
+    // SAFETY: the caller's promise: the pages stay mapped.
+    unsafe { libc::mmap(at.cast(), size, access, flags, file, 0) != libc::MAP_FAILED }
 }
 
 /// Maps zeroed bytes for ever.
@@ -65,5 +86,48 @@ pub(crate) fn place_with<T, Z: Zeroable + 'static>(
         let place = &raw mut (*pages).value;
         place.write(value(&mut (*pages).zeroed));
         Some(&*place)
+    }
+}
+
+/// `count` values in pages of their own, zero at first, unmapped when dropped: for rare work, and
+/// for a debugger that stopped the process.
+pub(crate) struct Temporary<T: Zeroable> {
+    /// E1: `count` mapped values that nothing else points to.
+    start: NonNull<T>,
+    count: usize,
+}
+
+impl<T: Zeroable> Temporary<T> {
+    /// Maps the values; returns `None` if the system has no memory.
+    pub(crate) fn map(count: usize) -> Option<Temporary<T>> {
+        const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
+        const { assert!(!core::mem::needs_drop::<T>(), "only the pages are dropped") };
+        let start = map(count.checked_mul(size_of::<T>())?)?.cast();
+        Some(Temporary { start, count })
+    }
+}
+
+impl<T: Zeroable> Deref for Temporary<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: E1: `count` mapped values that nothing else points to; zero is a value of `T`,
+        // and a page is aligned well enough for it.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Zeroable> DerefMut for Temporary<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: E1: `count` mapped values that nothing else points to; zero is a value of `T`,
+        // and a page is aligned well enough for it.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Zeroable> Drop for Temporary<T> {
+    fn drop(&mut self) {
+        // SAFETY: E1: mapped with this size, and not used afterwards.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * size_of::<T>()) };
     }
 }

@@ -1,8 +1,7 @@
-//! Facts of the operating system about this process: its start, and whether it was forked.
+//! Facts of the operating system about this process: its start, and a mark of a fork.
 //!
 //! ```text
-//!  /proc/self/stat ─┬─ ticks since boot ─▶ start ─ before a stream of the same number began?
-//!                   └─ flags ─▶ forked, and no program executed since
+//!  /proc/self/stat ─ ticks since boot ─▶ start ─ before a stream of the same number began?
 //! ```
 //!
 //! Plain calls that neither allocate nor take a lock of the standard library.
@@ -54,7 +53,8 @@ pub(crate) fn start() -> Option<u64> {
         // SAFETY: the call touches no memory.
         let rate = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
         let since_boot = ticks.checked_mul(1_000_000_000)?.checked_div(rate)?;
-        let boot = time(libc::CLOCK_REALTIME).checked_sub(time(libc::CLOCK_BOOTTIME))?;
+        let boot =
+            sys::clock(libc::CLOCK_REALTIME).checked_sub(sys::clock(libc::CLOCK_BOOTTIME))?;
         boot.checked_add(since_boot)?.checked_sub(TICK)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -70,32 +70,6 @@ fn stat_field(stat: &[u8], field: usize) -> Option<u64> {
     core::str::from_utf8(fields.nth(field)?).ok()?.parse().ok()
 }
 
-/// Returns whether this process was forked, and has executed no program since. The kernel knows
-/// this even if the runtime did not notice the fork. Returns false where the system cannot tell.
-pub(crate) fn is_forked() -> bool {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        /// The kernel's flags of a process.
-        const FLAGS: usize = 6;
-        /// Forked, but executed nothing (`PF_FORKNOEXEC`).
-        const FORKED: u64 = 0x40;
-        let mut text = [0; 1024];
-        let stat = sys::read_file(c"/proc/self/stat", &mut text);
-        stat.and_then(|stat| stat_field(stat, FLAGS)).is_some_and(|flags| flags & FORKED != 0)
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    false
-}
-
-/// Reads a clock of the system, in ns.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn time(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` lives through the call. An error leaves it zero.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,13 +82,5 @@ mod tests {
             assert_eq!(stat_field(stat.as_bytes(), 19), Some(22), "{name}");
         }
         assert_eq!(stat_field(b"4711 (prog", 19), None);
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn this_process_began_before_now_and_not_long_ago() {
-        let now = time(libc::CLOCK_REALTIME);
-        let start = start().expect("Linux has it");
-        assert!(start < now && now - start < 3_600_000_000_000, "{start} {now}");
     }
 }

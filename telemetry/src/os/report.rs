@@ -75,9 +75,4 @@ mod tests {
         assert!(line.write_str(&long).is_err());
         assert_eq!(line.text(), "é".repeat(255));
     }
-
-    #[test]
-    fn bytes_that_are_not_text_are_replaced() {
-        assert_eq!(format!("{}", Text(b"a\xffb")), "a\u{fffd}b");
-    }
 }

@@ -162,12 +162,32 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// Gives a signal its default effect.
-pub(crate) fn set_default(signal: c_int) {
-    // SAFETY: a structure that lives through the call; all zeros is a value of it.
+/// Returns the handler of a signal; `None` if the system has no such signal.
+pub(crate) fn current(signal: c_int) -> Option<libc::sigaction> {
+    // SAFETY: the call fills a structure that lives through it; all zeros is a value of it.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
+        (libc::sigaction(signal, null(), &mut action) == 0).then_some(action)
+    }
+}
+
+/// Sets the handler of a signal, with flags in addition to SA_SIGINFO.
+pub(crate) fn set(signal: c_int, handler: Action, flags: c_int) {
+    set_raw(signal, handler as libc::sighandler_t, libc::SA_SIGINFO | flags);
+}
+
+/// Gives a signal its default effect.
+pub(crate) fn set_default(signal: c_int) {
+    set_raw(signal, libc::SIG_DFL, 0);
+}
+
+fn set_raw(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
+    // SAFETY: a structure that lives through the call; all zeros is a value of it. The handler is
+    // the default, or a function of the form that SA_SIGINFO asks for.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
         libc::sigemptyset(&mut action.sa_mask);
         libc::sigaction(signal, &action, null_mut());
     }

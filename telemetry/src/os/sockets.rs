@@ -9,8 +9,10 @@
 //! `localhost`. Design: `.sol.msg`, `.req.external` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+use crate::os::report::Line;
 use crate::os::sys::{Errno, File, close, errno, retry};
 use core::ffi::{CStr, c_int};
+use core::fmt::Write;
 use core::mem::{offset_of, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -120,36 +122,29 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
     };
     room.copy_from_slice(host);
     let Ok(name) = CStr::from_bytes_until_nul(&name) else { return 0 };
+    let mut digits = [0; 8];
+    // It fits.
+    let _ = write!(Line::new(&mut digits), "{port}");
     let mut count = 0;
-    // SAFETY: the hints are plain integers and null pointers; each result is read as its own
-    // family, and the list is freed once.
+    // SAFETY: both names end with a NUL, and the hints are plain integers and null pointers. Each
+    // result has an address of its size, and the list is freed once.
     unsafe {
         let mut hints: libc::addrinfo = zeroed();
         hints.ai_socktype = libc::SOCK_STREAM;
         let mut found = core::ptr::null_mut();
-        if libc::getaddrinfo(name.as_ptr(), core::ptr::null(), &hints, &mut found) != 0 {
+        if libc::getaddrinfo(name.as_ptr(), digits.as_ptr().cast(), &hints, &mut found) != 0 {
             return 0;
         }
         let mut next = found;
         while let Some(info) = next.as_ref()
             && let Some(place) = peers.get_mut(count)
         {
-            let address = match info.ai_family {
-                libc::AF_INET => {
-                    let address = info.ai_addr.cast::<libc::sockaddr_in>().read_unaligned();
-                    let octets = address.sin_addr.s_addr.to_ne_bytes();
-                    Some(IpAddr::V4(Ipv4Addr::from(octets)))
-                }
-                libc::AF_INET6 => {
-                    let address = info.ai_addr.cast::<libc::sockaddr_in6>().read_unaligned();
-                    Some(IpAddr::V6(Ipv6Addr::from(address.sin6_addr.s6_addr)))
-                }
-                _ => None,
-            };
-            if let Some(address) = address {
-                *place = Some(Peer::inet(address, port));
-                count += 1;
-            }
+            let mut peer = Peer { address: zeroed(), size: info.ai_addrlen };
+            let size = (peer.size as usize).min(size_of::<libc::sockaddr_storage>());
+            let to = (&raw mut peer.address).cast::<u8>();
+            info.ai_addr.cast::<u8>().copy_to_nonoverlapping(to, size);
+            *place = Some(peer);
+            count += 1;
             next = info.ai_next;
         }
         libc::freeaddrinfo(found);
@@ -335,47 +330,5 @@ mod tests {
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX]).is_some());
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX + 1]).is_none());
         assert!(Peer::unix(b"a\0b").is_none());
-    }
-
-    #[test]
-    fn a_socket_that_nobody_reads_accepts_bytes_until_its_buffer_is_full() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("socket");
-        let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
-        let peer = Peer::unix(path.as_os_str().as_encoded_bytes()).expect("a path");
-        let (file, is_connected) = connect(&peer, 1 << 16).expect("a listener");
-        assert!(is_connected);
-        let held = file;
-        let file = held.number().expect("it is open");
-        let mut sent = 0;
-        while let Ok(size @ 1..) = send(file, &[7; 65536]) {
-            sent += size;
-        }
-        assert!((1 << 16..16 << 20).contains(&sent), "{sent}");
-        assert!(!wait(file, 0));
-        drop(listener.accept());
-        assert!(at_last(|| send(file, &[7]) == Err(libc::EPIPE)));
-        held.close();
-        drop(listener);
-        assert!(at_last(|| match connect(&peer, 1 << 16) {
-            Ok((file, _)) => {
-                file.close();
-                false
-            }
-            Err(errno) => errno == libc::ECONNREFUSED,
-        }));
-    }
-
-    /// Returns whether `holds` becomes true within ten seconds. A process that another test forks
-    /// has this one's sockets until it executes its program or exits.
-    fn at_last(mut holds: impl FnMut() -> bool) -> bool {
-        let began = std::time::Instant::now();
-        while !holds() {
-            if began.elapsed().as_secs() >= 10 {
-                return false;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        true
     }
 }

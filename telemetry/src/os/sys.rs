@@ -1,4 +1,4 @@
-//! Calls of the operating system, except those for memory and clocks.
+//! Calls of the operating system, except those for memory.
 //!
 //! ```text
 //!  environment · standard error · files · threads: number, name, end · process: exit, fork, names
@@ -12,7 +12,6 @@ mod environment;
 mod errors;
 mod held;
 mod library;
-mod mapping;
 mod names;
 mod own;
 mod threads;
@@ -21,12 +20,11 @@ pub(crate) use environment::with_environment;
 pub(crate) use errors::error_text;
 pub(crate) use held::{File, Held};
 pub(crate) use library::*;
-pub(crate) use mapping::*;
 pub(crate) use names::{
     FileIdentity, identify_file, identify_name, is_other_than_file, link_file, program_name,
-    rename_file, unlink_file,
+    rename_file, suffixed, unlink_file,
 };
-pub(crate) use own::{NotOwn, Unnamed, open_log, own_user};
+pub(crate) use own::{NotOwn, Unnamed, open_directory, open_log, open_to_read, own_user};
 pub(crate) use threads::*;
 
 use core::ffi::{CStr, c_int};
@@ -97,6 +95,29 @@ pub(crate) fn claim_file(file: c_int) -> bool {
 pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
     // SAFETY: the call touches no memory.
     retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
+}
+
+/// Gives a file its size, and allocates all of it on the host, so that every mapped page exists.
+pub(crate) fn allocate_file(file: c_int, size: u64) -> Result<(), Errno> {
+    let size = files::off_t::try_from(size).map_err(|_| libc::EFBIG)?;
+    #[cfg(not(any(target_os = "macos", target_os = "ios")))]
+    loop {
+        // SAFETY: the call touches no memory. It returns its error and does not set `errno`.
+        match unsafe { files::posix_fallocate(file, 0, size) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            errno => return Err(errno),
+        }
+    }
+    #[cfg(any(target_os = "macos", target_os = "ios"))]
+    {
+        // The system has no call for it: this writes every page.
+        let zeros = [0; 4096];
+        for offset in (0..size as u64).step_by(zeros.len()) {
+            write_all_at(file, &zeros, offset).map_err(|(_, errno)| errno)?;
+        }
+        Ok(())
+    }
 }
 
 /// Leaves a shared file to the other process. The file's number stays in use, for `/dev/null`, so
@@ -274,6 +295,14 @@ pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
     return unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) } == 16;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     return read_file(c"/dev/urandom", bytes).is_some_and(|bytes| bytes.len() == 16);
+}
+
+/// Reads a clock, in ns; returns 0 if the system lacks it.
+pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` lives through the call. An error leaves it zero.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Returns the numbers of this process and of its parent.

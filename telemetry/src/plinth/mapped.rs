@@ -13,7 +13,7 @@ use super::{DestinationError, Operation, PATH_SIZE_MAX, Plinth, PlinthError, c_p
 use crate::block::memory;
 use crate::os::report;
 use crate::os::sync::Locked;
-use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
+use crate::os::sys::{self, Errno, File, Held, NotOwn, Unnamed};
 use crate::plinth::region;
 use crate::registry::registration;
 use core::ffi::CStr;
@@ -41,8 +41,10 @@ pub(crate) fn loss() -> Option<PlinthError> {
     is_cut.then_some(failed(Operation::Keep, libc::EIO))
 }
 
-/// A buffer for two names, since a stack may be small.
-static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
+/// A buffer for a name, since a stack may be small.
+static NAME: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
+/// What follows the name in that of the log before.
+const PREVIOUS: &str = ".1";
 
 /// A stream that is a bounded ring in a mapped file.
 pub struct MappedPlinth {
@@ -88,37 +90,20 @@ impl MappedPlinth {
         }
     }
 
-    /// Passes on the name of the file with a suffix.
-    fn with_name<T>(&self, after: &str, with: impl FnOnce(&CStr) -> T) -> Result<T, PlinthError> {
-        self.with_names([after, after], |path, _| with(path))
+    /// Passes on the name of the file.
+    fn with_name<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, PlinthError> {
+        self.name.with_path(with).ok_or(failed(Operation::Create, libc::EAGAIN))
     }
 
-    /// Passes on two names.
+    /// Passes on the name of the file, and that of the log before it.
     fn with_names<T>(
         &self,
-        after: [&str; 2],
-        with: impl FnOnce(&CStr, &CStr) -> T,
-    ) -> Result<T, PlinthError> {
-        let busy = failed(Operation::Create, libc::EAGAIN);
-        let mut names = NAMES.lock_waiting().ok_or(busy)?;
-        let [first, second] = &mut *names;
-        let (first, second) = (self.name_with(after[0], first)?, self.name_with(after[1], second)?);
-        Ok(with(first, second))
-    }
-
-    fn name_with<'a>(&self, after: &str, out: &'a mut [u8]) -> Result<&'a CStr, PlinthError> {
-        let too_long = failed(Operation::Create, libc::ENAMETOOLONG);
-        let put = self.name.with_path(|path| {
-            let (path, after) = (path.to_bytes(), after.as_bytes());
-            let size = path.len() + after.len();
-            let all = out.get_mut(..=size)?;
-            all[..path.len()].copy_from_slice(path);
-            all[path.len()..size].copy_from_slice(after);
-            all[size] = 0;
-            Some(size)
-        });
-        let size = put.flatten().ok_or(too_long)?;
-        out.get(..=size).and_then(|all| CStr::from_bytes_until_nul(all).ok()).ok_or(too_long)
+        with: impl FnOnce(&CStr, &CStr) -> Result<T, Errno>,
+    ) -> Result<Result<T, Errno>, PlinthError> {
+        self.with_name(|path| {
+            let mut name = NAME.lock_waiting().ok_or(libc::EAGAIN)?;
+            with(path, sys::suffixed(path.to_bytes(), &PREVIOUS, &mut *name)?)
+        })
     }
 
     /// Returns the number of blocks of the file, and of parts blocks that registries may need;
@@ -146,11 +131,15 @@ impl MappedPlinth {
         Ok((count.ok_or(failed(Operation::Create, libc::EFBIG))?, parts_count))
     }
 
-    /// Examines the file of a name that another file will get: a log without a writer may move to
-    /// another name, as may an empty file. Returns the file, claimed; `None` if the name is free.
+    /// Examines the file of the name, or of the log before it, which another file will replace: a
+    /// log without a writer may move to another name, as may an empty file. Returns the file,
+    /// claimed; `None` if the name is free.
     fn claim_old(&self, after: &str) -> Result<Option<File>, PlinthError> {
         let create = |errno| failed(Operation::Create, errno);
-        let found = match self.with_name(after, sys::identify_name)? {
+        let is_current = after.is_empty();
+        let found =
+            self.with_names(|path, old| sys::identify_name(if is_current { path } else { old }))?;
+        let found = match found {
             Ok(found) if found.is_regular() && found.owner != sys::own_user() => {
                 return Err(NOT_OWN);
             }
@@ -158,11 +147,13 @@ impl MappedPlinth {
             Err(libc::ENOENT) => return Ok(None),
             Err(errno) => return Err(create(errno)),
         };
-        let opened = match found.is_regular() {
-            true => self.with_name(after, sys::open_to_read)?.and_then(File::new).map(Some),
+        let open = |path: &CStr, old: &CStr| match found.is_regular() {
+            true => {
+                sys::open_to_read(if is_current { path } else { old }).and_then(File::new).map(Some)
+            }
             false => Ok(None),
         };
-        let file = match opened {
+        let file = match self.with_names(open)? {
             Err(libc::ENOENT) => return Ok(None),
             opened => opened.map_err(create)?,
         };
@@ -227,18 +218,18 @@ impl MappedPlinth {
         // Checked before room is allocated, which may not be needed.
         self.try_names(|| {
             self.claim_old("")?.into_iter().for_each(File::close);
-            self.claim_old(".1")?.into_iter().for_each(File::close);
+            self.claim_old(PREVIOUS)?.into_iter().for_each(File::close);
             Ok(())
         })?;
         let create = |errno| failed(Operation::Create, errno);
-        let new = self.with_name("", Unnamed::create)?.map_err(create)?;
+        let new = self.with_name(Unnamed::create)?.map_err(create)?;
         let made = new.file.number().map_err(create).and_then(|number| {
             sys::claim_file(number);
             sys::allocate_file(number, (count * block_size) as u64).map_err(create)?;
             region::map(number, count, parts_count).ok_or(create(libc::ENOMEM))
         });
         if let Err(error) = made {
-            self.with_name("", |path| new.discard(path))?;
+            self.with_name(|path| new.discard(path))?;
             return Err(error);
         }
         Ok(new)
@@ -250,13 +241,13 @@ impl MappedPlinth {
         if let Some(old) = self.claim_old("")? {
             let is_empty = old.look().is_ok_and(|found| found.size == 0);
             let moved = match is_empty {
-                true => self.with_name("", sys::unlink_file)?,
-                false => self.with_names(["", ".1"], sys::rename_file)?,
+                true => self.with_name(sys::unlink_file)?,
+                false => self.with_names(sys::rename_file)?,
             };
             old.close();
             moved.map_err(create)?;
         }
-        match self.with_name("", |path| new.link(path))? {
+        match self.with_name(|path| new.link(path))? {
             // Another process was quicker.
             Err(libc::EEXIST) => Err(IN_USE),
             linked => linked.map_err(create),
@@ -265,7 +256,7 @@ impl MappedPlinth {
 
     /// Maps the file again, by its name, so that a core of this process has the name.
     fn map_by_name(&self) {
-        let Ok(Ok(Ok(named))) = self.with_name("", sys::open_log) else { return };
+        let Ok(Ok(Ok(named))) = self.with_name(sys::open_log) else { return };
         let same = self.file.get().and_then(|file| file.look().ok());
         if let (Some(same), Ok(number)) = (same, named.number())
             && named.look().is_ok_and(|found| found.is(&same))
@@ -282,7 +273,7 @@ impl MappedPlinth {
         let named = self.try_names(|| self.take_name(new));
         if named.is_err() {
             self.file.set(None);
-            self.with_name("", |path| new.discard(path))?;
+            self.with_name(|path| new.discard(path))?;
         }
         if let Some((at, why)) = named? {
             let (said, name) = (self.name.said(at), &self.name);

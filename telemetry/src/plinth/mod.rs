@@ -12,7 +12,6 @@
 
 mod connect;
 pub(crate) mod destination;
-pub(crate) mod failure;
 mod file;
 pub(crate) mod host;
 mod mapped;
@@ -36,6 +35,8 @@ pub(crate) use volumes::{COUNT_MAX, COUNT_MIN, Volumes};
 pub(crate) use crate::offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
 
 use crate::block::identity;
+use crate::block::memory::block_size;
+use crate::os::report::{self, Text};
 use crate::os::{process, sys};
 use core::fmt;
 use eventlog::format::{STREAM_MAGIC, StreamHeader};
@@ -71,27 +72,71 @@ macro_rules! debug_by_name {
 }
 debug_by_name! { FilePlinth MappedPlinth SocketPlinth TeePlinth }
 
-/// The text for a host that cannot be found.
-pub(crate) const FIND_TEXT: &str = "the system knows no address of this host";
-/// The text for a mapped file that was truncated.
-pub(crate) const KEEP_TEXT: &str = "another process has truncated it";
-/// The text for volumes that are too small.
-pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 blocks";
-
 impl core::error::Error for PlinthError {}
 
 impl fmt::Display for PlinthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 128];
-        let text = crate::os::report::Text(crate::os::sys::error_text(self.errno, &mut text));
-        match self.operation {
-            Operation::Create => write!(f, "cannot create: {text}"),
-            Operation::Find => f.write_str(FIND_TEXT),
-            Operation::Claim => f.write_str("in use by another process"),
-            Operation::Write => write!(f, "cannot write: {text}"),
-            Operation::Keep => f.write_str(KEEP_TEXT),
-            Operation::Bound => f.write_str(BOUND_TEXT),
-            Operation::Refuse => f.write_str("refused"),
+        f.write_str(match self.operation {
+            Operation::Create => "cannot create: ",
+            Operation::Write => "cannot write: ",
+            _ => "",
+        })?;
+        Cause(self).fmt(f)
+    }
+}
+
+/// The cause of a failure, without what the plinth was doing.
+struct Cause<'a>(&'a PlinthError);
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0.operation {
+            Operation::Create | Operation::Write => {
+                let mut text = [0; 128];
+                return Text(sys::error_text(self.0.errno, &mut text)).fmt(f);
+            }
+            Operation::Find => "the system knows no address of this host",
+            Operation::Claim => "in use by another process",
+            Operation::Keep => "another process has truncated it",
+            Operation::Bound => "a volume must have room for at least 8 blocks",
+            Operation::Refuse => "refused",
+        })
+    }
+}
+
+/// Reports a failure of the host, once for the process (`.sol.quiet`).
+pub(crate) fn report(error: &PlinthError, plinth: Option<&dyn Plinth>) {
+    let (name, cause) = (Name(plinth), Cause(error));
+    match error.operation {
+        Operation::Create | Operation::Find => report::say(format_args!(
+            "cannot create {name}: {cause}; nothing is output, the program goes on"
+        )),
+        Operation::Claim => report::say(format_args!(
+            "{name} is {cause}; nothing is output, the program goes on (%p in \
+             MPS_TELEMETRY_FILENAME gives each process a log of its own)"
+        )),
+        Operation::Keep => report::say(format_args!(
+            "{name}: {cause}; what is recorded from now on is counted as lost, the program goes on"
+        )),
+        Operation::Bound => report::say(format_args!(
+            "cannot create {name}: {cause}, which have {} bytes each; nothing is output, the \
+             program goes on",
+            block_size()
+        )),
+        Operation::Refuse => {}
+        Operation::Write => report::say(format_args!(
+            "cannot write to {name}: {cause}; lost events are counted, the program goes on"
+        )),
+    }
+}
+
+struct Name<'a>(Option<&'a dyn Plinth>);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(plinth) => plinth.describe(f),
+            None => f.write_str("the log"),
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use crate::os::report::{Line, Text};
 use crate::os::sync::Locked;
-use crate::os::{forked, process, sys};
+use crate::os::{forked, sys};
 use crate::registry::names;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -65,9 +65,9 @@ impl LogName {
     }
 
     /// Whether the name without anything added is that of a parent process: this is a forked child,
-    /// be it that of a process which had recorded nothing.
+    /// even of a process that had recorded nothing.
     pub(crate) fn is_parents(&self) -> bool {
-        !self.has_pid() && (forked::count() != 0 || process::is_forked())
+        !self.has_pid() && forked::count() != 0
     }
 
     /// Whether the name without anything added is the process's own.

@@ -13,11 +13,9 @@
 use super::DestinationError;
 use super::name::LogName;
 use crate::block::memory;
-use crate::os::report::Line;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, Errno, Held, Unnamed};
 use core::ffi::CStr;
-use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
 
@@ -116,18 +114,7 @@ static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]
 
 /// Returns the name of the file that is `number` volumes old.
 fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
-    let path = path.to_bytes();
-    let mut digits = [0; 12];
-    let mut suffix = Line::new(&mut digits);
-    // It fits.
-    let _ = write!(suffix, ".{number}");
-    let suffix = suffix.bytes();
-    let size = path.len() + suffix.len();
-    let all = out.get_mut(..=size).ok_or(libc::ENAMETOOLONG)?;
-    all[..path.len()].copy_from_slice(path);
-    all[path.len()..size].copy_from_slice(suffix);
-    all[size] = 0;
-    CStr::from_bytes_until_nul(all).map_err(|_| libc::EINVAL)
+    sys::suffixed(path.to_bytes(), &format_args!(".{number}"), out)
 }
 
 impl Volumes {
@@ -239,37 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn files_move_on_until_the_oldest_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
-        for text in ["0", "1", "2", "3", "4"] {
-            next(volumes, &path, text).unwrap();
-        }
-        assert_eq!(files(folder.path()), ["a.log 4", "a.log.1 3", "a.log.2 2"]);
-        // A free name takes the file before it, and the older files stay.
-        std::fs::remove_file(folder.path().join("a.log.1")).unwrap();
-        next(volumes, &path, "5").unwrap();
-        assert_eq!(files(folder.path()), ["a.log 5", "a.log.1 4", "a.log.2 2"]);
-        std::fs::remove_file(folder.path().join("a.log")).unwrap();
-        next(volumes, &path, "6").unwrap();
-        assert_eq!(files(folder.path()), ["a.log 6", "a.log.1 4", "a.log.2 2"]);
-    }
-
-    /// So nothing is left of it, empty or in part, where its process dies or the disk is full.
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_volume_has_no_name_until_it_has_its_header() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
-        let first = volumes.open_next(&path).unwrap();
-        assert_eq!(files(folder.path()), Vec::<String>::new());
-        volumes.publish(&path, first).unwrap();
-        let second = volumes.open_next(&path).unwrap();
-        assert_eq!(files(folder.path()), ["a.log "]);
-        [first, second].into_iter().for_each(|each| each.file.close());
-    }
-
-    #[test]
     fn the_oldest_file_goes_for_room_and_never_the_newest() {
         let folder = tempfile::tempdir().unwrap();
         let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 9 });
@@ -319,18 +275,5 @@ mod tests {
         std::fs::hard_link(&new, &middle).unwrap();
         next(volumes, &path, "3").unwrap();
         assert_eq!(files(folder.path()), ["a.log 3", "a.log.1 2", "a.log.2 1"]);
-    }
-
-    #[test]
-    fn a_name_that_cannot_be_had_is_an_error_and_nothing_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
-        next(volumes, &path, "0").unwrap();
-        std::fs::create_dir_all(folder.path().join("a.log.2/full")).unwrap();
-        next(volumes, &path, "1").unwrap();
-        assert!(next(volumes, &path, "2").is_err(), "what is in the way is a folder");
-        std::fs::remove_dir_all(folder.path().join("a.log.2")).unwrap();
-        next(volumes, &path, "3").unwrap();
-        assert_eq!(files(folder.path()), ["a.log 3", "a.log.1 1", "a.log.2 0"]);
     }
 }

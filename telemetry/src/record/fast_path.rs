@@ -16,8 +16,8 @@ use crate::block::losses::Cause;
 use crate::block::memory::{Claim, block_size};
 use crate::os::ordinary;
 use crate::os::sync::Entry;
+use crate::record::annotation::VARIETY;
 use crate::record::setup;
-use crate::record::variety::VARIETY;
 use crate::registry::{registration, unhoused};
 use crate::rings::ring::Own;
 use crate::rings::thread;
@@ -301,27 +301,5 @@ mod tests {
         while put(&ring, 2) {}
         assert!(ring.block().state().0 <= before.0);
         assert!((ring.block().state().0 as usize) < BLOCK_HEADER_SIZE + SIZE + BASE_RECORD_SIZE);
-    }
-
-    /// `.write.begin`, `.event.number`
-    #[test]
-    fn a_ring_that_is_not_output_keeps_a_block_of_history_and_counts_the_rest() {
-        let ring = ring(clock::ticks());
-        let entry = Entry::new();
-        let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
-        let count = 3 * per_block + 5;
-        for index in 0..count {
-            let control = &store::CONTROL;
-            let request = Request { control, kind: 0, place: 0, code: CODE, size: SIZE };
-            record_slowly(&entry, &ring, &request, &|claim| claim.put_u64(8, index));
-        }
-        let header = ring.block().header();
-        assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
-        assert_eq!(header.count.get(), 5);
-        let losses = ring.losses();
-        assert_eq!((losses.requested, losses.recorded), (count, count));
-        assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
-        let newest_value = words(&ring)[1];
-        assert_eq!(newest_value, count - 1);
     }
 }

@@ -2,16 +2,16 @@
 //! masks, strings, and the global allocator that records.
 
 pub mod alloc;
-mod annotation;
+pub(crate) mod annotation;
+#[cfg(recording)]
 pub(crate) mod around;
 #[cfg(recording)]
 pub mod control;
 #[cfg(recording)]
 pub(crate) mod fast_path;
 #[cfg(not(recording))]
-pub(crate) use crate::absent as fast_path;
+pub(crate) use crate::absent::{self as around, self as fast_path};
 #[cfg(recording)]
 pub(crate) mod setup;
 #[cfg(recording)]
 pub(crate) mod strings;
-pub(crate) mod variety;

@@ -17,8 +17,7 @@ use crate::os::sync::Locked;
 use crate::registry::registration::{self, Registered};
 use core::sync::atomic::Ordering;
 use eventlog::format::{
-    BLOCK_HEADER_SIZE, BlockHeader, BlockType, ExtentEntry, ExtentType, RegistryEntry,
-    STREAM_HEADER_SIZE,
+    BLOCK_HEADER_SIZE, ExtentEntry, ExtentType, RegistryEntry, STREAM_HEADER_SIZE,
 };
 
 /// The greatest number of blocks of the preamble.
@@ -92,7 +91,9 @@ impl Preamble {
             self.begin_stream()?;
         }
         while let Some(registered) = registration::get(self.registry_count) {
-            while let Some(piece) = self.next_piece(registered) {
+            while let Some(piece) =
+                registry_encoding::next(registered.control, self.registry_offset, self.room())
+            {
                 self.put(registered, &piece)?;
             }
             if REGISTRIES.count() == self.registry_count {
@@ -109,14 +110,10 @@ impl Preamble {
         root::leave();
         *self = Preamble { failure_told: self.failure_told, ..NONE };
         let block = block_at(0)?;
-        block.put_bytes(0, bytemuck::bytes_of(&identity::header_in_memory()));
+        block.put_bytes(0, bytemuck::bytes_of(&identity::header(true)));
         self.used = STREAM_HEADER_SIZE;
         self.stream = identity::uuid();
         Some(())
-    }
-
-    fn next_piece(&self, registered: &Registered) -> Option<Piece> {
-        registry_encoding::next(registered.control, self.registry_offset, self.room())
     }
 
     /// Returns the greatest payload of the next part in the current block, in bytes.
@@ -142,13 +139,7 @@ impl Preamble {
     /// Begins another block (`.parts.header`).
     fn begin_block(&mut self) -> Option<()> {
         let block = block_at(self.index + 1)?;
-        let size = memory::block_size() as u32;
-        let mut header = BlockHeader::native(BlockType::Parts, memory::block_size_log2());
-        header.stream = identity::id();
-        header.last = size.into();
-        header.top = size.into();
-        header.sequence = (self.index as u64).into();
-        header.seal(&[]);
+        let header = parts::block_header(self.index as u64, identity::id());
         block.put_bytes(0, bytemuck::bytes_of(&header));
         self.index += 1;
         self.used = BLOCK_HEADER_SIZE;

@@ -1,13 +1,12 @@
 //! The places of registries: an index in the stream, and slots in every thread.
 //!
 //! ```text
-//!  a registry ─▶ find_place ─▶ index in the stream, slots in every thread    no room: counts only
+//!  a registry ─▶ find_place ─▶ index in the stream, slots in every thread    no room: NOWHERE
 //! ```
 //!
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
-use crate::block::losses::Counts;
 use crate::os::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::os::link::Link;
 use crate::os::sync::{Entry, Guard, Locked};
@@ -23,8 +22,8 @@ pub(crate) const SLOT_COUNT: usize = 512;
 pub(crate) const SLOT_FIRST: usize = KIND_COUNT_MAX;
 const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);
 const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
-/// The slot of a registry without even an index: its events are counted together with those of
-/// other such registries.
+/// The slot of a registry without room: its events are counted by the indexes of their kinds,
+/// together with those of other such registries.
 const NOWHERE: usize = SLOT_COUNT;
 
 /// A registry with its place.
@@ -32,31 +31,15 @@ pub(crate) struct Registered {
     pub(crate) control: &'static Control,
     pub(crate) index: u16,
     /// The slot of its first kind; the others follow in the order of their indexes. 0 for registry
-    /// 0, which has no rings. From `SLOT_COUNT` on the registry had no room: the number is not a
-    /// slot of a thread, but a place for counts.
+    /// 0, which has no rings.
     pub(crate) slot: usize,
     /// The number of its slots in each thread.
     pub(crate) slot_count: usize,
-    /// The counts of a registry without room, by the places of its kinds.
-    refused: Option<&'static KindCounts>,
     /// The kinds that are output, as far as the stream knows, or is about to know.
     noted: AtomicU64,
 }
 
-type KindCounts = [Counts; KIND_COUNT_MAX];
-
 impl Registered {
-    fn new(
-        control: &'static Control,
-        index: usize,
-        slot: usize,
-        slot_count: usize,
-        refused: Option<&'static KindCounts>,
-    ) -> Registered {
-        let noted = AtomicU64::new(control.output().load(Ordering::Relaxed));
-        Registered { control, index: index as u16, slot, slot_count, refused, noted }
-    }
-
     fn kinds(&self) -> &'static [Kind] {
         self.control.registry.kinds
     }
@@ -72,11 +55,6 @@ impl Registered {
     pub(crate) fn changed_output(&self) -> (u64, u64) {
         let now = self.control.output().load(Ordering::Relaxed);
         (self.noted.load(Ordering::Relaxed) ^ now, now)
-    }
-
-    /// Returns whether the kinds that are output are noted.
-    pub(crate) fn is_output_noted(&self) -> bool {
-        self.changed_output().0 == 0
     }
 
     /// Returns the slots of these kinds.
@@ -139,18 +117,6 @@ pub(crate) fn slot_in(registry: u16, kind: u8) -> Option<usize> {
     get(usize::from(registry))?.slots_of(1 << kind).next()
 }
 
-/// Returns all slots that may have counts.
-pub(crate) fn slots() -> impl Iterator<Item = usize> {
-    let refused = all().filter(|registered| registered.refused.is_some());
-    (0..SLOT_COUNT).chain(refused.flat_map(|registered| registered.slots_of(u64::MAX)))
-}
-
-/// Returns the counts of a kind without room.
-pub(crate) fn refused_counts(slot: usize) -> Option<&'static Counts> {
-    let index = (slot / SLOT_COUNT).checked_sub(1)?;
-    get(index)?.refused?.get(slot % SLOT_COUNT)
-}
-
 /// Returns the slot that counts events without a ring, by the kind's index and place.
 pub(crate) fn slot_of(control: &Control, kind: u8, place: u8) -> usize {
     match control.slot().load(Ordering::Acquire) as usize {
@@ -172,8 +138,7 @@ pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, Registrations>> {
     STATE.lock(entry)
 }
 
-/// Gives a registry its index and its slots, and returns its first slot. Events of a registry
-/// without room get counts of their own, if the system has memory for them.
+/// Gives a registry its index and its slots, and returns its first slot.
 pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
     // A thread may have got this far when this process was forked.
     if let Some(found) = find(control) {
@@ -194,7 +159,7 @@ pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -
             REGISTRY_COUNT_MAX - 1
         ));
     }
-    add_refused(control).unwrap_or(NOWHERE)
+    NOWHERE
 }
 
 /// Adds registry 0 unless it exists: the store alone records it, so it needs no slots.
@@ -204,40 +169,20 @@ pub(crate) fn add_store() {
     }
 }
 
-fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> {
-    add_at(|index| pages::place(Registered::new(control, index, slot, slot_count, None))).map(drop)
-}
-
 /// Adds a registry at the next index.
-fn add_at(make: impl FnOnce(usize) -> Option<&'static Registered>) -> Option<usize> {
+fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> {
     let index = COUNT.load(Ordering::Relaxed);
     let place = REGISTERED.get(index)?;
-    place.set(Some(make(index)?));
+    let noted = AtomicU64::new(control.output().load(Ordering::Relaxed));
+    let registered = Registered { control, index: index as u16, slot, slot_count, noted };
+    place.set(Some(pages::place(registered)?));
     COUNT.store(index + 1, Ordering::Release);
-    Some(index)
-}
-
-/// Returns the place for the counts of the registry with this index.
-fn refused_slot(index: usize) -> usize {
-    (index + 1) * SLOT_COUNT
-}
-
-/// Adds a registry without slots. The numbers of its kinds are beyond those of all slots; a thread
-/// finds only the slots that stay empty.
-fn add_refused(control: &'static Control) -> Option<usize> {
-    let make = |index| {
-        pages::place_with(|counts: &'static mut KindCounts| {
-            Registered::new(control, index, refused_slot(index), 0, Some(counts))
-        })
-    };
-    add_at(make).map(refused_slot)
+    Some(())
 }
 
 /// Repairs, in a forked child, what a missing thread may have left half done.
 pub(crate) fn restart() {
     let (mut state, _) = STATE.take_over();
     let ends = all().map(|registered| registered.slot + registered.slot_count);
-    // A registry without room has no slots, and its place is beyond those of all others.
-    let end = ends.filter(|end| *end <= SLOT_COUNT).max();
-    state.slot_next = end.unwrap_or(SLOT_FIRST).max(SLOT_FIRST);
+    state.slot_next = ends.fold(SLOT_FIRST, usize::max);
 }

@@ -11,7 +11,7 @@
 use crate::block::losses::{CAUSES, Cause, Counts};
 use crate::block::root;
 use crate::offered::Losses;
-use crate::registry::registration::{self, SLOT_COUNT};
+use crate::registry::registration::SLOT_COUNT;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Losses that no buffer could count, by slot, which gives registry and kind.
@@ -96,12 +96,12 @@ fn take_houseless(slot: usize) -> u64 {
 
 /// Returns the counts of a slot's events that had no buffer.
 fn unhoused(slot: usize) -> &'static Counts {
-    registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
+    &UNHOUSED[slot % SLOT_COUNT]
 }
 
 /// Resets all counts, in a forked child.
 pub(crate) fn reset() {
-    registration::slots().for_each(|slot| {
+    (0..SLOT_COUNT).for_each(|slot| {
         unhoused(slot).reset();
         take_houseless(slot);
     });
@@ -116,7 +116,7 @@ pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;
     }
-    for slot in registration::slots() {
+    for slot in 0..SLOT_COUNT {
         if !HAS_HOUSE.get(slot).is_some_and(|has_house| has_house.load(Ordering::Relaxed)) {
             unhoused(slot).discard(Cause::Nested, take_houseless(slot));
         }

@@ -268,24 +268,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_busy_kind_does_not_push_out_a_quiet_one() {
-        let mut pools = pools(10);
-        let quiet: Vec<u32> = (0..3)
-            .map(|_| {
-                let place = pools.take((1, 0), None).unwrap().place;
-                pools.close(place);
-                place
-            })
-            .collect();
-        for _ in 0..100 {
-            let place = pools.take((1, 1), None).unwrap().place;
-            assert!(!quiet.contains(&place));
-            pools.close(place);
-        }
-        // It takes its share back.
-        let more: Vec<_> = (0..2).map(|_| pools.take((1, 0), None).unwrap().place).collect();
-        assert!(more.iter().all(|place| !quiet.contains(place)));
-    }
 }

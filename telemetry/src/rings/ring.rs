@@ -162,8 +162,7 @@ impl Ring {
 
     /// Returns the number of events recorded so far, for the owner.
     fn recorded(&self) -> u64 {
-        let block = self.block();
-        block.header().first.get() + u64::from(block.state().1)
+        self.block().event_end()
     }
 
     /// Returns whether its kind is output.
@@ -385,9 +384,7 @@ impl Own {
         if !self.is_next_free(head) {
             return false;
         }
-        let header = block.header();
-        let first = header.first.get() + u64::from(header.count.get());
-        self.begin(head + 1, first, ticks, thread);
+        self.begin(head + 1, block.event_end(), ticks, thread);
         self.blocks.get(head + 2).prefetch();
         true
     }

@@ -111,48 +111,49 @@ pub(crate) fn index() -> u32 {
 /// Takes or makes the ring of this thread for an empty slot. An existing ring means that the event
 /// is nested in the recording of another. Returns `None` if the event was counted as discarded.
 pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
-    let thread = match LOCAL.with(|local| local.thread.get()) {
-        Some(thread) => thread,
+    let thread = match current() {
+        Some(thread) => Some(thread),
         // The outer entry may be registering the thread just now.
-        None if entry.is_nested() => {
-            unhoused::discard_unhoused(slot, Cause::Nested, 1);
-            return None;
-        }
-        None => match enrol(entry) {
-            Some(thread) => thread,
-            None => {
-                unhoused::discard_unhoused(slot, Cause::Full, 1);
-                return None;
-            }
-        },
+        None if entry.is_nested() => None,
+        None => enrol(entry),
     };
-    if let Some(ring) = thread.rings[slot].get() {
+    if let Some(ring) = thread.and_then(|thread| thread.rings[slot].get()) {
         ring.discard(Cause::Nested);
         return None;
     }
     // The thread may have waited.
-    if END.may_allocate() {
+    if thread.is_some() && END.may_allocate() {
         expect_end(entry);
     }
-    if entry.is_nested() {
-        unhoused::discard_unhoused(slot, Cause::Nested, 1);
-        return None;
+    let made = thread.filter(|_| !entry.is_nested()).and_then(|thread| {
+        let ring = match adopt(entry, slot) {
+            Adopted::Ring(ring) => Some(ring),
+            Adopted::None => make(entry, slot),
+            Adopted::Refused => None,
+        }?;
+        thread.rings[slot].set(Some(ring.ring()));
+        Some(ring)
+    });
+    if made.is_none() {
+        let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };
+        unhoused::discard_unhoused(slot, cause, 1);
     }
-    let ring = match adopt(entry, slot) {
-        Adopted::Ring(ring) => Some(ring),
-        Adopted::None => make(entry, slot),
-        Adopted::Refused => None,
-    };
-    match &ring {
-        Some(own) => thread.rings[slot].set(Some(own.ring())),
-        None => unhoused::discard_unhoused(slot, Cause::Full, 1),
-    }
-    ring
+    made
+}
+
+/// Returns this thread, if it is registered.
+fn current() -> Option<&'static Thread> {
+    LOCAL.with(|local| local.thread.get())
+}
+
+/// Returns all threads, the newest first.
+fn threads() -> impl Iterator<Item = &'static Thread> {
+    core::iter::successors(THREADS.get(), |thread| thread.next.get())
 }
 
 /// Registers this thread, unless it is registered or that must wait.
 pub(crate) fn make_known(entry: &Entry) {
-    if !entry.is_nested() && LOCAL.with(|local| local.thread.get().is_none()) {
+    if !entry.is_nested() && current().is_none() {
         // Memory that is missing now may be available at its first event.
         let _ = enrol(entry);
     }
@@ -160,22 +161,18 @@ pub(crate) fn make_known(entry: &Entry) {
 
 /// Gives this thread's signal handlers a stack, if it is registered.
 pub(crate) fn equip() {
-    if let Some(thread) = LOCAL.with(|local| local.thread.get()) {
-        thread.stack.give();
-    }
+    current().inspect(|thread| thread.stack.give());
 }
 
 /// Returns whether this stack is one that we gave this thread's signal handlers.
 pub(crate) fn has_stack(start: *mut c_void) -> bool {
-    let thread = LOCAL.with(|local| local.thread.get());
-    thread.is_some_and(|thread| thread.stack.begins_at(start))
+    current().is_some_and(|thread| thread.stack.begins_at(start))
 }
 
 /// Requests a call at this thread's end, if that may be done now. A thread without the request may
 /// end unnoticed (`.sol.thread`).
 pub(crate) fn expect_end(entry: &Entry) {
-    let is_known = LOCAL.with(|local| local.thread.get().is_some());
-    if is_known && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
+    if current().is_some() && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
         END.expect();
     }
 }
@@ -203,14 +200,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
 }
 
 fn reuse() -> Option<&'static Thread> {
-    let mut thread = THREADS.get();
-    while let Some(found) = thread {
-        if found.user.load(Ordering::Relaxed) == 0 && found.pass_on(0) {
-            return Some(found);
-        }
-        thread = found.next.get();
-    }
-    None
+    threads().find(|found| found.user.load(Ordering::Relaxed) == 0 && found.pass_on(0))
 }
 
 /// What a thread has that is gone without a word: it recorded in the last round of destructors of
@@ -306,7 +296,8 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     let block_count = config::block_count(writer::is_on());
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
     push(&RINGS[slot], ring.ring().next(), ring.ring());
-    if ring.begin_in_file(entry, clock::ticks(), index()) {
+    // Its events may go into the file, which may have no block for it.
+    if ring.advance_in_file(entry, clock::ticks(), index()).unwrap_or(true) {
         if !ring.is_in_file() {
             unhoused::expect_house(slot);
         }
@@ -334,7 +325,7 @@ extern "C" fn end(_: *mut c_void) {
 /// Outputs the events of this thread, and frees its rings for others. If the thread records again
 /// (in a later destructor, or an exit function), it registers again, with the same index.
 pub(crate) fn leave(entry: &Entry) {
-    let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
+    let Some(thread) = current() else { return };
     LOCAL.with(|local| local.slots.iter().for_each(Slot::clear));
     give_up_rings(entry, thread);
     LOCAL.with(|local| local.thread.set(None));

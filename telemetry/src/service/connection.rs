@@ -19,8 +19,9 @@ use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 /// The time for a request, and for taking the answer, in ns.
 const LIMIT: u64 = 1_000_000_000;
 
-/// The buffers of a connection: for the request, and for the current piece of the answer.
-type Bytes = [u8; REQUEST_SIZE_MAX + PIECE_SIZE_MAX];
+/// The size of the buffers of a connection: for the request, and for the current piece of the
+/// answer.
+const BYTES_SIZE: usize = REQUEST_SIZE_MAX + PIECE_SIZE_MAX;
 
 /// A connection, or a place for one.
 pub(crate) struct Connection {
@@ -45,8 +46,6 @@ pub(crate) enum Stage {
     /// The answer was sent. Later input is discarded until the other side has read the answer.
     Draining,
 }
-
-const _: () = assert!(size_of::<Bytes>() == REQUEST_SIZE_MAX + PIECE_SIZE_MAX);
 
 /// Returns whether a user may control this process (`.control.tool.owner`): its own user, or root.
 fn is_allowed(peer: Option<libc::uid_t>, own: libc::uid_t) -> bool {
@@ -73,7 +72,7 @@ impl Connection {
     pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
         file.set(Some(accepted));
         if self.bytes.is_none() {
-            self.bytes = pages::map_bytes(size_of::<Bytes>());
+            self.bytes = pages::map_bytes(BYTES_SIZE);
         }
         (self.request_size, self.piece_size, self.sent_size, self.next) = (0, 0, 0, None);
         self.enter(Stage::Reading);

@@ -1,12 +1,7 @@
 //! Switches kinds on and off: from the environment, and for the program.
 //!
-//! ```text
-//!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
-//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
-//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
-//! ```
-//!
-//! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
+//! The picture is in `record/control.rs`. Design: `.control` in `design/telemetry.md`;
+//! `.store.control` in `design/format.md`.
 
 use crate::os::report::Text;
 use crate::os::sync::{Entry, Locked};

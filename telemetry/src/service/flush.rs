@@ -1,7 +1,6 @@
 //! Flushes: from any thread, and when the program exits.
 //!
 //! ```text
-//!  flush ─▶ each ring that is output: blocks that wait, then what is new
 //!  flush ─▶ each ring that is output: its waiting blocks, then what is new
 //! ```
 //!
@@ -106,7 +105,7 @@ fn put_accounts(
 /// Counts the events of all registries that were requested, recorded and lost so far.
 #[must_use]
 pub fn losses() -> Losses {
-    losses_of_slots(registration::slots())
+    losses_of_slots(0..SLOT_COUNT)
 }
 
 /// Counts the events of these kinds of one registry.

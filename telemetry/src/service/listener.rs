@@ -11,14 +11,13 @@
 
 use crate::block::clock;
 use crate::os::local_sockets::{self, Awaited};
-use crate::os::report::{self, Line, Text};
+use crate::os::report::{self, Text};
 use crate::os::sockets::SOCKET_PATH_SIZE_MAX;
-use crate::os::sys::{self, Errno, Held};
+use crate::os::sys::{self, Held};
 use crate::service::connection::{Connection, Stage, number_of};
 use crate::service::writer_thread;
 use crate::stream::writer;
 use core::ffi::{CStr, c_void};
-use core::fmt::Write;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use eventlog::control::SocketName;
 
@@ -77,7 +76,7 @@ fn start_in(directory: &[u8]) -> bool {
         refuse(&"its path would be too long for a socket");
         return false;
     };
-    let opened = local_sockets::open_directory(folder).and_then(|folder| {
+    let opened = sys::open_directory(folder).and_then(|folder| {
         let listener = local_sockets::listen(path).inspect_err(|_| folder.close())?;
         Ok((folder, listener))
     });
@@ -112,11 +111,9 @@ fn paths_in<'a>(
     path: &'a mut [u8; PATH_SIZE_MAX],
 ) -> Option<(&'a CStr, &'a CStr)> {
     let (whole, folder) = path.split_at_mut(PATH_SIZE_MAX / 2);
-    whole.get_mut(..directory.len())?.copy_from_slice(directory);
-    write!(Line::new(&mut whole[directory.len()..]), "/{}", SocketName(process)).ok()?;
-    folder[..directory.len()].copy_from_slice(directory);
-    let whole = CStr::from_bytes_until_nul(whole).ok()?;
-    let folder = CStr::from_bytes_until_nul(folder).ok()?;
+    let after = format_args!("/{}", SocketName(process));
+    let whole = sys::suffixed(directory, &after, whole).ok()?;
+    let folder = sys::suffixed(directory, &"", folder).ok()?;
     (whole.count_bytes() <= SOCKET_PATH_SIZE_MAX).then_some((whole, folder))
 }
 
@@ -125,11 +122,8 @@ pub(crate) fn end() {
     let directory = DIRECTORY.take();
     let process = PROCESS.load(Ordering::Relaxed);
     let Some(directory) = directory.filter(|_| process == sys::process_ids().0) else { return };
-    let mut name = [0; 32];
-    let is_whole = write!(Line::new(&mut name), "{}", SocketName(process)).is_ok();
-    if let Ok(name) = CStr::from_bytes_until_nul(&name)
+    if let Ok(name) = sys::suffixed(b"", &SocketName(process), &mut [0; 32])
         && let Ok(directory) = directory.number()
-        && is_whole
     {
         local_sockets::remove(directory, name);
     }
@@ -175,51 +169,43 @@ impl Service {
         if !self.is_needed() {
             return limit.filter(|limit| *limit != 0).map_or((), sys::nap);
         }
-        // What is awaited, and the connection that awaits it; the listener has none.
         let mut awaited = [Awaited::NONE; CONNECTION_COUNT_MAX + 1];
-        let mut places = [CONNECTION_COUNT_MAX; CONNECTION_COUNT_MAX + 1];
-        let count = self.fill(&mut awaited, &mut places);
+        let count = self.fill(&mut awaited);
         let limit = self.limit(limit);
         if !local_sockets::wait(&mut awaited[..count], limit) {
             sys::nap(limit.unwrap_or(RELIEF).min(RELIEF));
         }
-        for (awaited, place) in awaited[..count].iter().zip(places) {
-            match self.connections.get_mut(place) {
-                _ if !awaited.has_come() => {}
-                Some(connection) => connection.progress(&CONNECTIONS[place]),
-                None => self.accept(),
+        let [listener, connections @ ..] = awaited;
+        for (place, connection) in self.connections.iter_mut().enumerate() {
+            if connections[place].has_come() {
+                connection.progress(&CONNECTIONS[place]);
             }
+        }
+        if listener.has_come() {
+            self.accept();
         }
         self.end_overdue();
     }
 
-    /// Collects what is awaited, and returns the number of entries.
-    fn fill(
-        &self,
-        awaited: &mut [Awaited; CONNECTION_COUNT_MAX + 1],
-        places: &mut [usize; CONNECTION_COUNT_MAX + 1],
-    ) -> usize {
-        let mut count = 0;
-        let mut put = |what, place| {
-            (awaited[count], places[count]) = (what, place);
-            count += 1;
-        };
-        let mut has_free = false;
-        for (place, connection) in self.connections.iter().enumerate() {
-            let file = number_of(&CONNECTIONS[place]);
-            match connection.stage {
-                Stage::Free => has_free = true,
-                Stage::Answering => put(Awaited::room(file), place),
-                Stage::Reading | Stage::Draining => put(Awaited::input(file), place),
-            }
-        }
-        if has_free
-            && self.relief == 0
+    /// Notes what is awaited: the listener first, then the connections in their places. Returns the
+    /// number of places in use.
+    fn fill(&self, awaited: &mut [Awaited; CONNECTION_COUNT_MAX + 1]) -> usize {
+        let is_free = |connection: &Connection| connection.stage == Stage::Free;
+        if self.relief == 0
+            && self.connections.iter().any(is_free)
             && let Ok(listener) = LISTENER.number()
         {
-            put(Awaited::input(listener), CONNECTION_COUNT_MAX);
+            awaited[0] = Awaited::input(listener);
         }
-        count
+        for (place, connection) in self.connections.iter().enumerate() {
+            let file = || number_of(&CONNECTIONS[place]);
+            awaited[place + 1] = match connection.stage {
+                Stage::Free => Awaited::NONE,
+                Stage::Answering => Awaited::room(file()),
+                Stage::Reading | Stage::Draining => Awaited::input(file()),
+            };
+        }
+        self.connections.iter().rposition(|connection| !is_free(connection)).map_or(1, |at| at + 2)
     }
 
     /// Returns the time to wait: up to the next deadline.
@@ -241,7 +227,7 @@ impl Service {
             match local_sockets::accept(listener) {
                 Ok(accepted) => connection.begin(file, accepted),
                 Err(libc::EAGAIN | libc::ECONNABORTED) => return,
-                Err(errno) if is_passing(errno) => {
+                Err(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => {
                     // The listener stays ready: without a pause this thread would not sleep.
                     self.relief = clock::monotonic() + RELIEF;
                     return;
@@ -263,31 +249,6 @@ impl Service {
                 }
                 connection.close(file);
             }
-        }
-    }
-}
-
-/// Returns whether the missing resource may be available later.
-fn is_passing(errno: Errno) -> bool {
-    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_that_is_too_long_for_a_socket_has_no_address() {
-        let address_size = |size: usize| {
-            let directory = vec![b'd'; size];
-            let mut path = [0; PATH_SIZE_MAX];
-            let paths = paths_in(&directory, 4711, &mut path);
-            paths.map(|(_, folder)| folder.to_bytes().len())
-        };
-        assert_eq!(address_size(90), Some(90));
-        assert_eq!(address_size(97 + "x".len()), None, "107 bytes and a NUL");
-        for size in [200, 255, 256, 257, 511, 512, 513, 5000] {
-            assert_eq!(address_size(size), None, "{size}");
         }
     }
 }

@@ -15,7 +15,7 @@
 use crate::os::ordinary;
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::sys::Errno;
-use crate::registry::registration::{self, Registered};
+use crate::registry::registration;
 use crate::service::control;
 use crate::stream;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,8 @@ pub(crate) fn accept() {
 /// Acts on masks that a debugger changed. On the cold path, with no lock held.
 pub(crate) fn notice(entry: &Entry) {
     let is_put = EventKindControl.load(Ordering::Relaxed) == PUT.load(Ordering::Relaxed);
-    if is_put && registration::all().all(Registered::is_output_noted) || entry.is_nested() {
+    let is_noted = || registration::all().all(|each| each.changed_output().0 == 0);
+    if is_put && is_noted() || entry.is_nested() {
         return;
     }
     follow(entry);

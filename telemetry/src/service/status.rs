@@ -332,23 +332,17 @@ struct Date(u64);
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, milliseconds) = (self.0 / 1_000_000_000, self.0 / 1_000_000 % 1000);
-        let (mut day, second) = (seconds / 86_400, seconds % 86_400);
-        let mut year = 1970;
-        let is_leap = |year: u64| {
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-        };
-        while day >= 365 + u64::from(is_leap(year)) {
-            day -= 365 + u64::from(is_leap(year));
-            year += 1;
-        }
-        let mut month = 0;
-        let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30];
-        while lengths.get(month).is_some_and(|length| day >= *length) {
-            day -= lengths[month];
-            month += 1;
-        }
+        let second = seconds % 86_400;
+        // In years that begin in March a leap day is the last day, and 400 of them repeat.
+        let (era, day) =
+            ((seconds / 86_400 + 719_468) / 146_097, (seconds / 86_400 + 719_468) % 146_097);
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let (year, month) = (era * 400 + year + month / 10, (month + 2) % 12 + 1);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{:02}-{:02}T", month + 1, day + 1)?;
+        write!(f, "{year:04}-{month:02}-{day:02}T")?;
         write!(f, "{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
     }
 }

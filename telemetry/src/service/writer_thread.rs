@@ -12,7 +12,7 @@
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::{forked, ordinary, sys};
 use crate::plinth::region;
-use crate::registry::registration::{self, SLOT_COUNT};
+use crate::registry::registration;
 use crate::rings::thread;
 use crate::service::listener::Service;
 use crate::stream::{self, Standing, volume, writer};
@@ -92,7 +92,7 @@ fn write_once() -> bool {
     let entry = Entry::new();
     let mut written = false;
     for registered in registration::all() {
-        for slot in registered.slot..(registered.slot + registered.slot_count).min(SLOT_COUNT) {
+        for slot in registered.slot..registered.slot + registered.slot_count {
             thread::rings_of(slot).for_each(|ring| written |= ring.send_waiting(&entry));
         }
     }

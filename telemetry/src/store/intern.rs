@@ -18,7 +18,6 @@ use crate::os::{exit, report};
 use crate::plinth::region;
 use crate::registry::registration::{self, Registered};
 use crate::registry::unhoused;
-use crate::store::inheritance::Inherited;
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, volume};
 use eventdef::{Event, store};
@@ -28,13 +27,12 @@ use eventlog::format::{
 
 mod after_fork;
 mod mapped;
-mod observe;
 mod own;
 
+use after_fork::Inherited;
 pub(crate) use after_fork::{
     leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
 };
-pub(crate) use observe::{block_of, held, kept};
 
 /// The greatest number of store blocks: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
@@ -206,6 +204,23 @@ fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
     let recorded = store.as_ref().and_then(|store| store.newest());
     let recorded = recorded.map_or(0, |newest| newest.event_end());
     Losses::of(recorded, &COUNTS)
+}
+
+/// Returns the blocks, newest first, without the lock. No block is ever reused.
+pub(crate) fn kept() -> impl Iterator<Item = (u64, Block)> {
+    let count = SHARED_COUNT.load(Ordering::Acquire);
+    (0..count).rev().filter_map(|index| Some((index as u64, SHARED.get(index)?.find()?)))
+}
+
+/// Returns the block of this sequence.
+pub(crate) fn block_of(sequence: u64) -> Option<Block> {
+    SHARED.get(usize::try_from(sequence).ok()?)?.find()
+}
+
+/// Returns the blocks that were not output whole, newest first, and the counts for their headers.
+pub(crate) fn held() -> (impl Iterator<Item = (u64, Block)>, &'static Counts) {
+    let done = SHARED_DONE.load(Ordering::Acquire) as u64;
+    (kept().take_while(move |(sequence, _)| *sequence >= done), &COUNTS)
 }
 
 /// Returns the outlet for the store's blocks. They never leave memory: what the host refuses is

@@ -1,5 +1,4 @@
 //! Strings, labels and threads: they go out before the events naming them. Knows the stream, and no
 //! ring.
 
-pub(crate) mod inheritance;
 pub(crate) mod intern;

@@ -75,36 +75,3 @@ impl Drop for Shut<'_> {
         self.0.state.fetch_and(!SHUT, Ordering::Release);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use core::sync::atomic::AtomicBool;
-
-    #[test]
-    fn nobody_is_inside_a_gate_that_is_shut() {
-        static GATE: Gate = Gate::new();
-        static INSIDE: AtomicU32 = AtomicU32::new(0);
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    while !done.load(Ordering::Relaxed) {
-                        let _pass = GATE.enter().expect("no forked child");
-                        INSIDE.fetch_add(1, Ordering::Relaxed);
-                        INSIDE.fetch_sub(1, Ordering::Relaxed);
-                    }
-                });
-            }
-            for _ in 0..2000 {
-                let shut = GATE.shut();
-                assert_eq!(INSIDE.load(Ordering::Relaxed), 0);
-                assert!(GATE.try_enter().is_none(), "a thread that cannot wait is refused");
-                drop(shut);
-            }
-            done.store(true, Ordering::Relaxed);
-        });
-        assert!(GATE.try_enter().is_some());
-        assert_eq!(GATE.state.load(Ordering::Relaxed), 0, "all are out");
-    }
-}

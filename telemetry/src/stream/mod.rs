@@ -29,7 +29,6 @@ use standing::STANDING;
 use volume::{Outgoing, Written};
 
 pub(crate) mod account;
-mod after_fork;
 pub(crate) mod gate;
 pub(crate) mod outlet;
 pub(crate) mod pending;
@@ -39,9 +38,9 @@ pub(crate) mod unacknowledged;
 pub(crate) mod volume;
 pub(crate) mod writer;
 
-pub(crate) use after_fork::{leave, restart, stand_again};
 pub use standing::Standing;
-pub(crate) use standing::{is_file_lost, open_plinth, plinth, standing, tell};
+pub(crate) use standing::{is_file_lost, leave, open_plinth, plinth, restart, stand_again};
+pub(crate) use standing::{standing, tell};
 
 static STATE: Locked<State> = Locked::new(State::new());
 

@@ -1,16 +1,18 @@
 //! The state of the stream, its plinth, and the host's failures.
 //!
 //! ```text
-//!  set_plinth, else the environment ─▶ HOST ─▶ plinth      none ─▶ open │ failed ── fork ─▶ left
+//!  set_plinth, else the environment ─▶ HOST ─▶ plinth
+//!  none ─▶ open │ failed ── fork: leave ─▶ left ── restart ─▶ none, or left for ever
 //! ```
 //!
-//! Design: `.sol.stream`, `.sol.plinth` in `design/telemetry.md`.
+//! Design: `.sol.stream`, `.sol.plinth`, `.sol.fork` in `design/telemetry.md`.
 
 use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::link::Link;
 use crate::os::{forked, pages, way_out};
-use crate::plinth::{Plinth, PlinthError, failure};
-use crate::stream::account;
+use crate::plinth::{self, Plinth, PlinthError};
+use crate::registry::registration;
+use crate::stream::{STATE, account, pending, volume};
 
 /// The state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +49,15 @@ pub(crate) fn keep(plinth: &'static dyn Plinth) -> Option<&'static dyn Plinth> {
 
 pub(super) static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 /// Sets the state of a forked child's stream when it begins again.
-pub(super) static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
-pub(super) static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
+static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
+static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Returns the state of the stream.
 pub(crate) fn standing() -> Standing {
     standing_of(&STANDING)
 }
 
-pub(super) fn standing_of(standing: &AtomicU8) -> Standing {
+fn standing_of(standing: &AtomicU8) -> Standing {
     match standing.load(Ordering::Acquire) {
         1 => Standing::Open,
         2 => Standing::Failed,
@@ -83,6 +85,46 @@ pub(crate) fn tell(error: &PlinthError) {
         return way_out::tell_failure();
     }
     if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        failure::say(error, plinth());
+        plinth::report(error, plinth());
     }
+}
+
+/// Leaves the stream to the parent process.
+pub(crate) fn leave() {
+    let is_begun = match standing() {
+        // Left before, and not begun since: the state is known.
+        Standing::Left => None,
+        Standing::None => Some(STATE.is_taken()),
+        _ => Some(true),
+    };
+    // The parent reported its own failures; a failure of the child is new.
+    if standing() != Standing::Failed {
+        FAILURE_TOLD.store(false, Ordering::Relaxed);
+    }
+    let again = match (is_begun, plinth()) {
+        (None, _) => standing_of(&STANDING_AGAIN),
+        (Some(true), Some(plinth)) if !plinth.leave() => Standing::Left,
+        // The environment names no place for a stream: that was reported.
+        (Some(true), None) if standing() == Standing::Failed => Standing::Failed,
+        _ => Standing::None,
+    };
+    STANDING_AGAIN.store(again as u8, Ordering::Relaxed);
+    STANDING.store(Standing::Left as u8, Ordering::Release);
+}
+
+/// Prepares the stream of a forked child: not begun, if one is possible. [`stand_again`] follows.
+pub(crate) fn restart() {
+    let (mut state, is_broken) = STATE.take_over();
+    state.restart(is_broken);
+    volume::restart();
+    pending::restart();
+    let again = standing_of(&STANDING_AGAIN);
+    if again != Standing::None {
+        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
+    }
+}
+
+/// Lets a stream exist again.
+pub(crate) fn stand_again() {
+    STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
 }

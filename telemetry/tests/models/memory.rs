@@ -155,6 +155,10 @@ impl Block {
         header_words::get(&self.0.words)
     }
 
+    pub(crate) fn event_end(self) -> u64 {
+        self.header().first.get() + u64::from(self.state().1)
+    }
+
     pub(crate) fn state(self) -> (u32, u32) {
         header_words::state(&self.0.words)
     }

@@ -108,8 +108,6 @@ pub(crate) mod report {
 }
 
 pub(crate) mod registration {
-    use crate::block::losses::Counts;
-
     pub(crate) const SLOT_COUNT: usize = 64;
 
     pub(crate) struct Registered {
@@ -120,16 +118,8 @@ pub(crate) mod registration {
         core::iter::empty()
     }
 
-    pub(crate) fn refused_counts(_: usize) -> Option<&'static Counts> {
-        None
-    }
-
     pub(crate) fn slot_in(_: u16, _: u8) -> Option<usize> {
         None
-    }
-
-    pub(crate) fn slots() -> std::ops::Range<usize> {
-        0..0
     }
 }
 

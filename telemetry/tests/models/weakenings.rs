@@ -13,9 +13,9 @@ use crate::os::atomic::{self, Site};
 use crate::registry::policy::{self, Policy};
 use crate::stream::{self, writer};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// Steps of an execution, at most.
 const BRANCH_COUNT_MAX: usize = 10_000;
@@ -23,7 +23,16 @@ const BRANCH_COUNT_MAX: usize = 10_000;
 /// Preemptions where an ordering is weakened, at most: more find the same.
 const PREEMPTION_COUNT_MAX: usize = 1;
 
-/// Preemptions more than usual, where no ordering is weakened: one takes minutes.
+/// Explored models: how many executions, and the sites that they passed. Each is explored once.
+static EXPLORED: [OnceLock<Explored>; MODELS.len()] = [const { OnceLock::new() }; MODELS.len()];
+
+type Explored = Result<(u64, BTreeSet<Site>), String>;
+
+/// Executions of a model as the source is, at most: the deep models have up to 31,000. Set, the
+/// variable lifts this limit, and adds to the preemptions.
+const EXECUTION_COUNT_MAX: usize = 4_000;
+/// Executions that come first where an ordering is weakened: most models that fail, fail early.
+const SHALLOW_COUNT: usize = 500;
 const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 
 /// Orderings that no model needs: what the line ends with, after the one before it; and who does.
@@ -57,14 +66,19 @@ thread_local! {
     static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores a model, with a site relaxed: how many executions, or why the last one failed.
-fn explore(model: &Model, weakened: Option<Site>) -> Result<u64, String> {
-    let more = std::env::var(MORE_VARIABLE).map_or(0, |more| more.parse().unwrap());
+/// Explores a model with this number of preemptions, up to a number of executions, and a site
+/// relaxed: how many executions, or why the last one failed.
+fn explore(
+    model: &Model,
+    bound: usize,
+    most: Option<usize>,
+    weakened: Option<Site>,
+) -> Result<u64, String> {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(match weakened {
-        Some(_) => model.preemption_count_max.min(PREEMPTION_COUNT_MAX),
-        None => model.preemption_count_max + more,
-    });
+    builder.preemption_bound = Some(bound);
+    builder.max_permutations = most;
+    // Loom looks at that limit once in this number of executions.
+    builder.checkpoint_interval = SHALLOW_COUNT;
     builder.max_branches = BRANCH_COUNT_MAX;
     builder.max_threads = 4;
     let run = model.run;
@@ -90,11 +104,24 @@ fn explore(model: &Model, weakened: Option<Site>) -> Result<u64, String> {
     explored.map(|()| EXECUTION_COUNT.get()).map_err(text)
 }
 
+/// Explores a model as the source is, unless that was done.
+fn explored(index: usize) -> &'static Explored {
+    EXPLORED[index].get_or_init(|| {
+        let more = std::env::var(MORE_VARIABLE).ok().map(|more| more.parse::<usize>().unwrap());
+        let most = if more.is_none() { Some(EXECUTION_COUNT_MAX) } else { None };
+        let model = &MODELS[index];
+        let bound = model.preemption_count_max + more.unwrap_or(0);
+        let (explored, sites) = atomic::with_sites(|| explore(model, bound, most, None));
+        explored.map(|count| (count, sites))
+    })
+}
+
 /// Demands that a model holds, as the source is.
 pub(crate) fn holds(model: &Model) {
     let begin = std::time::Instant::now();
-    match explore(model, None) {
-        Ok(count) => println!("{}: {count} executions in {:?}", model.name, begin.elapsed()),
+    let index = MODELS.iter().position(|other| other.name == model.name).unwrap();
+    match explored(index) {
+        Ok((count, _)) => println!("{}: {count} executions in {:?}", model.name, begin.elapsed()),
         Err(text) => panic!("{}: {text}", model.name),
     }
 }
@@ -127,8 +154,11 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
     let unseen = UNSEEN.iter().find(|(unseen, _)| is_meant(unseen)).map(|(_, reason)| *reason);
     unseen.or_else(|| {
         IS_SILENT.set(true);
-        let fails = |model: &&&Model| explore(model, Some(site)).is_err();
-        models.iter().find(fails).map(|model| model.name)
+        let fails = |most| {
+            move |model: &&&Model| explore(model, PREEMPTION_COUNT_MAX, most, Some(site)).is_err()
+        };
+        let needs = |most| models.iter().find(fails(most)).map(|model| model.name);
+        needs(Some(SHALLOW_COUNT)).or_else(|| needs(None))
     })
 }
 
@@ -136,12 +166,10 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
 #[test]
 fn each_ordering_that_is_weakened_fails_a_model() {
     let mut sites = BTreeMap::<Site, Vec<(u64, &Model)>>::new();
-    for model in MODELS {
-        let model_once = Model { preemption_count_max: 1, ..*model };
-        let (explored, passed) = atomic::with_sites(|| explore(&model_once, None));
-        let count = explored.unwrap();
+    for (index, model) in MODELS.iter().enumerate() {
+        let (count, passed) = explored(index).as_ref().unwrap();
         for site in passed {
-            sites.entry(site).or_default().push((count, model));
+            sites.entry(*site).or_default().push((*count, model));
         }
     }
     silence();
@@ -156,9 +184,10 @@ fn each_ordering_that_is_weakened_fails_a_model() {
                     // The quick ones first.
                     models.sort_by_key(|(count, _)| *count);
                     let models: Vec<&Model> = models.iter().map(|(_, model)| *model).collect();
+                    let begin = std::time::Instant::now();
                     let who = who_needs(site, &models);
                     let line = format!("{}:{}: {}", site.0, site.1, lines(site)[0]);
-                    println!("{line}\n    {}", who.unwrap_or("NO MODEL"));
+                    println!("{line}\n    {} in {:?}", who.unwrap_or("NO MODEL"), begin.elapsed());
                     if who.is_none() {
                         breaches.lock().unwrap().push(line);
                     }

@@ -10,9 +10,10 @@
 #![expect(unsafe_code, reason = "a signal handler that maps pages")]
 
 use super::block_size;
+use crate::os::pages;
 use crate::os::signals::{self, Action, Previous, set_default};
 use core::ffi::{c_int, c_void};
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The address and size of the watched pages, in bytes; size 0: none.
@@ -54,17 +55,10 @@ fn install() {
     if IS_INSTALLED.swap(true, Ordering::AcqRel) {
         return;
     }
-    // SAFETY: H1: `set` is called once, before the handler is installed. The structures live
-    // through the calls; all fields that are not set may be zero.
-    unsafe {
-        let mut before: libc::sigaction = core::mem::zeroed();
-        libc::sigaction(libc::SIGBUS, null(), &mut before);
-        PREVIOUS.set(before);
-        let mut new: libc::sigaction = core::mem::zeroed();
-        new.sa_sigaction = handle as Action as libc::sighandler_t;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | before.sa_flags & libc::SA_RESTART;
-        libc::sigemptyset(&mut new.sa_mask);
-        libc::sigaction(libc::SIGBUS, &new, null_mut());
+    if let Some(before) = signals::current(libc::SIGBUS) {
+        // SAFETY: H1: `set` is called once, before the handler is installed.
+        unsafe { PREVIOUS.set(before) };
+        signals::set(libc::SIGBUS, handle, libc::SA_ONSTACK | before.sa_flags & libc::SA_RESTART);
     }
 }
 
@@ -93,12 +87,10 @@ pub(crate) unsafe fn mend(signal: c_int, info: *const libc::siginfo_t) -> bool {
     // The pages after the first truncated one, in its block, are truncated too.
     let from = offset & !(page_size() - 1);
     let size = block_size() - from % block_size();
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
-    let at = core::ptr::with_exposed_provenance_mut::<c_void>(start + from);
+    let at = core::ptr::with_exposed_provenance_mut(start + from);
     IS_CUT.store(true, Ordering::Relaxed);
     // SAFETY: B1: these pages of mapped blocks stay mapped, and only atomics refer to their bytes.
-    unsafe { libc::mmap(at, size, access, flags, -1, 0) != libc::MAP_FAILED }
+    unsafe { pages::map_again(at, size, libc::MAP_PRIVATE | libc::MAP_ANON, -1) }
 }
 
 fn page_size() -> usize {

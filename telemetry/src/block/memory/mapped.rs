@@ -11,6 +11,7 @@
 use super::{Block, Blocks, OwnBlock, block_size, hole};
 use crate::block::header_words::HEADER_WORD_COUNT;
 use crate::block::losses::Counts;
+use crate::os::pages;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, SEALED};
@@ -24,26 +25,18 @@ impl Blocks {
     /// Maps the blocks of a file of `count` blocks, all zeros.
     pub(crate) fn map_file(file: libc::c_int, count: usize) -> Option<Blocks> {
         let size = count.checked_mul(block_size())?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED;
-        // SAFETY: a new mapping, placed by the system, changes no memory that exists.
-        let start = unsafe { libc::mmap(core::ptr::null_mut(), size, access, flags, file, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        hole::watch(start.cast(), size);
-        Some(Blocks { first: Block { start: start.cast() }, count })
+        let start = pages::map_with(size, libc::MAP_SHARED, file)?.as_ptr();
+        hole::watch(start, size);
+        Some(Blocks { first: Block { start }, count })
     }
 
     /// Maps the same file again, at the same address, now that the file has a name: readers of the
     /// memory, or of a core, find it by this name. Call it before the first event.
     pub(crate) fn map_file_again(&self, file: libc::c_int) {
         let size = self.count * block_size();
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
         // SAFETY: B1: the pages stay mapped, with the same bytes of the same file; no reference to
         // them exists.
-        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
+        unsafe { pages::map_again(self.first.start, size, libc::MAP_SHARED, file) };
     }
 
     /// Returns whether a block is one of these.
@@ -56,10 +49,8 @@ impl Blocks {
     /// which has one thread.
     pub(crate) fn leave_file(&self) {
         let size = self.count * block_size();
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
         // SAFETY: B1: the pages stay mapped, and only atomics refer to their bytes.
-        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, -1, 0) };
+        unsafe { pages::map_again(self.first.start, size, libc::MAP_PRIVATE | libc::MAP_ANON, -1) };
         hole::forget();
     }
 }

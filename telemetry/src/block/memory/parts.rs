@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "parts laid out in the memory of a block")]
 
 use super::{BLOCK_SIZE_LOG2_DEFAULT, Block, Blocks, block_size, fix_block_size};
-use crate::os::pages::Temporary;
+use crate::os::pages::{self, Temporary};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
@@ -68,15 +68,8 @@ impl Blocks {
     /// Maps a block of zeros whose pages take memory once they are used.
     pub(crate) fn map_lazily() -> Option<Blocks> {
         fix_block_size();
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
-        // SAFETY: a new private mapping, placed by the system, changes no memory that exists.
-        let start =
-            unsafe { libc::mmap(core::ptr::null_mut(), block_size(), access, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        Some(Blocks { first: Block { start: start.cast() }, count: 1 })
+        let start = pages::map_lazily(block_size())?.as_ptr();
+        Some(Blocks { first: Block { start }, count: 1 })
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn tell_store(counts: &Counts, end: u64) {
 }
 
 /// Forgets this in a forked child, whose stream has none of it.
-pub(super) fn forget_store() {
+pub(crate) fn forget_store() {
     STORE_END.store(0, Ordering::Relaxed);
 }
 

@@ -1,62 +1,45 @@
 //! One event, with everything that its registry knows about it.
 //!
 //! ```text
-//!  address ─┬─ handle of a kind ─▶ its newest event ─┐
-//!           ├─ in a block ───────▶ the event there ──┴─▶ lines
-//!           └─ elsewhere ────────▶ one line that states this
+//!  handle of a kind ─▶ its newest event ─▶ lines
+//!  another address ──▶ one line that names the command of gdb for it
 //! ```
 //!
 //! Design: `.debug.describe` in `design/telemetry.md`.
 
 use super::out::Out;
-use crate::inspect::history::{self, Found, Recalled, Spot};
+use crate::inspect::history::{self, Recalled, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::pages::Temporary;
 use crate::os::sys::Errno;
 use core::ffi::c_int;
 use core::fmt::Write;
 
-/// Describes the event at an address; returns the number of events described.
+/// Describes the event that an address stands for; returns the number of events described.
 pub(super) fn describe(address: usize, file: c_int) -> Result<usize, Errno> {
     let mut out = Out::new(file)?;
-    let spot = match super::kind_of(address) {
-        Some(kind) => {
-            let spot = history::newest_of_kind(kind);
-            if spot.is_none() {
-                out.line(|line| write!(line, "telemetry: no event of kind {kind} is in memory"))?;
-            }
-            spot
-        }
-        None => find(&mut out, address)?,
-    };
     let mut bytes = Temporary::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?;
+    let kind = super::kind_of(address);
+    let spot = kind.and_then(history::newest_of_kind);
     let event = spot.and_then(|spot| Some((spot, spot.read(&mut bytes)?)));
-    let count = usize::from(event.is_some());
-    match (spot, event) {
-        (_, Some((spot, event))) => write(&mut out, &spot, &event)?,
-        (Some(_), None) => out.line(|line| line.write_str("telemetry: overwritten meanwhile"))?,
-        (None, None) => {}
-    }
-    out.flush()?;
-    Ok(count)
-}
-
-/// Returns the event at an address, or writes a line that states why it finds none.
-fn find(out: &mut Out, address: usize) -> Result<Option<Spot>, Errno> {
-    match history::at(address) {
-        Found::Event(spot) => return Ok(Some(spot)),
-        Found::Block(buffer, sequence) => out.line(|line| {
+    match (kind, &event) {
+        (_, Some((spot, event))) => write(&mut out, spot, event)?,
+        (Some(_), None) if spot.is_some() => {
+            out.line(|line| line.write_str("telemetry: overwritten meanwhile"))?;
+        }
+        (Some(kind), None) => {
+            out.line(|line| write!(line, "telemetry: no event of kind {kind} is in memory"))?;
+        }
+        (None, None) => out.line(|line| {
             write!(
                 line,
-                "telemetry: no event is at {address:#x}, which is in block {sequence} of buffer \
-                 {buffer}: in its header, or where nothing was recorded yet"
+                "telemetry: {address:#x} is not an element of EventLast; `telemetry describe \
+                 {address:#x}` in gdb finds an event at an address"
             )
         })?,
-        Found::Nothing => out.line(|line| {
-            write!(line, "telemetry: {address:#x} is in no block that events are recorded into")
-        })?,
     }
-    Ok(None)
+    out.flush()?;
+    Ok(usize::from(event.is_some()))
 }
 
 fn write(out: &mut Out, spot: &Spot, event: &Recalled<'_>) -> Result<(), Errno> {

@@ -40,42 +40,18 @@ struct Dump {
     overwritten_count: usize,
 }
 
-/// Writes events in memory to a file: all, or the newest ones. Returns their number.
-pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno> {
+/// Writes all events in memory to a file, as many at a time as can be sorted. Returns their number.
+pub(super) fn events(file: c_int) -> Result<usize, Errno> {
     let mut spots = Temporary::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
     let mut dump = Dump::new(file)?;
     let now = Now::read();
-    let mut left_out = 0;
-    if let Some(newest) = newest {
-        let mut all = 0;
-        in_order(&mut spots, now, |spots| {
-            all += spots.len();
-            Ok(())
-        })?;
-        left_out = all.saturating_sub(newest);
-    }
-    let which = if left_out == 0 { "all" } else { "the newest" };
-    dump.out.line(|line| write!(line, "telemetry: {which} events in memory, oldest first:"))?;
-    in_order(&mut spots, now, |spots| {
-        let passed = left_out.min(spots.len());
-        left_out -= passed;
-        spots[passed..].iter().try_for_each(|spot| dump.write(spot, now))
-    })?;
-    dump.end()
-}
-
-/// Passes on all events in memory, oldest first, as many at once as `room` holds.
-fn in_order(
-    room: &mut [Spot],
-    now: Now,
-    mut take: impl FnMut(&[Spot]) -> Result<(), Errno>,
-) -> Result<(), Errno> {
+    dump.out.line(|line| line.write_str("telemetry: all events in memory, oldest first:"))?;
     let mut after = None;
     loop {
-        let count = history::oldest(room, after, now.ticks);
-        let Some(last) = room[..count].last() else { return Ok(()) };
+        let count = history::oldest(&mut spots, after, now.ticks);
+        let Some(last) = spots[..count].last() else { return dump.end() };
         after = Some(*last);
-        take(&room[..count])?;
+        spots[..count].iter().try_for_each(|spot| dump.write(spot, now))?;
     }
 }
 
@@ -132,7 +108,6 @@ impl Dump {
     fn end(&mut self) -> Result<usize, Errno> {
         let (events, threads) = (self.event_count, self.thread_count);
         let (more, overwritten) = (self.has_more_threads, self.overwritten_count);
-        let is_given_up = self.index.as_ref().is_some_and(Index::is_given_up);
         self.out.line(|line| {
             let plural = |count| if count == 1 { "" } else { "s" };
             write!(line, "telemetry: {events} event{} of ", plural(events))?;
@@ -141,7 +116,7 @@ impl Dump {
             if overwritten != 0 {
                 write!(line, "; {overwritten} more were overwritten meanwhile")?;
             }
-            line.write_str(if is_given_up { "; not all labels are shown" } else { "" })
+            Ok(())
         })?;
         self.out.flush()?;
         Ok(events)

@@ -60,18 +60,3 @@ pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) 
     };
     read(value)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_that_is_not_set_gives_none() {
-        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
-        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
-        assert_eq!(
-            with_environment(c"PATH", size),
-            std::env::var_os("PATH").map(|path| path.len())
-        );
-    }
-}

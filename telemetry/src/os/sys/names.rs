@@ -10,6 +10,20 @@
 use super::{Errno, files, retry};
 use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
+use core::fmt::Display;
+use std::io::Write;
+
+/// Writes a path, and what follows it, as a string of C.
+pub(crate) fn suffixed<'a>(
+    path: &[u8],
+    after: &dyn Display,
+    out: &'a mut [u8],
+) -> Result<&'a CStr, Errno> {
+    let (to, mut rest) = out.split_at_mut_checked(path.len()).ok_or(libc::ENAMETOOLONG)?;
+    to.copy_from_slice(path);
+    write!(rest, "{after}\0").map_err(|_| libc::ENAMETOOLONG)?;
+    CStr::from_bytes_until_nul(out).map_err(|_| libc::EINVAL)
+}
 
 /// Renames a file; replaces any file that has the new name.
 pub(crate) fn rename_file(from: &CStr, to: &CStr) -> Result<(), Errno> {

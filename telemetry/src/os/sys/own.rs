@@ -11,16 +11,13 @@
 #![expect(unsafe_code, reason = "calls of the C library")]
 
 use super::{Errno, File, files, identify_file, identify_name, link_file, rename_file, retry};
-use super::{random, unlink_file};
-use crate::os::report::Line;
+use super::{random, suffixed, unlink_file};
 use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
-use core::fmt::{self, Write};
+use core::fmt::{self, Display};
 
 /// The mode of a new file: only its owner may use it.
 const MODE: libc::c_uint = 0o600;
-/// The prefix of a temporary file name; 16 digits follow.
-const HIDDEN: &[u8] = b".telemetry-";
 /// The longest path that is built here, with a NUL, in bytes.
 const NAME_SIZE_MAX: usize = 4096 + 64;
 /// Attempts to find an unused name.
@@ -122,6 +119,16 @@ fn open_linked(path: &CStr, owner: libc::uid_t) -> Result<Result<File, NotOwn>, 
     if file.look()?.is(&found) { Ok(Ok(file)) } else { Ok(Err(NotOwn::Exchanged)) }
 }
 
+/// Opens a directory, in which a file will be removed later.
+pub(crate) fn open_directory(path: &CStr) -> Result<File, Errno> {
+    File::new(open(path, libc::O_RDONLY | libc::O_DIRECTORY)?)
+}
+
+/// Opens a file for reading, without waiting for a writer; does not follow a symbolic link.
+pub(crate) fn open_to_read(path: &CStr) -> Result<c_int, Errno> {
+    open(path, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOFOLLOW)
+}
+
 /// A new file that gets its name later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unnamed {
@@ -146,7 +153,7 @@ impl Unnamed {
         // Without `/proc` it could get no name later.
         identify_name(c"/proc/self/fd")?;
         let open = |folder: &CStr| open(folder, libc::O_TMPFILE | libc::O_RDWR);
-        let file = File::new(with_beside(path, b"", open)??)?;
+        let file = File::new(with_beside(path, &"", open)??)?;
         Ok(Unnamed { file, hidden: 0 })
     }
 
@@ -192,9 +199,7 @@ impl Unnamed {
 
     fn link_open_file(self, path: &CStr) -> Result<(), Errno> {
         let mut bytes = [0; 32];
-        // It fits.
-        let _ = write!(Line::new(&mut bytes), "/proc/self/fd/{}", self.file.number()?);
-        let from = CStr::from_bytes_until_nul(&bytes).map_err(|_| libc::EINVAL)?;
+        let from = suffixed(b"/proc/self/fd/", &self.file.number()?, &mut bytes)?;
         let here = libc::AT_FDCWD;
         let link = || {
             // SAFETY: both names end with a NUL.
@@ -222,25 +227,20 @@ fn guess() -> Result<u64, Errno> {
 }
 
 fn with_hidden<T>(path: &CStr, hidden: u64, give: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
-    let mut name = [0; HIDDEN.len() + 16];
-    name[..HIDDEN.len()].copy_from_slice(HIDDEN);
-    for (place, byte) in name[HIDDEN.len()..].iter_mut().enumerate() {
-        *byte = b"0123456789abcdef"[(hidden >> (60 - place * 4)) as usize & 15];
-    }
-    with_beside(path, &name, give)
+    with_beside(path, &format_args!(".telemetry-{hidden:016x}"), give)
 }
 
 /// Passes on the path of a file of this name in the directory of `path`.
-fn with_beside<T>(path: &CStr, name: &[u8], give: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
+fn with_beside<T>(
+    path: &CStr,
+    name: &dyn Display,
+    give: impl FnOnce(&CStr) -> T,
+) -> Result<T, Errno> {
     let path = path.to_bytes();
     let size = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     let folder = if size == 0 { b"./" } else { &path[..size] };
     let mut out = NAME.lock_waiting().ok_or(libc::EAGAIN)?;
-    let end = folder.len() + name.len();
-    out.get_mut(..folder.len()).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(folder);
-    out.get_mut(folder.len()..end).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name);
-    *out.get_mut(end).ok_or(libc::ENAMETOOLONG)? = 0;
-    CStr::from_bytes_until_nul(&out[..=end]).map(give).map_err(|_| libc::EINVAL)
+    suffixed(folder, name, &mut *out).map(give)
 }
 
 #[cfg(test)]

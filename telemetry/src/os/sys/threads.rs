@@ -7,6 +7,7 @@
 //! Design: `.sol.thread`, `.sol.cancel`, `.sol.ordinary` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+use crate::os::signals::current;
 use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
@@ -144,14 +145,8 @@ fn may_be_handler() -> bool {
         // SAFETY: reads a set.
         unsafe { libc::sigismember(blocked, signal) == 1 }
     };
-    let is_unblocked_in_handler = |signal| {
-        // SAFETY: the call fills a structure of plain integers and pointers.
-        unsafe {
-            let mut action: libc::sigaction = core::mem::zeroed();
-            libc::sigaction(signal, null(), &mut action) == 0
-                && action.sa_flags & libc::SA_NODEFER != 0
-        }
-    };
+    let is_unblocked_in_handler =
+        |signal| current(signal).is_some_and(|action| action.sa_flags & libc::SA_NODEFER != 0);
     // SAFETY: the call fills a set of plain integers.
     let blocked = unsafe {
         let mut blocked: libc::sigset_t = core::mem::zeroed();

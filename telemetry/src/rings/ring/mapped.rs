@@ -238,14 +238,14 @@ impl Ring {
     fn recorded_in(&self, block: Block) -> u64 {
         let count = block.state().1;
         let first = self.place.first.load(Ordering::Acquire);
-        recorded_of(block).max(first + u64::from(count))
+        block.event_end().max(first + u64::from(count))
     }
 
     /// Events recorded so far, with the lock of the shares held, or where no other thread is.
     fn recorded_with_lock(&self) -> u64 {
         match self.place.get() {
             GONE => self.place.recorded.load(Ordering::Relaxed),
-            PRIVATE => recorded_of(Ring::block(self)),
+            PRIVATE => Ring::block(self).event_end(),
             _ => self.recorded_in(Ring::block(self)),
         }
     }
@@ -271,7 +271,7 @@ impl Ring {
 
 impl Own {
     /// What [`Own::advance`] does where the file comes into it: `None` where it does not.
-    pub(super) fn advance_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> Option<bool> {
+    pub(crate) fn advance_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> Option<bool> {
         if region::is_expected() && stream::standing() == Standing::None && self.is_output() {
             let _ = stream::ensure(entry);
         }
@@ -282,11 +282,6 @@ impl Own {
             (true, true) => Some(self.go_on_in_file(entry, ticks, thread)),
             (true, false) => Some(self.leave_file(entry, ticks, thread)),
         }
-    }
-
-    /// A new ring goes into the file if its events do. False: there is no block for it.
-    pub(crate) fn begin_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        self.advance_in_file(entry, ticks, thread).unwrap_or(true)
     }
 
     /// Ends its block in the file and begins the next one there, first (`.ring.newest`).
@@ -331,7 +326,7 @@ impl Own {
             return false;
         }
         let Some(mut state) = self.ring().lock_to_take(entry) else { return false };
-        let first = recorded_of(Ring::block(self));
+        let first = Ring::block(self).event_end();
         let Some(mut taken) = state.take(self.ring(), None) else { return false };
         // A block that nothing was recorded into was never there.
         let is_used = self.block().state().1 != 0;
@@ -366,10 +361,4 @@ impl Own {
         self.begin(head, first, ticks, thread);
         self.place.set(PRIVATE);
     }
-}
-
-/// The number of the event that is next after those of a block.
-fn recorded_of(block: Block) -> u64 {
-    let (header, (_, count)) = (block.header(), block.state());
-    header.first.get() + u64::from(count)
 }

@@ -30,11 +30,6 @@ impl Ring {
         (oldest..=head).rev().map(|sequence| (sequence, self.block_of(sequence)))
     }
 
-    /// Whether its blocks lie in the stream itself, so that nothing of it need go out.
-    pub(crate) fn is_mapped(&self) -> bool {
-        self.is_in_file()
-    }
-
     /// The buffer that it is in the stream.
     pub(crate) fn buffer(&self) -> u32 {
         self.identity.buffer
@@ -80,10 +75,8 @@ impl Ring {
     pub(crate) fn losses(&self) -> Losses {
         loop {
             let head = self.head.load(Ordering::Acquire);
-            let recorded = self.recorded_in_file().unwrap_or_else(|| {
-                let header = self.blocks.get(head).header();
-                header.first.get() + u64::from(header.count.get())
-            });
+            let recorded =
+                self.recorded_in_file().unwrap_or_else(|| self.blocks.get(head).event_end());
             // If its block started again meanwhile, `head` moved on before that.
             if self.head.load(Ordering::Relaxed) == head {
                 return Losses::of(recorded, &self.counts);

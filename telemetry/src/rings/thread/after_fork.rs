@@ -6,7 +6,7 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{FREE, LOCAL, PROCESS, THREADS, index, put, rings, rings_of, take};
+use super::{FREE, PROCESS, current, index, put, rings, rings_of, take, threads};
 use crate::block::clock;
 use crate::os::atomic::Ordering;
 use crate::os::sys;
@@ -29,7 +29,7 @@ pub(crate) fn leave_parent() {
 /// Restarts all rings, for a forked child, where this thread is the only one: it keeps its own, and
 /// the others are free.
 pub(crate) fn restart() {
-    let own = LOCAL.with(|local| local.thread.get());
+    let own = current();
     let (ticks, index) = (clock::ticks(), index());
     PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
     if let Some(own) = own {
@@ -52,13 +52,9 @@ pub(crate) fn restart() {
             free.store(free_count, Ordering::Relaxed);
         }
     }
-    let mut thread = THREADS.get();
-    while let Some(found) = thread {
-        if !own.is_some_and(|own| core::ptr::eq(own, found)) {
-            found.rings.iter().filter(|ring| ring.get().is_some()).for_each(|ring| ring.set(None));
-            found.user.store(0, Ordering::Release);
-        }
-        thread = found.next.get();
+    for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {
+        other.rings.iter().filter(|ring| ring.get().is_some()).for_each(|ring| ring.set(None));
+        other.user.store(0, Ordering::Release);
     }
 }
 

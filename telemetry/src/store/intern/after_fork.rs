@@ -1,17 +1,23 @@
 //! The store of a forked child: it records the contents of its parent's store again.
 //!
 //! ```text
-//!  parent's blocks ─ Intern, Label, Thread of the one thread ─▶ recorded again, in their order
+//!  parent   │ Intern │ Thread │ Label │ Discarded │ Label │     also in the child's memory
+//!  child    │ Intern │ Thread │ Label │ Label │ …             current ticks; its own thread
 //! ```
 //!
-//! Design: `.sol.fork` in `design/telemetry.md`.
+//! The blocks stay unchanged until all of them are recorded again, so that a child forked meanwhile
+//! inherits them too. Then they are reused.
+//!
+//! Design: `.sol.fork` in `design/telemetry.md`; `.store` in `design/format.md`.
 
-use super::observe::kept;
-use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store, own};
+use super::{
+    COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, STORE_BLOCK_COUNT_MAX, Store, kept, own,
+};
 use crate::block::losses::Cause;
-use crate::block::memory::{self, Blocks, Claim};
+use crate::block::memory::{self, Block, Blocks, Claim};
 use crate::block::{chain, root};
 use crate::os::atomic::{AtomicBool, Ordering};
+use crate::os::pages::Temporary;
 use crate::os::sync::Entry;
 use crate::os::sys;
 use crate::plinth::region;
@@ -28,8 +34,8 @@ pub(crate) fn leave_parent() {
 /// Empties the store of a forked child, whose one thread has this index. The child records the
 /// contents of the parent's store again before its next output or record.
 pub(crate) fn restart(thread: u32) {
-    let (mut store, is_broken) = STORE.take_over();
-    store.inherit(thread, is_broken);
+    let (mut store, _) = STORE.take_over();
+    store.inherit(thread);
     INHERITED.store(true, Ordering::Relaxed);
     COUNTS.forgive_parent();
     volume::set_with_store(0);
@@ -92,11 +98,10 @@ impl Store {
         count
     }
 
-    /// Empties the store of a forked child, and notes its parent's blocks. `is_broken`: a missing
-    /// thread was working on the store.
-    pub(super) fn inherit(&mut self, thread: u32, is_broken: bool) {
+    /// Empties the store of a forked child, and notes its parent's blocks.
+    pub(super) fn inherit(&mut self, thread: u32) {
         let count = self.take_shared();
-        self.inherited.take(&mut self.blocks[..count], thread, is_broken);
+        self.inherited.take(&mut self.blocks[..count], thread);
         // The next block may be half added, by a missing thread: it is dropped.
         self.blocks.iter_mut().skip(count).take(2).for_each(|next| *next = None);
         SHARED_COUNT.store(0, Ordering::Relaxed);
@@ -113,7 +118,10 @@ impl Store {
     /// Records the inherited strings and labels, and the name of the one thread, as of now and in
     /// their order.
     pub(super) fn tell_inherited(&mut self, entry: &Entry) {
-        let Some(copy) = self.inherited.begin() else { return };
+        if self.inherited.count == 0 {
+            return;
+        }
+        let Some(mut copy) = Temporary::<u8>::map(memory::block_size()) else { return };
         while let Some(block) = self.inherited.next() {
             let last = block.state().0 as usize;
             let events = &mut copy[last..];
@@ -124,7 +132,7 @@ impl Store {
                 at = newer;
             }
         }
-        self.inherited.finish(copy);
+        self.inherited.finish();
         INHERITED.store(false, Ordering::Relaxed);
     }
 
@@ -135,7 +143,7 @@ impl Store {
             self.put_anywhere(entry, code, event.len(), &copy);
         }
         if let Some(name) = self.inherited.name_of_thread(code, event) {
-            let thread = self.inherited.thread();
+            let thread = self.inherited.thread;
             // Where the system numbers threads like processes, the one thread of a forked process
             // has the number of the process.
             let number = sys::process_ids().0 as usize;
@@ -151,3 +159,76 @@ impl Store {
         }
     }
 }
+
+/// The parent's store.
+pub(super) struct Inherited {
+    blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
+    /// The number of blocks to record again.
+    count: usize,
+    /// The number of blocks recorded again so far.
+    told: usize,
+    /// The number of blocks free for reuse: those with lower indexes. Only once none is left to
+    /// record.
+    spare_count: usize,
+    /// The index of the one thread that the child has.
+    thread: u32,
+}
+
+impl Inherited {
+    /// An empty inheritance.
+    pub(super) const NONE: Inherited = Inherited {
+        blocks: [None; STORE_BLOCK_COUNT_MAX],
+        count: 0,
+        told: 0,
+        spare_count: 0,
+        thread: 0,
+    };
+
+    /// Takes the blocks of the parent's store. If the parent had not finished its own inheritance,
+    /// takes the blocks of the parent's parent instead, which contain all of it.
+    fn take(&mut self, blocks: &mut [Option<Block>], thread: u32) {
+        self.thread = thread;
+        self.told = 0;
+        if self.count == 0 {
+            for (place, block) in self.blocks.iter_mut().zip(&mut *blocks) {
+                *place = block.take();
+            }
+            self.count = blocks.len();
+            self.spare_count = 0;
+        } else {
+            blocks.fill(None);
+        }
+    }
+
+    /// Returns the next block to record again.
+    fn next(&mut self) -> Option<Block> {
+        let block = *self.blocks.get(self.told).filter(|_| self.told < self.count)?;
+        self.told += 1;
+        block
+    }
+
+    /// Notes that all blocks are recorded again.
+    fn finish(&mut self) {
+        self.spare_count = core::mem::take(&mut self.count);
+        self.told = 0;
+    }
+
+    /// Takes a block that is free for reuse.
+    pub(super) fn take_spare(&mut self) -> Option<Block> {
+        self.spare_count = self.spare_count.checked_sub(1)?;
+        self.blocks[self.spare_count].take()
+    }
+
+    /// Returns the name in an event, if the event names the one thread.
+    fn name_of_thread<'a>(&self, code: u16, event: &'a [u8]) -> Option<&'a [u8]> {
+        let (thread, rest) = event.get(EVENT_HEADER_SIZE..)?.split_at_checked(WORD)?;
+        let is_mine = code == store::Thread::CODE
+            && usize::from_ne_bytes(thread.try_into().ok()?) == self.thread as usize;
+        // `.event.string`: the last byte is the number of bytes of padding before it.
+        let padding = usize::from(*rest.last()?) + 1;
+        rest.get(WORD..rest.len().checked_sub(padding)?).filter(|_| is_mine)
+    }
+}
+
+/// Bytes of a word.
+const WORD: usize = size_of::<usize>();

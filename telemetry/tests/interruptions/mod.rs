@@ -5,13 +5,15 @@
 //!  handler:        ▲ records, flushes, labels: at the k-th point, for every k
 //! ```
 //!
-//! Every operation of the runtime on atomics is a point (`os/atomic.rs`), in one thread and so in
+//! Every operation of the runtime on atomics is a point (`points.rs`), in one thread and so in
 //! program order. What is requested must be recorded or counted, and what is recorded be in the
-//! log, whole. Design: `.sol.nested`, `.sol.ordering` in `design/telemetry.md`.
+//! log, whole. `src/lib.rs` includes this folder in its unit tests, where atomics are those of
+//! `points.rs`. Design: `.sol.nested`, `.sol.ordering` in `design/telemetry.md`.
+
+pub(crate) mod points;
 
 use crate::block::memory::choose_block_size;
 use crate::inspect::debug;
-use crate::os::atomic::points;
 use crate::os::sync::Entry;
 use crate::rings::thread;
 use crate::stream::set_plinth;

@@ -309,6 +309,7 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     if ring.begin_in_file(entry, clock::ticks(), index()) {
         if !ring.is_in_file() {
             unhoused::expect_house(slot);
+            stream::kept::expect_buffer(entry);
         }
         return Some(ring);
     }

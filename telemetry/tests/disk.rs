@@ -125,31 +125,36 @@ fn on_a_full_disk_what_was_written_stays_and_the_rest_is_counted() {
     assert_eq!(written[..5000], (0..5000).collect::<Vec<_>>());
 }
 
-/// Events of several kinds and threads, in blocks of the usual size, on a disk that becomes full
-/// and stays so, or has room again; and under a limit of the size of files: of each kind, what was
-/// recorded is in the log or counted, when the program has ended.
+/// Events of several kinds and threads, in blocks of the usual and of the least size, on a disk
+/// that becomes full and stays so, or has room again; and under a limit of the size of files: of
+/// each kind, what was recorded is in the log or counted, when the program has ended. Accounts of
+/// ten buffers are more than the least header block has room for.
 #[test]
 fn what_a_full_disk_does_not_take_is_counted_to_the_last_event() {
     let test = "what_a_full_disk_does_not_take_is_counted_to_the_last_event";
-    for what in ["full", "recovers", "limit"] {
-        let name = (NAME, "disk/mpsio.log");
-        let environment = [("MPS_TELEMETRY_CONTROL", "all"), name, ("TELEMETRY_TEST_DISK", what)];
+    let whats = ["full", "recovers", "limit"];
+    for (what, block_size) in whats.into_iter().flat_map(|what| [(what, 1 << 16), (what, 1 << 12)])
+    {
+        let (size, name) = (block_size.to_string(), (NAME, "disk/mpsio.log"));
+        let size = ("MPS_TELEMETRY_BLOCK_SIZE", size.as_str());
+        let output = ("MPS_TELEMETRY_CONTROL", "all");
+        let environment = [output, size, name, ("TELEMETRY_TEST_DISK", what)];
         let size = if what == "limit" { "size=64m" } else { "size=2m" };
         // In units of 512 bytes.
         let otherwise = "ulimit -f 4096";
         let Some(ran) = ran_on_disk(test, &environment, size, otherwise, fill_disk) else { return };
         let losses = String::from_utf8(ran.file("losses")).unwrap();
         let log = std::fs::read(ran.folder.path().join("kept/mpsio.log")).unwrap();
-        let stream = common::read_as_it_is(&common::sound(log, 1 << 16));
+        let stream = common::read_as_it_is(&common::sound(log, block_size));
         assert!(stream.ended, "{what}");
         for (kind, line) in [5, 3, 1].into_iter().zip(losses.lines()) {
             let [recorded, io] = [0, 1].map(|at| line.split(' ').nth(at).unwrap().parse().unwrap());
             let of_kind = |event: &&common::Read| (event.registry, event.kind) == (1, kind);
             let in_log = stream.events.values().filter(of_kind).count() as u64;
-            assert_eq!(in_log + io, recorded, "{what}, kind {kind}");
-            assert!(io > 0, "{what}, kind {kind}: the disk was never full");
+            assert_eq!(in_log + io, recorded, "{what}, {block_size}, kind {kind}");
+            assert!(io > 0, "{what}, {block_size}, kind {kind}: the disk was never full");
             let told = u64::from(stream.told_of(kind).io);
-            assert_eq!(told, io, "{what}, kind {kind}");
+            assert_eq!(told, io, "{what}, {block_size}, kind {kind}");
         }
     }
 }

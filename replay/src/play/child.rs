@@ -23,6 +23,7 @@ use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
 use cli::complain;
+use memmap2::MmapOptions;
 use serde::{Deserialize, Serialize};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
@@ -80,6 +81,8 @@ struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
     barrier: Barrier,
+    /// The thread that starts and the first one meet here.
+    started: Barrier,
     parts: Parts,
     /// Whether `replay record` records this process, and wants marks.
     is_marked: bool,
@@ -116,18 +119,24 @@ impl Session<'_> {
         let count = self.task.thread_count.max(1);
         let parts = Parts::new(&Touched::of_rows(self.task.touched.iter().copied()));
         let is_marked = H::HAS_MEMORY && mark::is_wanted();
-        let stage = Stage { heap, session: self, barrier: Barrier::new(count), parts, is_marked };
+        let (barrier, started) = (Barrier::new(count), Barrier::new(2));
+        let stage = Stage { heap, session: self, barrier, started, parts, is_marked };
         let (mut outcome, results) = thread::scope(|scope| {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
-                let (stage, timer) = (&stage, timer());
-                let started = thread::Builder::new()
-                    .stack_size(STACK_SIZE)
-                    .spawn_scoped(scope, move || stage.other(thread, timer));
+                let stage = &stage;
+                let started = has_room_for_thread().and_then(|()| {
+                    let timer = timer();
+                    thread::Builder::new()
+                        .stack_size(STACK_SIZE)
+                        .spawn_scoped(scope, move || stage.other(thread, timer))
+                });
                 match started {
                     Ok(other) => others.push(other),
                     Err(error) => give_up(thread, count, &error),
                 }
+                // The memory that it starts with is not taken by the next one.
+                stage.started.wait();
             }
             let (outcome, result) = stage.first(timer());
             let others = others.into_iter().filter_map(|other| other.join().ok());
@@ -148,6 +157,20 @@ impl Session<'_> {
 pub(crate) const NO_THREAD: i32 = 125;
 /// The size of a thread's stack: thousands of threads may exist.
 const STACK_SIZE: usize = 512 << 10;
+
+/// The memory that a thread needs to start, besides its stack: a stack for signals, its lists.
+const START_SIZE: usize = 1 << 20;
+/// The size of a guard between stacks, or more.
+const GUARD_SIZE: usize = 64 << 10;
+
+/// Checks that the system has memory for another thread. A thread that is started without it aborts
+/// the process.
+fn has_room_for_thread() -> std::io::Result<()> {
+    let map = |size| MmapOptions::new().len(size).map_anon();
+    let _stack = (map(STACK_SIZE)?, map(GUARD_SIZE)?.make_read_only()?);
+    let _rest = (map(START_SIZE)?, map(GUARD_SIZE)?.make_read_only()?);
+    Ok(())
+}
 
 /// Ends the process: its threads wait for the one that could not start.
 fn give_up(thread: usize, count: usize, error: &std::io::Error) -> ! {
@@ -200,6 +223,7 @@ impl<H: Heap> Stage<'_, H> {
     fn other<W: Timer>(&self, thread: usize, timer: W) -> ThreadResult<W> {
         let control = self.session.shared.control();
         let mut player = self.player(thread, timer);
+        self.started.wait();
         self.barrier.wait();
         control.wait_for_begin();
         let end = self.perform(&mut player);

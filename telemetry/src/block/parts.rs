@@ -42,7 +42,12 @@ impl PartsBlock {
 
     /// Reserves room in the header block for the [last account](PartsBlock::begin_last).
     pub(crate) fn keep_room(&mut self) {
-        self.end -= self.memory.bytes().len() / KEPT_FRACTION;
+        self.end -= PartsBlock::kept_size(self.memory.bytes().len());
+    }
+
+    /// Returns the size of that room in a header block of this size.
+    pub(crate) fn kept_size(block_size: usize) -> usize {
+        block_size / KEPT_FRACTION
     }
 
     /// Returns memory for blocks, without a block in it.
@@ -63,10 +68,18 @@ impl PartsBlock {
         self.end = self.memory.bytes().len();
     }
 
-    /// Continues in the header block, which the host has: `used` bytes, then zeros.
-    pub(crate) fn begin_last(&mut self, used: usize) {
+    /// Makes `block` a parts block without parts, number `sequence` of the stream.
+    pub(crate) fn put_empty(block: &mut [u8], sequence: u64) {
+        let header = block_header(sequence, identity::id());
+        let (head, rest) = block.split_at_mut(BLOCK_HEADER_SIZE);
+        head.copy_from_slice(bytemuck::bytes_of(&header));
+        rest.fill(0);
+    }
+
+    /// Continues in the block at a place. The host has `used` bytes of it, then zeros.
+    pub(crate) fn begin_last(&mut self, place: u64, used: usize) {
         self.memory.clear();
-        self.place = 0;
+        self.place = place;
         (self.begin, self.used, self.written) = (used, used, used);
         self.end = self.memory.bytes().len();
     }

@@ -30,6 +30,7 @@ use volume::{Outgoing, Written};
 
 pub(crate) mod account;
 pub(crate) mod gate;
+pub(crate) mod kept;
 pub(crate) mod outlet;
 pub(crate) mod pending;
 mod standing;
@@ -133,6 +134,9 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         // A receiver may appear later: it is tried again (`.sol.outage`).
         Err(error) if !plinth.can_rewrite() => tell(&error),
         result => result?,
+    }
+    if plinth.can_rewrite() {
+        let _ = kept::keep(state, plinth).inspect_err(tell);
     }
     Ok(())
 }
@@ -351,25 +355,6 @@ impl Parts<'_> {
     /// Returns whether a host that can be written anywhere refused something before.
     pub(crate) fn was_refused(&self) -> bool {
         self.plinth.can_rewrite() && !region::is_there() && account::errors().0 > 0
-    }
-
-    /// Begins the last account (`.part.account`), for which even a full disk has room.
-    pub(crate) fn begin_last(&mut self) {
-        self.deliver();
-        self.state.begin_last();
-    }
-
-    /// Puts an account; a last one includes the waiting events of its buffer. Returns false if no
-    /// room is left.
-    pub(crate) fn put_account(&mut self, mut header: BlockHeader) -> bool {
-        if self.state.is_last {
-            let waiting = self.state.waiting.count_of(header.buffer.get());
-            header.discarded_io = header.discarded_io.get().saturating_add(waiting).into();
-            if !header.has_losses() {
-                return true;
-            }
-        }
-        self.state.has_room_for_account() && self.push_events(header, |_, _| {})
     }
 
     /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block. Returns false if

@@ -15,6 +15,7 @@ use crate::os::atomic::{AtomicUsize, Ordering};
 use crate::os::{signals::Deferred, way_out::Crossing};
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
+use crate::stream::kept::Kept;
 use crate::stream::unacknowledged::Waiting;
 use crate::stream::{account, pending, standing, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
@@ -24,7 +25,7 @@ pub(crate) struct State {
     pub(crate) parts: Option<PartsBlock>,
     /// The number of registries that were put into parts, and how much of the next one.
     pub(crate) registry_count: usize,
-    registry_offset: usize,
+    pub(crate) registry_offset: usize,
     /// A buffer for one block.
     pub(crate) copy: Option<&'static mut [u8]>,
     /// The beginning of the stream, for its headers.
@@ -41,9 +42,8 @@ pub(crate) struct State {
     pub(crate) is_ended: bool,
     /// Whether parts take places even in a full volume: it begins, or ends.
     pub(crate) is_forced: bool,
-    /// The offset in the volume's header block from which the host has zeros, as room for the last
-    /// account; 0: no room there.
-    kept: usize,
+    /// Room for the last account.
+    pub(crate) kept: Kept,
     /// Whether the last account is being put: what waits elsewhere is given up.
     pub(crate) is_last: bool,
 }
@@ -53,7 +53,12 @@ static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns whether the host has a registry.
 pub(crate) fn is_registry_written(index: u16) -> bool {
-    usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
+    usize::from(index) < written_registry_count()
+}
+
+/// Returns the number of registries that the host has.
+pub(crate) fn written_registry_count() -> usize {
+    REGISTRY_COUNT.load(Ordering::Acquire)
 }
 
 impl State {
@@ -71,7 +76,7 @@ impl State {
             spare: None,
             is_ended: false,
             is_forced: false,
-            kept: 0,
+            kept: Kept::NONE,
             is_last: false,
         }
     }
@@ -83,29 +88,7 @@ impl State {
             parts.keep_room();
         }
         self.parts = Some(parts);
-        (self.kept, self.is_last) = (0, false);
-    }
-
-    /// Returns whether another part without payload fits, and the end after it.
-    pub(crate) fn has_room_for_account(&self) -> bool {
-        let room = self.parts.as_ref().and_then(PartsBlock::room);
-        !self.is_last || room.is_some_and(|room| room >= BLOCK_HEADER_SIZE)
-    }
-
-    /// Begins the last account, where the host has room for it even if it refuses everything else.
-    pub(crate) fn begin_last(&mut self) {
-        if let Some(parts) = self.parts.as_mut().filter(|parts| parts.place() != 0)
-            && self.kept != 0
-        {
-            pending::clear();
-            parts.begin_last(self.kept);
-            // Other accounts were given up with the waiting parts.
-            self.registry_count = REGISTRY_COUNT.load(Ordering::Relaxed);
-            self.registry_offset = 0;
-        } else if let Some(parts) = self.parts.as_mut() {
-            parts.open_kept();
-        }
-        self.is_last = true;
+        (self.kept, self.is_last) = (Kept::NONE, false);
     }
 
     /// Resets the state in a forked child. `is_broken`: a missing thread was changing it, and its
@@ -187,7 +170,10 @@ pub(crate) fn make_room(
         }
         write_parts(state, plinth)?;
         if state.is_last {
-            return Err(PlinthError { operation: Operation::Write, errno: libc::ENOSPC });
+            let full = PlinthError { operation: Operation::Write, errno: libc::ENOSPC };
+            let (place, parts) = state.kept.take().zip(state.parts.as_mut()).ok_or(full)?;
+            parts.begin_last(place, BLOCK_HEADER_SIZE);
+            continue;
         }
         let crossing = Crossing::begin();
         let place = match region::is_there() {
@@ -228,8 +214,8 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
         let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
         note_written(&mut state.waiting, parts, is_some_carried);
         if plinth.can_rewrite() {
-            if parts.place() == 0 && (is_padded || state.kept != 0) {
-                state.kept = parts.used();
+            if parts.place() == 0 && (is_padded || state.kept.in_header != 0) {
+                state.kept.in_header = parts.used();
             }
             parts.mark_written();
         } else {
@@ -292,7 +278,7 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
     let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
     note_written(&mut state.waiting, parts, is_some_carried);
     if parts.place() == 0 {
-        state.kept = parts.used();
+        state.kept.in_header = parts.used();
     }
     parts.mark_written();
     pending::clear();

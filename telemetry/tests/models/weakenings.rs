@@ -1,11 +1,11 @@
-//! Every ordering of the source that a model passes is made relaxed, one at a time: some model must
-//! fail, or the reason why none does is here.
+//! Relaxes every ordering that a model passes, one at a time: some model must fail, or `UNSEEN`
+//! gives the reason why none does.
 //!
 //! ```text
-//!  models ─▶ sites: file, line ─▶ each weakened ─▶ a model fails │ UNSEEN says why not
+//!  models ─▶ sites: file, line ─▶ each weakened ─▶ a model fails │ UNSEEN has the reason
 //! ```
 //!
-//! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this prints.
+//! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this test prints.
 
 use crate::block::memory;
 use crate::models::{MODELS, Model};
@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// Steps of an execution, at most.
+/// The greatest number of steps in an execution.
 const BRANCH_COUNT_MAX: usize = 10_000;
 
-/// Preemptions where an ordering is weakened, at most: more find the same.
+/// The greatest number of preemptions with a weakened ordering: more find the same failures.
 const PREEMPTION_COUNT_MAX: usize = 1;
 
-/// Preemptions more than usual, where no ordering is weakened: one takes minutes.
+/// Adds preemptions where no ordering is weakened: one more takes minutes.
 const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 
-/// Orderings that no model needs: what the line ends with, after the one before it; and who does.
+/// Orderings that no model needs: the end of the line, after the line before, and the reason.
 const UNSEEN: [(&str, &str); 5] = [
     (
         "self.first.store(first, Ordering::Release);",
@@ -35,16 +35,16 @@ const UNSEEN: [(&str, &str); 5] = [
     (
         "self.forgive(hand_over.progress(self, oldest)); \
          self.done.store(oldest + 1, Ordering::Release);",
-        "given up by the owner itself; other readers have the lock",
+        "the owner itself gives the block up; other readers hold the lock",
     ),
     (
         "self.begin_at(own::taken_block(&mut taken), sequence, first, ticks, thread); \
          self.done.store(sequence, Ordering::Release);",
-        "given up by the owner itself, which has the lock",
+        "the owner itself gives the block up, and holds the lock",
     ),
     (
         "self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)",
-        "asked by a forked child, where nobody else is",
+        "a forked child asks, where no other thread runs",
     ),
     (
         "words[0].store(values[0], Ordering::Release);",
@@ -57,7 +57,7 @@ thread_local! {
     static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores a model, with a site relaxed: how many executions, or why the last one failed.
+/// Explores a model with a site relaxed. Returns the number of executions, or the failure.
 fn explore(model: &Model, weakened: Option<Site>) -> Result<u64, String> {
     let more = std::env::var(MORE_VARIABLE).map_or(0, |more| more.parse().unwrap());
     let mut builder = loom::model::Builder::new();
@@ -90,7 +90,7 @@ fn explore(model: &Model, weakened: Option<Site>) -> Result<u64, String> {
     explored.map(|()| EXECUTION_COUNT.get()).map_err(text)
 }
 
-/// Demands that a model holds, as the source is.
+/// Checks that a model holds with the orderings of the source.
 pub(crate) fn holds(model: &Model) {
     let begin = std::time::Instant::now();
     match explore(model, None) {
@@ -99,9 +99,9 @@ pub(crate) fn holds(model: &Model) {
     }
 }
 
-/// The line of the source at a site, and the one before it.
+/// Returns the line of the source at a site, and the one before it.
 fn lines((file, line): Site) -> [String; 2] {
-    // The compiler runs in the root of the workspace, or of the package alone.
+    // The compiler's paths begin at the root of the workspace, or of the package.
     let crate_root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let paths = [crate_root.join("..").join(file), crate_root.join(file)];
     let path = paths.iter().find(|path| path.exists()).expect("the source of the site");
@@ -110,7 +110,7 @@ fn lines((file, line): Site) -> [String; 2] {
     [lines[line as usize - 1].to_owned(), lines[line as usize - 2].to_owned()]
 }
 
-/// Panics of models that are meant to fail say nothing.
+/// Silences the panics of models that must fail.
 fn silence() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -120,7 +120,7 @@ fn silence() {
     }));
 }
 
-/// Why no model needs the ordering at a site, or the first of these models that does.
+/// Returns why no model needs the ordering at a site, or the first model that fails without it.
 fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
     let [line, before] = lines(site);
     let is_meant = |unseen: &str| format!("{before} {line}").ends_with(unseen);
@@ -134,7 +134,7 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
 
 /// `.sol.ordering`
 #[test]
-fn each_ordering_that_is_weakened_fails_a_model() {
+fn each_weakened_ordering_fails_a_model() {
     let mut sites = BTreeMap::<Site, Vec<(u64, &Model)>>::new();
     for model in MODELS {
         let model_once = Model { preemption_count_max: 1, ..*model };
@@ -153,7 +153,7 @@ fn each_ordering_that_is_weakened_fails_a_model() {
                 loop {
                     let next = rest.lock().unwrap().next();
                     let Some((site, mut models)) = next else { return };
-                    // The quick ones first.
+                    // The quick models first.
                     models.sort_by_key(|(count, _)| *count);
                     let models: Vec<&Model> = models.iter().map(|(_, model)| *model).collect();
                     let who = who_needs(site, &models);

@@ -1,12 +1,12 @@
-//! A program that records in four threads and then dies: what the tests of ends run.
+//! A program that records in four threads and then dies, for the tests of ends.
 //!
 //! ```text
 //!  dying overflow      the stack of the first thread overflows
 //!  dying abort
-//!  dying wait          until it is told to die
+//!  dying wait          waits for a signal
 //! ```
 //!
-//! Says `ready` when everything is recorded. Design: `.sol.exit.signal` in `design/telemetry.md`.
+//! Prints `ready` when everything is recorded. Design: `.sol.exit.signal` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 use std::sync::Barrier;

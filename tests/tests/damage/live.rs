@@ -1,4 +1,4 @@
-//! Damage to a stream that arrives: it costs the block or part, and no other.
+//! Damage to a stream on its way: it costs the block or part, and no other.
 //!
 //! ```text
 //!  a small log ── cut │ flip │ forge ──▶ Live ──▶ events, faults; never a panic
@@ -7,7 +7,7 @@
 use super::*;
 use eventlog::reader::{Event, Live};
 
-/// What a stream that arrives in pieces of this size gives, and the faults; `None` if it is none.
+/// Returns events and faults of a stream in pieces of this size; `None` if it is refused.
 fn arrived(bytes: &[u8], size: usize) -> Option<(Vec<Identity>, Vec<Fault>)> {
     let (mut live, mut found) = (Live::new(), Vec::new());
     let note = &mut |event: &Event<'_, '_>| {
@@ -22,9 +22,9 @@ fn arrived(bytes: &[u8], size: usize) -> Option<(Vec<Identity>, Vec<Fault>)> {
     Some((found, live.faults().iter().cloned().collect()))
 }
 
-/// `.stream.tail`, `.read.chain`: as from a log that was cut there.
+/// `.stream.tail`, `.read.chain`: the result equals that of a log which was cut there.
 #[test]
-fn a_stream_that_ends_anywhere_gives_what_a_log_cut_there_gives() {
+fn a_stream_that_ends_anywhere_reads_like_a_cut_log() {
     let small = small();
     for cut in (512..small.bytes.len()).step_by(5) {
         let (found, _) = arrived(&small.bytes[..cut], 4000).expect("a stream");
@@ -36,7 +36,7 @@ fn a_stream_that_ends_anywhere_gives_what_a_log_cut_there_gives() {
 
 /// `.read.sealed`, `.parts.sealed`, `.block.crc`
 #[test]
-fn a_byte_that_was_changed_on_the_way_costs_its_block_or_part_alone() {
+fn a_byte_changed_on_the_way_costs_one_block_or_part() {
     let small = small();
     for at in (512..small.bytes.len()).step_by(3) {
         let mut bytes = small.bytes.clone();
@@ -44,7 +44,7 @@ fn a_byte_that_was_changed_on_the_way_costs_its_block_or_part_alone() {
         let (found, faults) = arrived(&bytes, B).expect("a stream");
         let all: Vec<Identity> = small.events.iter().map(|(_, event)| *event).collect();
         let is_whole = |(place, event): &&(std::ops::Range<usize>, Identity)| {
-            // Magic and type of a parts block are all that its parts need of its header.
+            // Parts need only the magic and the type of their parts block's header.
             let is_of_parts = place.start >= small.parts;
             let is_hit = is_of_parts && (small.parts..small.parts + 5).contains(&at);
             !(place.contains(&at) || is_hit) || found.contains(event)
@@ -54,13 +54,13 @@ fn a_byte_that_was_changed_on_the_way_costs_its_block_or_part_alone() {
         assert_eq!(found.len(), whole, "at {at}: {faults:?}");
         assert!(found.iter().all(|event| all.contains(event)), "at {at}: {found:?}");
         let is_missing = whole < all.len();
-        assert!(!is_missing || !faults.is_empty(), "at {at}: lost in silence");
+        assert!(!is_missing || !faults.is_empty(), "at {at}: an unreported loss");
     }
 }
 
 /// `.read.resync`, `.stream.hole`, `.block.stream`, `.block.unknown`
 #[test]
-fn blocks_that_are_none_are_passed_over_and_reported() {
+fn the_live_reader_skips_and_reports_foreign_blocks() {
     let small = small();
     let with = |at: usize, block: &[u8]| {
         let mut bytes = small.bytes.clone();
@@ -90,7 +90,7 @@ proptest! {
     })]
 
     #[test]
-    fn bytes_of_any_kind_are_no_reason_to_panic(
+    fn the_live_reader_survives_any_bytes(
         changes in prop::collection::vec((512usize..16000, any::<u8>()), 0..40),
         size in 1usize..9000,
     ) {

@@ -1,13 +1,13 @@
-//! A stream that arrives in pieces gives what the whole of it gives.
+//! A stream that arrives in pieces gives the same events as the whole stream.
 //!
 //! ```text
-//!  naive::write ──▶ bytes ── piece by piece ──▶ Live ──▶ = what was recorded, each event once
+//!  naive::write ──▶ bytes ── piece by piece ──▶ Live ──▶ = the recorded events, each once
 //! ```
 
 use super::*;
 use eventlog::reader::{Live, OpenError};
 
-/// The events of a stream that arrives in pieces of this size.
+/// Returns the events of a stream that arrives in pieces of this size.
 fn arrived(bytes: &[u8], size: usize) -> (Live, Vec<Recorded>) {
     let (mut live, mut found) = (Live::new(), Vec::new());
     for piece in bytes.chunks(size) {
@@ -26,7 +26,7 @@ proptest! {
 
     /// `.event.identity`, `.stream.tail`, `.block.base`, `.event.order`, `.part.registry-before`
     #[test]
-    fn what_arrives_in_pieces_of_any_size_is_given_once(recipe in recipes(), size in 1usize..9000) {
+    fn pieces_of_any_size_give_each_event_once(recipe in recipes(), size in 1usize..9000) {
         let (writer, mut expected) = naive::write(Recipe { is_shuffled: false, ..recipe });
         let (live, mut found) = arrived(&writer.bytes(), size);
         prop_assert!(live.faults().is_empty(), "{:?}", live.faults());
@@ -37,9 +37,9 @@ proptest! {
     }
 }
 
-/// Order::File of a log, which has no copies.
+/// A log without copies gives the same events in `Order::File`.
 #[test]
-fn what_arrives_is_given_in_the_order_of_the_file() {
+fn the_live_reader_keeps_the_order_of_the_file() {
     let (writer, _) = naive::write(recipe(5, false));
     let log = Log::from_source(writer.bytes()).unwrap();
     let (live, found) = arrived(&writer.bytes(), 777);
@@ -51,7 +51,7 @@ fn what_arrives_is_given_in_the_order_of_the_file() {
 
 /// `.stream.again`, `.header.volume`: a volume has the UUID of the one before.
 #[test]
-fn another_volume_in_the_same_stream_of_bytes_adds_what_is_new() {
+fn another_volume_in_the_stream_adds_its_new_events() {
     let (writer, expected) = naive::write(recipe(6, false));
     let mut bytes = writer.bytes();
     bytes.resize(bytes.len().next_multiple_of(4096), 0);
@@ -68,14 +68,14 @@ fn another_volume_in_the_same_stream_of_bytes_adds_what_is_new() {
 
 /// `.header.magic`, `.header.crc`, `.read.major`
 #[test]
-fn what_is_no_stream_is_refused_as_soon_as_that_is_known() {
+fn the_live_reader_refuses_other_bytes_early() {
     let mut nothing = |_: &Event<'_, '_>| panic!("no event");
     let feed =
         |bytes: &[u8], nothing: &mut dyn FnMut(&Event<'_, '_>)| Live::new().feed(bytes, nothing);
     assert!(matches!(feed(b"GET / HTTP/1.1", &mut nothing), Err(OpenError::NotALog)));
     let (writer, _) = naive::write(recipe(8, false));
     let bytes = writer.bytes();
-    assert!(feed(&bytes[..511], &mut nothing).is_ok(), "not known yet");
+    assert!(feed(&bytes[..511], &mut nothing).is_ok(), "a part of a header");
     let mut wrong = bytes.clone();
     wrong[300] ^= 1;
     assert!(matches!(feed(&wrong[..512], &mut nothing), Err(OpenError::NotALog)));
@@ -87,7 +87,7 @@ fn what_is_no_stream_is_refused_as_soon_as_that_is_known() {
 
 /// `.store.label`
 #[test]
-fn a_label_that_has_arrived_is_shown() {
+fn the_live_reader_shows_an_arrived_label() {
     let store = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
     let mut writer = Writer::new(WORDS, [3; 16], [9; 16]);
     writer.registry(0, &["Store"], STORE, 300);

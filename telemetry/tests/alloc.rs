@@ -1,8 +1,8 @@
-//! The allocator that records, against a twin below it, which keeps its own record.
+//! Compares the log of the recording allocator with the record of a twin below it.
 //!
 //! ```text
-//!  program ─▶ Recorder ─▶ Twin ─▶ System          judged when the process is gone:
-//!                │          └─▶ a mapped file ──┐  of each thread the same, in the same order
+//!  program ─▶ Recorder ─▶ Twin ─▶ System          compared when the process has ended:
+//!                │          └─▶ a mapped file ──┐  each thread has the same calls in order
 //!                └─▶ log ───────────────────────┘
 //! ```
 //!
@@ -22,10 +22,10 @@ use telemetry::{control, event};
 #[global_allocator]
 static ALLOCATOR: telemetry::alloc::Recorder<Twin> = telemetry::alloc::Recorder::of(Twin);
 
-/// What it is asked for goes to an array in a file, which outlives the process. No lock.
+/// Writes each call to an array in a file, which outlives the process. Takes no lock.
 struct Twin;
 
-/// Code (those of the events), address, size, alignment, thread, process.
+/// Holds code (as of the events), address, size, alignment, thread, process.
 type Asked = [u64; 6];
 const ASKED_SIZE: usize = size_of::<Asked>();
 const ASKED_COUNT_MAX: usize = 4_000_000;
@@ -37,10 +37,10 @@ const FREE: u64 = 5;
 
 static ASKED: AtomicPtr<Asked> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Maps the array, in the process of a test: at the first allocation, when there is one thread.
+/// Maps the array in a test process, at the first allocation: one thread exists then.
 fn asked() -> *mut Asked {
     let old = ASKED.load(Ordering::Relaxed);
-    // SAFETY: names end with a NUL; the mapping is new, and stays.
+    // SAFETY: names end with a NUL; the mapping is new and is never removed.
     unsafe {
         if !old.is_null() || libc::getenv(c"TELEMETRY_TEST_PROCESS".as_ptr()).is_null() {
             return old;
@@ -62,7 +62,7 @@ fn note(code: u64, memory: *mut u8, size: usize, alignment: usize) {
     if asked.is_null() {
         return;
     }
-    // SAFETY: the first place counts, also what forked children ask for; one place for each call.
+    // SAFETY: the first entry counts the calls of forked children too; each call has its own entry.
     unsafe {
         let index = 1 + (*asked.cast::<AtomicUsize>()).fetch_add(1, Ordering::Relaxed);
         assert!(index < ASKED_COUNT_MAX);
@@ -79,7 +79,7 @@ fn note(code: u64, memory: *mut u8, size: usize, alignment: usize) {
     }
 }
 
-// SAFETY: all is left to the system's allocator.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Twin {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -110,7 +110,7 @@ unsafe impl GlobalAlloc for Twin {
     }
 }
 
-/// Sizes that nobody else asks for, for those who allocate where there is hardly a program.
+/// Sizes that no other code allocates; they mark allocations at unusual moments.
 const BEFORE_MAIN: usize = 70_001;
 const AT_EXIT: usize = 70_002;
 const AFTER_EXIT: usize = 70_003;
@@ -138,7 +138,7 @@ static BEFORE: extern "C" fn() = before_main;
 #[unsafe(link_section = ".fini_array")]
 static AFTER: extern "C" fn() = after_exit;
 
-/// What the twin noted of this process, of each thread in its order: which gives the threads too.
+/// Returns the calls of this process that the twin wrote, by thread, in the order of each thread.
 fn of_twin(ran: &Ran) -> BTreeMap<u64, Vec<[u64; 4]>> {
     let bytes = ran.file("twin");
     let mut threads = BTreeMap::<u64, Vec<_>>::new();
@@ -154,12 +154,12 @@ fn of_twin(ran: &Ran) -> BTreeMap<u64, Vec<[u64; 4]>> {
     threads
 }
 
-/// The same of the log.
+/// Returns the same from the log.
 fn of_log(stream: &common::Stream) -> BTreeMap<u64, Vec<[u64; 4]>> {
     let numbers: HashMap<u64, u64> =
         stream.store(0xFF03).iter().map(|thread| (thread.word(0), thread.word(1))).collect();
     let mut events: Vec<_> = stream.events.values().filter(|event| event.registry == 1).collect();
-    // Stable: those of a buffer stay in their order.
+    // The sort is stable: events of one buffer stay in their order.
     events.sort_by_key(|event| event.ticks);
     let mut threads = BTreeMap::<u64, Vec<_>>::new();
     for event in events {
@@ -170,7 +170,7 @@ fn of_log(stream: &common::Stream) -> BTreeMap<u64, Vec<[u64; 4]>> {
     threads
 }
 
-/// A thread-local value whose destructor allocates, and makes another one that does.
+/// A thread-local value whose destructor allocates.
 struct Allocates(usize);
 impl Drop for Allocates {
     fn drop(&mut self) {
@@ -179,10 +179,10 @@ impl Drop for Allocates {
 }
 thread_local!(static ALLOCATES: Allocates = const { Allocates(IN_DESTRUCTOR) });
 
-/// Called at the end of a thread, in every round: asks for one more.
+/// Allocates at the end of a thread, and sets the key again for the next round.
 extern "C" fn at_thread_end(key: *mut libc::c_void) {
     allocate(IN_KEY);
-    // SAFETY: the value is the key itself, made by `pthread_key_create`, and one more.
+    // SAFETY: the value is the key that `pthread_key_create` made, plus one.
     unsafe { libc::pthread_setspecific(key.addr() as libc::pthread_key_t - 1, key) };
 }
 
@@ -192,9 +192,9 @@ fn set_key(key: libc::pthread_key_t) {
     unsafe { libc::pthread_setspecific(key, value) };
 }
 
-/// All that a program does with its allocator, and with the runtime.
+/// Uses the allocator and the runtime in many ways.
 fn allocate_in_many_ways() {
-    // SAFETY: functions that stay; one key is written.
+    // SAFETY: the functions are static; the call writes one key.
     let key = unsafe {
         libc::atexit(at_exit);
         let mut key = 0;
@@ -239,7 +239,7 @@ fn do_something_rare(round: usize) {
     assert!(panic.is_err());
     let threads = (0..8).map(|at| std::thread::spawn(move || allocate(round + at)));
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
-    // SAFETY: the child calls the allocator, which the C library keeps whole, and ends.
+    // SAFETY: the child only allocates, which the C library allows after a fork, and ends.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -275,10 +275,10 @@ fn compare(test: &str, environment: &[(&str, &str)]) {
     for size in [BEFORE_MAIN, AT_EXIT, AFTER_EXIT] {
         assert_eq!(count_of(size), 1, "{size}");
     }
-    // A scope does not wait for the destructors of its threads: the program may end before one.
+    // A scope does not wait for destructors of its threads: the program may end before one runs.
     assert!((1..=4).contains(&count_of(IN_DESTRUCTOR)), "{}", count_of(IN_DESTRUCTOR));
     let rounds = count_of(IN_KEY);
-    assert!(rounds >= 8, "{rounds}: every thread has more than one");
+    assert!(rounds >= 8, "{rounds}: every thread ends in two rounds or more");
     assert!(count_of(IN_PANIC) >= 1);
     assert_eq!(stream.told_of(5).nested, 0);
     assert_eq!(ran.said(), Vec::<&str>::new());
@@ -287,19 +287,19 @@ fn compare(test: &str, environment: &[(&str, &str)]) {
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 
 #[test]
-fn every_allocation_of_a_program_is_in_the_log() {
-    compare("every_allocation_of_a_program_is_in_the_log", &[OBJECT]);
+fn the_log_holds_every_allocation_of_a_program() {
+    compare("the_log_holds_every_allocation_of_a_program", &[OBJECT]);
 }
 
-/// Where almost everything is the cold path.
+/// Small blocks fill often: almost every event takes the cold path.
 #[test]
-fn every_allocation_is_in_the_log_also_with_small_blocks_and_a_writer_thread() {
-    let test = "every_allocation_is_in_the_log_also_with_small_blocks_and_a_writer_thread";
+fn small_blocks_and_a_writer_thread_lose_no_allocation() {
+    let test = "small_blocks_and_a_writer_thread_lose_no_allocation";
     let small = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
     compare(test, &[OBJECT, small, ("MPS_TELEMETRY_WRITER", "thread")]);
 }
 
-/// A plinth that allocates for every block, and panics at some.
+/// Allocates for every block, and panics at every 50th.
 struct Unsound(telemetry::MemoryPlinth, AtomicUsize);
 
 impl telemetry::Plinth for Unsound {
@@ -318,8 +318,8 @@ impl telemetry::Plinth for Unsound {
     }
 }
 
-/// Neither its allocations nor its panics come out of the allocator, and none makes it wait for
-/// itself; what is lost by it is counted.
+/// Its allocations and panics neither leave the allocator nor deadlock; the lost events are
+/// counted.
 #[test]
 fn a_plinth_that_allocates_and_panics_does_no_harm() {
     let test = "a_plinth_that_allocates_and_panics_does_no_harm";
@@ -340,7 +340,7 @@ fn a_plinth_that_allocates_and_panics_does_no_harm() {
         let lost = losses.full + losses.nested + losses.large;
         assert!(losses.recorded > 20_000 && losses.full != 0, "{losses:?}");
         assert_eq!(losses.requested, losses.recorded + lost);
-        // What is in the log is whole, in order and numbered.
+        // The log holds whole events, in order and numbered.
         kinds.reset_recorded(Kinds::Object);
         assert!(common::read(&memory.bytes()).events.len() > 10_000);
     });

@@ -1,11 +1,11 @@
-//! What the compiler makes of an annotation: golden files, and what must hold of any compiler's.
+//! Compares the machine code of an annotation with golden files, and with rules for any compiler.
 //!
 //! ```text
 //!  examples/annotation.rs ─ rustc, as shipped ─▶ .s ─ one function, made plain ─▶ golden/asm/
 //! ```
 //!
-//! `BLESS=1` rewrites the files. Each says in its first line which compiler it is of; another
-//! compiler's code is only looked at for what must hold. Design: `.annot` in `design/telemetry.md`.
+//! `BLESS=1` rewrites the files. The first line of each names its compiler. The code of another
+//! compiler is only checked against the rules. Design: `.annot` in `design/telemetry.md`.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::collections::BTreeMap;
@@ -22,24 +22,25 @@ enum Function {
 }
 use Function::{Annotated, Glanced, Nothing};
 
-/// The processor that this test runs on, and another one.
+/// The processor that this test runs on; `ARM` is another one.
 const HERE: &str = "x86_64-unknown-linux-gnu";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// The assembly of the example in a variety.
+/// Returns the assembly of the example in a variety.
 fn assembly(target: &'static str, variety: &'static str) -> &'static str {
     static ASSEMBLIES: Mutex<BTreeMap<(&str, &str), &str>> = Mutex::new(BTreeMap::new());
     let mut assemblies = ASSEMBLIES.lock().unwrap_or_else(PoisonError::into_inner);
     assemblies.entry((target, variety)).or_insert_with(|| assemble(target, variety).leak())
 }
 
-/// The example takes functions from what the compiler's own passes make of the runtime as it is
-/// shipped. LLVM's passes, which take most of the time, see them in the example alone. (Without
-/// `--emit=mir`, a check would leave the functions out.)
+/// Leaves LLVM's passes, which take most of the time, to the build of the example alone. The
+/// compiler's own passes still run on the runtime, and the example inlines their result. (Without
+/// `--emit=mir`, `cargo check` would leave the functions out.)
 const RUNTIME: &str = "--emit=mir\x1f-Cno-prepopulate-passes\x1f-Cdebuginfo=0";
 
-/// The runtime by cargo, the example by the compiler itself: cargo would build what all the tests
-/// need as well, for each processor. In the folder of what is shipped, where other tests build too.
+/// Builds the runtime with cargo and the example with rustc: cargo would also build the
+/// dependencies of all tests, for each processor. Other tests of the shipped form build in the same
+/// folder.
 fn assemble(target: &str, variety: &str) -> String {
     check_target(target);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("shipped");
@@ -54,9 +55,9 @@ fn assemble(target: &str, variety: &str) -> String {
         .arg(&folder)
         .env("CARGO_ENCODED_RUSTFLAGS", RUNTIME));
     let is_runtime = |path: &&str| path.contains("libtelemetry-") && path.ends_with(".rmeta");
-    let runtime = built.split('"').find(is_runtime).expect("the runtime is among what was built");
+    let runtime = built.split('"').find(is_runtime).expect("cargo built the runtime");
     let assembly = folder.join(target).join("annotation.s");
-    // Nothing is linked: for another processor there may be no linker.
+    // Nothing is linked: a linker for the other processor may be missing.
     run(Command::new("rustc")
         .args(["--edition=2024", "--target", target, "--emit", "asm", "-C", "opt-level=3"])
         .args(["-C", "debuginfo=0", "-C", "codegen-units=1"])
@@ -69,15 +70,15 @@ fn assemble(target: &str, variety: &str) -> String {
     std::fs::read_to_string(assembly).unwrap()
 }
 
-/// The folders below one, wherever this cargo puts libraries.
+/// Returns all folders below a folder: each version of cargo puts libraries elsewhere.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let own: Vec<PathBuf> = files.filter(|file| file.is_dir()).collect();
     own.iter().flat_map(|own| folders(own)).chain(own.iter().cloned()).collect()
 }
 
-/// The name of a function of the example, by its place in the table: of functions that are the same
-/// the compiler keeps one.
+/// Returns the name of a function of the example from the table. The compiler merges equal
+/// functions, so several places may hold one name.
 fn name_of(assembly: &str, function: Function) -> &str {
     let table = assembly.lines().skip_while(|line| !(line.contains("KEPT") && line.ends_with(':')));
     let mut names = table.skip(1).filter_map(|line| {
@@ -87,13 +88,13 @@ fn name_of(assembly: &str, function: Function) -> &str {
     names.nth(function as usize).expect("the example has a table of its functions")
 }
 
-/// The instructions of a function of the example.
+/// Returns the instructions of a function of the example.
 fn code_of(assembly: &'static str, function: Function) -> Vec<String> {
     self::function(assembly, name_of(assembly, function))
 }
 
-/// The instructions of the function whose name has this in it, one a line, labels numbered as they
-/// come.
+/// Returns the instructions of the function whose name contains `part_of_name`, one a line. Labels
+/// are numbered in order.
 fn function(assembly: &'static str, part_of_name: &str) -> Vec<String> {
     let is_begin =
         |line: &&str| line.starts_with("_") && line.ends_with(':') && line.contains(part_of_name);
@@ -111,7 +112,7 @@ fn function(assembly: &'static str, part_of_name: &str) -> Vec<String> {
         !line.starts_with('.') || line.starts_with(".LBB")
     };
     let plain = |line: &str| {
-        // What begins a comment on one processor is a number on another.
+        // A comment begins with a character that means a number on the other processor.
         let comment = if assembly.contains("%rip") { "#" } else { "//" };
         let line = line.split(comment).next().unwrap_or_default().trim_end().replace('\t', " ");
         let line = labels.iter().rev().fold(line, |line, (label, name)| line.replace(*label, name));
@@ -120,7 +121,7 @@ fn function(assembly: &'static str, part_of_name: &str) -> Vec<String> {
     body.iter().copied().filter(kept).map(plain).filter(|line| !line.trim().is_empty()).collect()
 }
 
-/// Names without the hash that ends them: `17h` and sixteen digits.
+/// Removes the hash at the end of a name: `17h` and sixteen digits.
 fn without_hashes(line: &str) -> String {
     match line.find("17h") {
         Some(at) if line.len() >= at + 20 => format!("{}{}", &line[..at], &line[at + 19..]),
@@ -128,7 +129,7 @@ fn without_hashes(line: &str) -> String {
     }
 }
 
-/// Compares with the golden file, if it is of this compiler.
+/// Compares with the golden file, if this compiler made it.
 fn compare(name: &str, code: &[String]) {
     let version = Command::new("rustc").arg("--version").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
@@ -141,7 +142,7 @@ fn compare(name: &str, code: &[String]) {
     if golden.lines().next() == text.lines().next() {
         assert_eq!(golden, text, "BLESS=1 rewrites {}", path.display());
     } else {
-        println!("{name} is of another compiler; what must hold was looked at");
+        println!("{name} is of another compiler; only the rules were checked");
     }
 }
 
@@ -149,9 +150,9 @@ fn count(code: &[String], part: &str) -> usize {
     code.iter().filter(|line| line.contains(part)).count()
 }
 
-/// An annotation that is switched off is one load, one test, one branch.
+/// An annotation that is switched off costs one load, one test, one branch.
 #[test]
-fn an_annotation_that_is_off_is_load_test_and_branch() {
+fn an_annotation_that_is_off_costs_load_test_and_branch() {
     for (variety, functions) in [("hot", &[Annotated][..]), ("cool", &[Annotated, Glanced])] {
         for function in functions {
             let code = code_of(assembly(HERE, variety), *function);
@@ -169,7 +170,7 @@ fn an_annotation_that_is_off_is_load_test_and_branch() {
 /// The processors that the example is compiled for.
 const TARGETS: [&str; 2] = [HERE, ARM];
 
-/// Fails where the compiler lacks the standard library of the target.
+/// Fails if the compiler lacks the standard library of the target.
 fn check_target(target: &str) {
     let mut command = Command::new("rustc");
     let output = command.args(["--print", "target-libdir", "--target", target]).output().unwrap();
@@ -178,10 +179,9 @@ fn check_target(target: &str) {
     assert!(has_library, "{target}: Rust target not installed; ./test --install installs it");
 }
 
-/// `.sol.variety`: an annotation that is compiled out leaves not one instruction, on this processor
-/// and on another.
+/// `.sol.variety`: a compiled-out annotation leaves no instruction, on either processor.
 #[test]
-fn an_annotation_that_is_compiled_out_is_nothing() {
+fn a_compiled_out_annotation_leaves_no_instruction() {
     for target in TARGETS {
         for (variety, functions) in [("hot", &[Glanced][..]), ("rash", &[Annotated, Glanced])] {
             let assembly = assembly(target, variety);
@@ -191,13 +191,13 @@ fn an_annotation_that_is_compiled_out_is_nothing() {
                 assert_eq!(code_of(assembly, *function), nothing, "{target} {variety}");
             }
         }
-        assert!(!assembly(target, "rash").contains("6record"), "{target}: and no recorder");
+        assert!(!assembly(target, "rash").contains("6record"), "{target}: a recorder");
     }
 }
 
-/// The load there is two instructions, for the address has two halves; test and branch are one.
+/// The load takes two instructions, because an address has two halves; test and branch are one.
 #[test]
-fn an_annotation_that_is_off_is_load_test_and_branch_on_arm_as_well() {
+fn an_annotation_that_is_off_costs_as_little_on_arm() {
     for (variety, function) in [("hot", Annotated), ("cool", Annotated), ("cool", Glanced)] {
         let code = code_of(assembly(ARM, variety), function);
         let begins = |index: usize, how: &str| code[index].trim_start().starts_with(how);
@@ -207,10 +207,9 @@ fn an_annotation_that_is_off_is_load_test_and_branch_on_arm_as_well() {
     }
 }
 
-/// Recording three words calls nobody, locks nothing, reads the counter once, and has a line for
-/// each store.
+/// Recording three words makes no call, takes no lock and reads the counter once.
 #[test]
-fn recording_three_words_is_a_counter_read_and_five_stores() {
+fn recording_three_words_calls_no_function_and_takes_no_lock() {
     let code = function(assembly(HERE, "hot"), "fast_path6record");
     assert_eq!(count(&code, "rdtsc"), 1, "{code:#?}");
     for absent in ["call", "lock", "xchg", "mfence", "syscall"] {

@@ -1,8 +1,8 @@
-//! The way out on a fatal signal and the host: which calls it makes, and hosts that are in its way.
+//! What the crash handler asks of the host on a fatal signal, and hosts that obstruct it.
 //!
 //! ```text
 //!  signal ─▶ handler ─▶ pwrite …            no futex, no mmap, no open
-//!                └─ full disk · FIFO that nobody reads · plinth of one's own, interrupted
+//!                └─ full disk · FIFO without a reader · own plinth, interrupted
 //! ```
 //!
 //! Design: `.sol.exit` in `design/telemetry.md`.
@@ -23,7 +23,7 @@ const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
 
 fn raise(signal: i32) {
-    // SAFETY: what the test is about.
+    // SAFETY: raising a signal is the purpose of the test.
     unsafe { libc::raise(signal) };
 }
 
@@ -34,13 +34,13 @@ fn record(count: usize) {
     }
 }
 
-/// What a child left that died of this signal.
+/// What a child that died of a signal left.
 struct Died {
     folder: tempfile::TempDir,
     said: Vec<String>,
 }
 
-/// Runs the test in a child, which dies of this signal.
+/// Runs the test in a child, which must die of this signal.
 fn died(test: &str, signal: i32, environment: &[(&str, &str)], wrap: &[&str]) -> Died {
     let folder = tempfile::tempdir().unwrap();
     let command = common::command(test, environment);
@@ -73,10 +73,10 @@ fn is_child() -> bool {
     std::env::var_os(common::PROCESS_VARIABLE).is_some()
 }
 
-/// Async-signal-safe calls alone: of the system's calls, only these are made once the signal came.
+/// After the signal, the handler makes only these system calls, which are async-signal-safe.
 #[test]
-fn the_handler_writes_and_makes_no_other_call() {
-    let test = "the_handler_writes_and_makes_no_other_call";
+fn the_crash_handler_makes_only_signal_safe_calls() {
+    let test = "the_crash_handler_makes_only_signal_safe_calls";
     if is_child() {
         record(1100);
         return raise(libc::SIGTERM);
@@ -101,7 +101,7 @@ fn the_handler_writes_and_makes_no_other_call() {
         "getpid",
         "tgkill",
         "pwrite64",
-        // Whether the number of the log still stands for it.
+        // The handler checks that the file descriptor still refers to the log.
         "newfstatat",
         "fstat",
     ];
@@ -111,10 +111,10 @@ fn the_handler_writes_and_makes_no_other_call() {
     assert_eq!(died.stream().of(1).len(), 1100);
 }
 
-/// `.write.torn`, `.write.fail`: what does not fit is lost, and said; the rest stays readable.
+/// `.write.torn`, `.write.fail`: lost events are reported, and the rest stays readable.
 #[test]
-fn a_full_disk_leaves_what_was_written_before() {
-    let test = "a_full_disk_leaves_what_was_written_before";
+fn a_full_disk_keeps_the_events_written_before() {
+    let test = "a_full_disk_keeps_the_events_written_before";
     const SIZE: u64 = 40 << 10;
     if is_child() {
         let limit = libc::rlimit { rlim_cur: SIZE, rlim_max: SIZE };
@@ -134,7 +134,7 @@ fn a_full_disk_leaves_what_was_written_before() {
     assert!(size <= SIZE);
 }
 
-/// A file that, in the middle of its n-th block, is interrupted by a signal.
+/// A file whose n-th write is interrupted by a signal in the middle of a block.
 struct Interrupted {
     file: FilePlinth,
     count: AtomicUsize,
@@ -163,10 +163,10 @@ impl Plinth for Interrupted {
     }
 }
 
-/// The runtime interrupted at its work, with all of its locks held: `.stream.hole`, `.write.torn`.
+/// The runtime is interrupted while it holds all its locks: `.stream.hole`, `.write.torn`.
 #[test]
-fn a_crash_within_the_plinth_tears_nothing() {
-    let test = "a_crash_within_the_plinth_tears_nothing";
+fn a_crash_within_the_plinth_tears_no_event() {
+    let test = "a_crash_within_the_plinth_tears_no_event";
     const COUNT: &str = "TELEMETRY_TEST_COUNT";
     if is_child() {
         let count = std::env::var(COUNT).unwrap().parse::<usize>().unwrap();
@@ -199,10 +199,10 @@ fn a_crash_within_the_plinth_tears_nothing() {
     }
 }
 
-/// A plinth that does not say that it may be called there is not.
+/// The handler never calls a plinth that does not declare itself signal-safe.
 #[test]
-fn a_plinth_that_is_not_signal_safe_is_left_alone() {
-    let test = "a_plinth_that_is_not_signal_safe_is_left_alone";
+fn the_crash_handler_never_calls_an_unsafe_plinth() {
+    let test = "the_crash_handler_never_calls_an_unsafe_plinth";
     if is_child() {
         assert!(!MemoryPlinth::new().is_signal_safe());
         telemetry::setup().plinth(MemoryPlinth::new()).start().unwrap();
@@ -216,7 +216,7 @@ fn a_plinth_that_is_not_signal_safe_is_left_alone() {
     );
 }
 
-/// A host that takes nothing at all.
+/// A host that refuses every write.
 struct Full;
 
 impl Plinth for Full {
@@ -238,8 +238,8 @@ impl Plinth for Full {
 }
 
 #[test]
-fn a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would() {
-    let test = "a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would";
+fn a_refusing_host_is_reported_and_the_signal_ends_the_program() {
+    let test = "a_refusing_host_is_reported_and_the_signal_ends_the_program";
     if is_child() {
         telemetry::setup().plinth(Full).start().unwrap();
         record(10);
@@ -249,12 +249,12 @@ fn a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would() {
     assert!((1..=2).contains(&died.said.len()), "{:?}", died.said);
 }
 
-/// A log that nothing reads does not delay a request to end the program.
+/// A pipe without a reader does not delay SIGTERM.
 #[test]
-fn a_pipe_that_nobody_reads_keeps_no_program_alive() {
-    let test = "a_pipe_that_nobody_reads_keeps_no_program_alive";
+fn a_pipe_without_a_reader_does_not_delay_sigterm() {
+    let test = "a_pipe_without_a_reader_does_not_delay_sigterm";
     if is_child() {
-        // It is read by this very program: the first event is not kept waiting.
+        // The program itself opens the pipe for reading: the first event does not wait.
         let path = c"pipe".as_ptr();
         // SAFETY: the path ends with a NUL.
         unsafe {
@@ -277,8 +277,8 @@ fn a_pipe_that_nobody_reads_keeps_no_program_alive() {
 
 /// An invalid value is reported.
 #[test]
-fn a_value_that_is_neither_yes_nor_no_is_said_once() {
-    let test = "a_value_that_is_neither_yes_nor_no_is_said_once";
+fn an_invalid_crash_setting_is_reported_once() {
+    let test = "an_invalid_crash_setting_is_reported_once";
     let environment = [ALL, ("MPS_TELEMETRY_CRASH", "perhaps")];
     let Some(ran) = common::ran(test, &environment, || record(1)) else { return };
     let said = "`perhaps` is neither 0 nor 1; fatal signals output nothing";
@@ -286,7 +286,7 @@ fn a_value_that_is_neither_yes_nor_no_is_said_once() {
     assert!(Path::new(ran.folder.path()).join("mpsio.log").exists());
 }
 
-/// A file that another process signals this thread while it takes a block on the way out.
+/// A file that raises SIGUSR1 in each write of the crash handler.
 struct Signalled(FilePlinth);
 
 static WAY_OUT: AtomicUsize = AtomicUsize::new(0);
@@ -325,11 +325,11 @@ extern "C" fn note_other(_: i32) {
     );
 }
 
-/// A handler of another signal would run at the top of the stack that the first one is on: it waits
-/// until that is done.
+/// A handler of another signal would overwrite the crash handler's stack: the signal waits until
+/// the crash handler has ended.
 #[test]
-fn a_handler_of_another_signal_waits_for_the_way_out() {
-    let test = "a_handler_of_another_signal_waits_for_the_way_out";
+fn a_handler_of_another_signal_waits_for_the_crash_handler() {
+    let test = "a_handler_of_another_signal_waits_for_the_crash_handler";
     let Some(ran) = common::ran(test, &[ALL, SMALL], || {
         telemetry::setup()
             .plinth(Signalled(FilePlinth::new("mpsio.log").unwrap()))
@@ -355,8 +355,8 @@ fn a_handler_of_another_signal_waits_for_the_way_out() {
         WAY_OUT.store(1, Ordering::Relaxed);
         raise(libc::SIGTERM);
         WAY_OUT.store(2, Ordering::Relaxed);
-        // The mask that is put back lets the other one in, then the handler is called.
-        assert_eq!(SEEN.load(Ordering::Relaxed), 21, "both came, one after the other");
+        // Restoring the mask lets SIGUSR1 in; then the old handler of SIGTERM runs.
+        assert_eq!(SEEN.load(Ordering::Relaxed), 21, "both handlers ran, one after the other");
     }) else {
         return;
     };

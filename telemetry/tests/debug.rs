@@ -1,11 +1,11 @@
-//! What a debugger calls and changes, called and changed from inside.
+//! The functions that a debugger calls and the masks that it changes, used by the program itself.
 //!
 //! ```text
 //!  EventDump ─▶ file ─ lines ─┬─ the same as postmortem, oldest first
 //!  EventKindControl |= 2 ─────┴─ block, flush, exit ─▶ log
 //! ```
 //!
-//! At each point of the runtime: `tests/interruptions`; by gdb itself: `tests/tests/debugger.rs`.
+//! `tests/interruptions` interrupts the runtime at each point; `tests/tests/debugger.rs` uses gdb.
 //! Design: `.debug.dump`, `.debug.describe`, `.control.output` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "symbols of C, and what they are called with")]
 
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use telemetry::{FilePlinth, Kinds, MemoryPlinth, Plinth, PlinthError, event};
 
-// The names that a debugger knows: with types of C.
+// The names that a debugger knows, with the types of C.
 #[allow(non_upper_case_globals, reason = "the names of the MPS")]
 unsafe extern "C" {
     safe fn EventDump(file: c_int) -> c_long;
@@ -28,7 +28,7 @@ unsafe extern "C" {
     safe static EventKindControl: AtomicU64;
 }
 
-// As `EventLast`, whose addresses are only handed on.
+// The addresses in `EventLast` are only passed on.
 #[allow(non_upper_case_globals, reason = "the names of the MPS")]
 unsafe extern "C" {
     static EventLast: [*const c_void; 64];
@@ -38,20 +38,20 @@ const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const POOL: u64 = 1 << 1;
 
 fn handle(kind: usize) -> *const c_void {
-    // SAFETY: it never changes.
+    // SAFETY: the table never changes.
     unsafe { EventLast[kind] }
 }
 
-/// What is written by a call that is given a file, and what the call gives; the error number stays.
+/// Returns the text that a call writes to a file, and the call's result. Checks `errno`.
 fn written(call: impl FnOnce(c_int) -> c_long) -> (String, c_long) {
     let file = tempfile::NamedTempFile::new().unwrap();
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: the call returns a pointer to this thread's error number.
     let errno = || unsafe { libc::__errno_location() };
     // SAFETY: the error number of this thread lives as long as the thread.
     unsafe { *errno() = libc::EILSEQ };
     let result = call(file.as_file().as_raw_fd());
     // SAFETY: the error number of this thread lives as long as the thread.
-    assert_eq!(unsafe { *errno() }, libc::EILSEQ, "left as it was");
+    assert_eq!(unsafe { *errno() }, libc::EILSEQ, "the call changed errno");
     (std::fs::read_to_string(file.path()).unwrap(), result)
 }
 
@@ -65,10 +65,10 @@ fn without_age(line: &str) -> &str {
     line.split_once(" s  ").unwrap_or_else(|| panic!("no age: {line}")).1
 }
 
-/// `.debug.dump`: several times as many events as are put in order at once.
+/// `.debug.dump`: the dump has several times as many events as it sorts at once.
 #[test]
-fn a_dump_has_all_events_in_memory_oldest_first() {
-    let test = "a_dump_has_all_events_in_memory_oldest_first";
+fn a_dump_shows_all_events_in_memory_oldest_first() {
+    let test = "a_dump_shows_all_events_in_memory_oldest_first";
     ran(test, &[], || {
         let (text, count) = written(|file| EventDump(file));
         assert_eq!((text.lines().count(), count), (2, 0), "nothing yet: {text}");
@@ -114,10 +114,10 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
     });
 }
 
-/// Many labels, and many of one address: each event shows its own.
+/// Each event shows its own label, also if one address has many labels.
 #[test]
-fn a_dump_shows_labels_however_many_there_are() {
-    let test = "a_dump_shows_labels_however_many_there_are";
+fn a_dump_shows_each_events_own_label_among_many() {
+    let test = "a_dump_shows_each_events_own_label_among_many";
     ran(test, &[], || {
         const COUNT: usize = 40_000;
         for address in 1..=COUNT {
@@ -149,8 +149,8 @@ fn a_dump_shows_labels_however_many_there_are() {
 
 /// `.debug.describe`
 #[test]
-fn the_newest_event_of_a_kind_is_described_with_all_that_its_registry_knows() {
-    let test = "the_newest_event_of_a_kind_is_described_with_all_that_its_registry_knows";
+fn a_description_of_an_event_shows_its_registrys_texts() {
+    let test = "a_description_of_an_event_shows_its_registrys_texts";
     ran(test, &[], || {
         (0..3usize).for_each(|index| event!(Pooled, index));
         std::thread::spawn(|| event!(Pooled, 3usize)).join().unwrap();
@@ -177,10 +177,10 @@ fn the_newest_event_of_a_kind_is_described_with_all_that_its_registry_knows() {
     });
 }
 
-/// Neither waits for ever, nor dies.
+/// A blocked or broken file neither hangs nor kills the program.
 #[test]
-fn a_file_that_nobody_reads_is_given_up() {
-    let test = "a_file_that_nobody_reads_is_given_up";
+fn a_dump_gives_up_a_pipe_without_a_reader() {
+    let test = "a_dump_gives_up_a_pipe_without_a_reader";
     ran(test, &[], || {
         (0..20_000usize).for_each(|index| event!(Three, 1usize, index, index));
         let mut ends = [0; 2];
@@ -189,7 +189,7 @@ fn a_file_that_nobody_reads_is_given_up() {
         let begin = Instant::now();
         assert_eq!(EventDump(ends[1]), -c_long::from(libc::EAGAIN));
         assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
-        // SAFETY: it is this test's, and SIGPIPE is as in a program of C.
+        // SAFETY: the pipe is this test's, and SIGPIPE gets its default action, as in a C program.
         unsafe { (libc::close(ends[0]), libc::signal(libc::SIGPIPE, libc::SIG_DFL)) };
         assert_eq!(EventDump(ends[1]), -c_long::from(libc::EPIPE));
         assert_eq!(EventDump(-1), -c_long::from(libc::EBADF));
@@ -198,7 +198,7 @@ fn a_file_that_nobody_reads_is_given_up() {
     });
 }
 
-/// The indexes of the events of kind Pool in a log, and how often it tells of masks.
+/// Returns the indexes of the kind-Pool events in a log, and the output masks that the log states.
 fn pools(ran: &common::Ran) -> (Vec<u64>, Vec<u64>) {
     let stream = ran.stream();
     let output = stream.store(0xFF05).into_iter().map(|event| {
@@ -212,14 +212,14 @@ fn record(from: usize, count: usize) {
     (from..from + count).for_each(|index| event!(Pooled, index));
 }
 
-/// As `print EventKindControl |= 2` does.
+/// Sets kinds as `print EventKindControl |= 2` does in gdb.
 fn set(kinds: u64) {
     EventKindControl.store(EventKindControl.load(Ordering::Relaxed) | kinds, Ordering::Relaxed);
 }
 
 #[test]
-fn a_kind_that_a_debugger_sets_is_output_with_its_history_when_the_program_ends() {
-    let test = "a_kind_that_a_debugger_sets_is_output_with_its_history_when_the_program_ends";
+fn the_exit_writes_the_history_of_a_kind_set_by_a_debugger() {
+    let test = "the_exit_writes_the_history_of_a_kind_set_by_a_debugger";
     let Some(ran) = ran(test, &[], || {
         record(0, 10);
         event!(Rare, 1usize);
@@ -229,13 +229,13 @@ fn a_kind_that_a_debugger_sets_is_output_with_its_history_when_the_program_ends(
         return;
     };
     assert_eq!(pools(&ran), ((0..20).collect(), vec![POOL]));
-    assert_eq!(ran.stream().of(4).len(), 0, "the others are not");
+    assert_eq!(ran.stream().of(4).len(), 0, "the other kinds are not in the log");
     assert!(ran.stream().ended);
 }
 
 #[test]
-fn a_kind_that_a_debugger_sets_before_the_first_event_is_output() {
-    let test = "a_kind_that_a_debugger_sets_before_the_first_event_is_output";
+fn a_kind_set_before_the_first_event_is_output() {
+    let test = "a_kind_set_before_the_first_event_is_output";
     let Some(ran) = ran(test, &[], || {
         set(POOL);
         record(0, 10);
@@ -247,23 +247,23 @@ fn a_kind_that_a_debugger_sets_before_the_first_event_is_output() {
 }
 
 #[test]
-fn what_a_debugger_changes_is_noticed_when_a_block_begins_and_at_a_flush() {
-    let test = "what_a_debugger_changes_is_noticed_when_a_block_begins_and_at_a_flush";
+fn a_new_block_or_a_flush_applies_a_debuggers_masks() {
+    let test = "a_new_block_or_a_flush_applies_a_debuggers_masks";
     let Some(ran) = ran(test, &[SMALL], || {
         let log = || std::path::Path::new("mpsio.log").exists();
         record(0, 10);
         set(POOL);
         record(10, 10);
-        assert!(!log(), "not yet");
+        assert!(!log(), "the log exists too early");
         // A block of another kind begins.
         (0..200usize).for_each(|index| event!(Three, 0usize, index, index));
         assert!(log(), "the stream has begun");
         assert_eq!(telemetry::control::output_everywhere(), POOL);
-        // Switched off: what was recorded till then goes out.
+        // Kinds that are switched off: the events up to now are still written.
         EventKindControl.store(0, Ordering::Relaxed);
         telemetry::flush();
         record(20, 10);
-        // In the mask of one registry.
+        // The debugger changes the mask of one registry.
         CONTROL.output().store(Kinds::Pool.into(), Ordering::Relaxed);
         telemetry::flush();
         assert_eq!(EventKindControl.load(Ordering::Relaxed), POOL);
@@ -279,7 +279,7 @@ fn what_a_debugger_changes_is_noticed_when_a_block_begins_and_at_a_flush() {
 
 mod late {
     telemetry::events! {
-        /// A registry that comes late: its kinds have the names of others, and other indexes.
+        /// Added late: its kinds have the names of others, and other indexes.
         registry "late" version(1, 0, 0);
         kinds {
             /// The first.
@@ -297,7 +297,7 @@ mod late {
 
 mod later {
     telemetry::events! {
-        /// One that comes last.
+        /// Added last.
         registry "later" version(1, 0, 0);
         kinds {
             /// The only one.
@@ -309,18 +309,18 @@ mod later {
     }
 }
 
-/// As `telemetry set Pool` does in gdb; and `telemetry reset Arena`.
+/// Sets the masks as `telemetry set Pool` and `telemetry reset Arena` do in gdb.
 #[test]
-fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
-    let test = "what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come";
+fn a_later_registry_begins_with_a_debuggers_masks() {
+    let test = "a_later_registry_begins_with_a_debuggers_masks";
     let _ = ran(test, &[("MPS_TELEMETRY_CONTROL", "Arena")], || {
         record(0, 10);
         assert_eq!(CONTROL.output().load(Ordering::Relaxed), Kinds::Arena.into());
         CONTROL.output().store(Kinds::Pool.into(), Ordering::Relaxed);
-        // (A registration notices it: no block began, and nothing was flushed.)
+        // (The registration notices the change: no block began, and nothing was flushed.)
         let output = || telemetry::control::of(&late::CONTROL).output().bits();
-        assert_eq!(output(), 1 << 9, "Pool is, and Arena is not");
-        // The debugger changes it in one of two alone: this does not change others.
+        assert_eq!(output(), 1 << 9, "Pool is set, Arena is not");
+        // The debugger changes the mask of one of two registries: the others stay as they are.
         CONTROL.output().store(0, Ordering::Relaxed);
         assert_eq!(telemetry::control::of(&later::CONTROL).output().bits(), 1 << 2);
         assert_eq!(output(), 1 << 9);
@@ -329,10 +329,10 @@ fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
     });
 }
 
-/// What the program sets is where a debugger sees it, and what that changed meanwhile stays.
+/// The mask shows the program's own changes, and keeps the debugger's.
 #[test]
-fn the_programs_own_changes_are_seen_by_a_debugger() {
-    let test = "the_programs_own_changes_are_seen_by_a_debugger";
+fn a_debugger_sees_the_programs_own_changes_of_masks() {
+    let test = "a_debugger_sees_the_programs_own_changes_of_masks";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Arena")], || {
         let mask = || EventKindControl.load(Ordering::Relaxed);
         assert_eq!(mask(), 0);
@@ -342,7 +342,7 @@ fn the_programs_own_changes_are_seen_by_a_debugger() {
         assert_eq!(mask(), (Kinds::Arena | Kinds::Object).into());
         set(POOL);
         telemetry::control::reset_output_everywhere(Kinds::Object);
-        assert_eq!(mask(), u64::from(Kinds::Arena) | POOL, "not noticed yet, and there");
+        assert_eq!(mask(), u64::from(Kinds::Arena) | POOL, "the debugger's change is lost");
         telemetry::flush();
         assert_eq!(telemetry::control::of(&CONTROL).output(), Kinds::Arena | Kinds::Pool);
         record(0, 5);
@@ -353,12 +353,12 @@ fn the_programs_own_changes_are_seen_by_a_debugger() {
 }
 
 #[test]
-fn a_flush_brings_out_what_is_output_and_again_only_what_is_new() {
-    let test = "a_flush_brings_out_what_is_output_and_again_only_what_is_new";
+fn a_second_flush_writes_only_new_events() {
+    let test = "a_second_flush_writes_only_new_events";
     let Some(ran) = ran(test, &[], || {
-        assert_eq!(EventFlush(), 0, "nothing is output");
+        assert_eq!(EventFlush(), 0, "no kind is output");
         record(0, 10);
-        assert_eq!(EventFlush(), 0, "nothing is output");
+        assert_eq!(EventFlush(), 0, "no kind is output");
         set(POOL);
         assert!(EventFlush() > 0);
         let stream = common::read(&std::fs::read("mpsio.log").unwrap());
@@ -367,7 +367,7 @@ fn a_flush_brings_out_what_is_output_and_again_only_what_is_new() {
         assert!(EventFlush() > 0);
         let size = || std::fs::metadata("mpsio.log").unwrap().len();
         let before = size();
-        assert_eq!((EventFlush(), size()), (0, before), "nothing is new");
+        assert_eq!((EventFlush(), size()), (0, before), "no new event");
         record(20, 10);
     }) else {
         return;
@@ -375,11 +375,11 @@ fn a_flush_brings_out_what_is_output_and_again_only_what_is_new() {
     assert_eq!(pools(&ran), ((0..30).collect(), vec![POOL]));
 }
 
-/// Set while the thread of this name stays with the plinth.
+/// True while the thread named "stuck" is held in the plinth.
 static IS_STUCK: AtomicBool = AtomicBool::new(true);
 static IS_INSIDE: AtomicBool = AtomicBool::new(false);
 
-/// Lets the stopped thread go on, also where the test fails.
+/// Releases the stopped thread, also if the test fails.
 struct Release;
 
 impl Drop for Release {
@@ -388,7 +388,7 @@ impl Drop for Release {
     }
 }
 
-/// A log in whose writing one thread is stopped.
+/// A log whose plinth holds one thread in a write.
 struct Sticky(FilePlinth);
 
 impl Plinth for Sticky {
@@ -415,10 +415,10 @@ impl Plinth for Sticky {
     }
 }
 
-/// With the locks of a ring and of the stream taken by a thread that is stopped.
+/// The stopped thread holds the locks of a ring and of the stream.
 #[test]
-fn a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end() {
-    let test = "a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end";
+fn a_flush_ends_while_a_thread_is_stopped_in_the_plinth() {
+    let test = "a_flush_ends_while_a_thread_is_stopped_in_the_plinth";
     let Some(ran) = ran(test, &[SMALL, ("MPS_TELEMETRY_CONTROL", "all")], || {
         telemetry::setup().plinth(Sticky(FilePlinth::new("mpsio.log").unwrap())).start().unwrap();
         record(0, 10);
@@ -438,7 +438,7 @@ fn a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end() {
         assert!(size > 0 && took < common::WAIT_MAX / 4, "{size} {took:?}");
         let stream = common::read(&std::fs::read("mpsio.log").unwrap());
         assert_eq!(stream.words(5, 0), (0..20).collect::<Vec<_>>());
-        assert_eq!(stream.words(1, 1), (0..20).collect::<Vec<_>>(), "of the stopped one too");
+        assert_eq!(stream.words(1, 1), (0..20).collect::<Vec<_>>(), "of the stopped thread");
         let (text, count) = written(|file| EventDump(file));
         assert_eq!((count, text.lines().count()), (40, 42));
         drop(release);
@@ -452,8 +452,8 @@ fn a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end() {
 }
 
 #[test]
-fn a_plinth_that_cannot_be_called_now_is_not() {
-    let test = "a_plinth_that_cannot_be_called_now_is_not";
+fn a_debuggers_flush_never_calls_an_unsafe_plinth() {
+    let test = "a_debuggers_flush_never_calls_an_unsafe_plinth";
     ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         let plinth = MemoryPlinth::new();
         telemetry::setup().plinth(plinth.clone()).start().unwrap();

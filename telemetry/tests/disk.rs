@@ -1,9 +1,8 @@
-//! Disks that are full, broken, read-only, gone: one line on standard error, losses counted, and
-//! what was written before stays readable.
+//! Full, broken, read-only and removed disks: one message on standard error, counted losses, and
+//! everything written before stays readable.
 //!
-//! A disk that is full or read-only is a small tmpfs of the test's own, in a mount namespace
-//! (`unshare -rm`); where there can be none, a limit of the size of files, or a plinth that says
-//! so.
+//! A full or read-only disk is a small tmpfs in the test's own mount namespace (`unshare -rm`).
+//! Without namespaces, a limit on file sizes or a failing plinth takes its place.
 
 mod common;
 
@@ -28,9 +27,8 @@ fn has_namespaces() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Does `what` in a process of its own, in whose folder `disk` is a file system of its own with
-/// these options; what it holds at the end is in `kept`. Without namespaces there is `otherwise`
-/// to do before, in the shell.
+/// Runs `what` in a separate process, in whose folder `disk` is a file system with these options.
+/// Its content is copied to `kept` at the end. Without namespaces the shell runs `otherwise` first.
 fn ran_on_disk(
     test: &str,
     environment: &[(&str, &str)],
@@ -72,7 +70,7 @@ fn ran_on_disk(
     Some(Ran { folder, stderr })
 }
 
-/// What is left of a stream, in the order of its volumes.
+/// Returns the streams that are left, in the order of their volumes.
 fn volumes(folder: &Path) -> Vec<common::Stream> {
     let mut streams: Vec<common::Stream> = std::fs::read_dir(folder)
         .unwrap()
@@ -84,7 +82,7 @@ fn volumes(folder: &Path) -> Vec<common::Stream> {
     streams
 }
 
-/// A log without what a full disk took half of.
+/// Clears the last block if the full disk cut it.
 fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
     let size = bytes.len();
     bytes.resize(size.next_multiple_of(4096), 0);
@@ -98,8 +96,8 @@ fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// `ENOSPC`, `.write.fail`
 #[test]
-fn on_a_full_disk_what_was_written_stays_and_the_rest_is_counted() {
-    let test = "on_a_full_disk_what_was_written_stays_and_the_rest_is_counted";
+fn a_full_disk_keeps_written_events_and_counts_the_rest() {
+    let test = "a_full_disk_keeps_written_events_and_counts_the_rest";
     let name = (NAME, "disk/mpsio.log");
     let environment = [OBJECT, SMALL, name];
     // In units of 512 bytes.
@@ -125,13 +123,12 @@ fn on_a_full_disk_what_was_written_stays_and_the_rest_is_counted() {
     assert_eq!(written[..5000], (0..5000).collect::<Vec<_>>());
 }
 
-/// Events of several kinds and threads, in blocks of the usual and of the least size, on a disk
-/// that becomes full and stays so, or has room again; and under a limit of the size of files: of
-/// each kind, what was recorded is in the log or counted, when the program has ended. Accounts of
-/// ten buffers are more than the least header block has room for.
+/// Threads record events of several kinds, in blocks of the usual and of the least size. The disk
+/// stays full, gets room again, or file sizes are limited. After the program's end, each event of
+/// each kind is in the log or counted. The least header block lacks room for accounts of ten buffers.
 #[test]
-fn what_a_full_disk_does_not_take_is_counted_to_the_last_event() {
-    let test = "what_a_full_disk_does_not_take_is_counted_to_the_last_event";
+fn the_log_counts_every_event_that_a_full_disk_refuses() {
+    let test = "the_log_counts_every_event_that_a_full_disk_refuses";
     let whats = ["full", "recovers", "limit"];
     for (what, block_size) in whats.into_iter().flat_map(|what| [(what, 1 << 16), (what, 1 << 12)])
     {
@@ -168,13 +165,14 @@ fn fill_disk() {
         });
         std::fs::write("losses", losses.concat()).unwrap();
     }
-    // SAFETY: the function is a plain one.
+    // SAFETY: the function is static.
     assert_eq!(unsafe { libc::atexit(at_exit) }, 0);
     let what = std::env::var("TELEMETRY_TEST_DISK").unwrap();
     record(0, 10);
     telemetry::flush();
     if what == "limit" {
-        // Lower than when the stream began: the system tells, in the middle of a write.
+        // The limit is lower than when the stream began: the system reports it in the middle of a
+        // write.
         let limit = libc::rlimit { rlim_cur: 2_000_001, rlim_max: 2_000_001 };
         // SAFETY: reads the structure; the signal has no handler function.
         unsafe {
@@ -207,12 +205,12 @@ fn fill_disk() {
     }
 }
 
-/// `.sol.volume`: if the disk is too small for the bound, the newest events are kept, even while
+/// `.sol.volume`: on a disk that is smaller than the bound, the newest events are kept, even while
 /// another process fills the disk.
 #[test]
-fn on_a_full_disk_the_oldest_volume_gives_way_to_the_newest() {
-    let test = "on_a_full_disk_the_oldest_volume_gives_way_to_the_newest";
-    // In the second the volume alone is more than the disk has: the block that found that is lost.
+fn the_newest_volume_replaces_the_oldest_on_a_full_disk() {
+    let test = "the_newest_volume_replaces_the_oldest_on_a_full_disk";
+    // In the second case one volume exceeds the disk: the block whose write fails is lost.
     for (bound, is_cramped) in [("size=64K&count=1000", false), ("size=1M&count=8", true)] {
         let path = format!("file:disk/mpsio.log?{bound}");
         let environment = [OBJECT, SMALL, (NAME, path.as_str())];
@@ -256,10 +254,10 @@ fn is_own_disk() -> bool {
     mounts.lines().any(|line| line.contains("/disk tmpfs"))
 }
 
-/// A bound that the disk has room for: nothing is lost but what is pushed out.
+/// The disk has room for the bound: only events in replaced volumes are gone.
 #[test]
-fn volumes_that_fit_a_small_disk_never_fill_it() {
-    let test = "volumes_that_fit_a_small_disk_never_fill_it";
+fn volumes_within_their_bound_never_fill_the_disk() {
+    let test = "volumes_within_their_bound_never_fill_the_disk";
     let name = (NAME, "file:disk/mpsio.log?size=64K&count=4");
     let Some(ran) = ran_on_disk(test, &[OBJECT, SMALL, name], "size=256k", "true", || {
         record(0, 100_000);
@@ -271,7 +269,7 @@ fn volumes_that_fit_a_small_disk_never_fill_it() {
     assert_eq!(volumes(&ran.folder.path().join("kept")).len(), 4);
 }
 
-/// A host that refuses all from some moment on, for one reason.
+/// A host that refuses every call with one error: `create` always, writes from a given moment on.
 struct Refusing {
     file: FilePlinth,
     errno: i32,
@@ -306,8 +304,8 @@ fn refusing(errno: i32, creates: bool) -> Refusing {
 
 /// `EIO`
 #[test]
-fn of_a_disk_that_breaks_what_was_written_stays() {
-    let test = "of_a_disk_that_breaks_what_was_written_stays";
+fn a_broken_disk_keeps_the_events_written_before() {
+    let test = "a_broken_disk_keeps_the_events_written_before";
     let Some(ran) = ran(test, &[SMALL], || {
         telemetry::setup().plinth(refusing(libc::EIO, true)).start().unwrap();
         control::set_output_everywhere(Kinds::Object);
@@ -331,8 +329,8 @@ fn of_a_disk_that_breaks_what_was_written_stays() {
 /// `EMFILE` when the stream begins.
 #[test]
 #[expect(unsafe_code, reason = "a limit")]
-fn where_no_file_can_be_opened_nothing_is_output_and_all_is_counted() {
-    let test = "where_no_file_can_be_opened_nothing_is_output_and_all_is_counted";
+fn a_process_without_file_descriptors_counts_all_events() {
+    let test = "a_process_without_file_descriptors_counts_all_events";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
         // SAFETY: reads the structure.
@@ -350,8 +348,8 @@ fn where_no_file_can_be_opened_nothing_is_output_and_all_is_counted() {
 
 /// `EROFS`
 #[test]
-fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
-    let test = "on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted";
+fn a_read_only_disk_is_reported_and_all_events_are_counted() {
+    let test = "a_read_only_disk_is_reported_and_all_events_are_counted";
     for name in ["disk/mpsio.log", "file:disk/mpsio.log?size=64K"] {
         let environment = [OBJECT, SMALL, (NAME, name)];
         let Some(ran) = ran_on_disk(test, &environment, "ro", "true", || {
@@ -370,16 +368,16 @@ fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
     }
 }
 
-/// A log that is removed while it is written gets a new file, which can be read alone.
+/// The runtime gives a removed log a new file, which can be read alone.
 #[test]
-fn a_log_that_is_removed_goes_on_in_a_new_one() {
-    let test = "a_log_that_is_removed_goes_on_in_a_new_one";
+fn a_removed_log_continues_in_a_new_file() {
+    let test = "a_removed_log_continues_in_a_new_file";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         telemetry::label_address(7, telemetry::add_string("seven"));
         record(0, 1000);
         telemetry::flush();
         std::fs::remove_file("mpsio.log").unwrap();
-        // It is looked for with each block: about 124 events of these.
+        // The runtime checks the log's file at each block: after about 124 of these events.
         record(1000, 10_000);
         telemetry::flush();
         assert_eq!(telemetry::losses().io, 0);
@@ -391,13 +389,13 @@ fn a_log_that_is_removed_goes_on_in_a_new_one() {
     assert_eq!((stream.volume, stream.ended), (1, true));
     let indexes = stream.words(1, 1);
     assert!((1250..10_000).all(|index| indexes.contains(&index)));
-    assert_eq!(stream.store(0xFF02).len(), 1, "labels too");
+    assert_eq!(stream.store(0xFF02).len(), 1, "the new file has the label too");
 }
 
-/// Without its folder it cannot: that is reported, counted, and tried again.
+/// Without its folder the log cannot continue: the runtime reports it, counts, and tries again.
 #[test]
-fn a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back() {
-    let test = "a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back";
+fn a_log_returns_after_its_folder_was_removed() {
+    let test = "a_log_returns_after_its_folder_was_removed";
     let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, "logs/mpsio.log")], || {
         std::fs::create_dir("logs").unwrap();
         record(0, 1000);
@@ -407,7 +405,7 @@ fn a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back() {
         telemetry::flush();
         let losses = telemetry::losses();
         assert_eq!(losses.recorded, 11_000);
-        // So long it is written where nobody finds it.
+        // Until the runtime notices, it writes to the removed file.
         assert!((5_500..=10_000).contains(&losses.io), "{losses:?}");
         std::fs::create_dir("logs").unwrap();
         record(11_000, 12_000);

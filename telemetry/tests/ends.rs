@@ -1,8 +1,8 @@
-//! How a program may end, and that everything which it recorded is in its log then.
+//! The ways in which a program may end: its log holds everything that it recorded.
 //!
 //! ```text
-//!  child: 4 threads record, and publish how much in a shared mapping ─▶ it dies, in many ways
-//!  test:  exit status as without us; log: no hole, no damage, every published event
+//!  child: 4 threads record, and publish counts in a shared mapping ─▶ it dies, in many ways
+//!  test:  exit status as without the runtime; log: no hole, no damage, every published event
 //! ```
 //!
 //! Design: `.sol.exit` in `design/telemetry.md`.
@@ -23,21 +23,21 @@ const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
 const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
-/// Set in a child: how it is to end.
+/// Set in a child: the way in which it ends.
 const END: &str = "TELEMETRY_TEST_END";
 const THREAD_COUNT: usize = 4;
-/// Words of the shared mapping: how many events each thread has recorded; the same when the program
-/// began to end, until which all must be in the log; whether the child is ready.
+/// Words of the shared mapping: the events of each thread; their number when the end began, which
+/// the log must hold; whether the child is ready.
 const WORD_COUNT: usize = 512;
 const AT_END: usize = 64;
 const READY: usize = 128;
 
-/// A file that parent and child both see.
+/// Maps a file that parent and child share.
 fn shared(path: &Path) -> &'static [AtomicU64; WORD_COUNT] {
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len(WORD_COUNT as u64 * 8).unwrap();
-    // SAFETY: a mapping of its own, of words that are atomics on both sides.
+    // SAFETY: a new mapping, of words that both processes use as atomics.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
@@ -52,7 +52,7 @@ fn published() -> &'static [AtomicU64; WORD_COUNT] {
     shared(Path::new("published"))
 }
 
-/// Records events of three kinds, and publishes how many after each.
+/// Records events of three kinds, and publishes their number after each.
 fn record(thread: usize, from: usize, count: usize, published: &AtomicU64) {
     for index in from..from + count {
         event!(Three, thread, index, index);
@@ -61,14 +61,14 @@ fn record(thread: usize, from: usize, count: usize, published: &AtomicU64) {
             event!(Pooled, index);
         }
         published.store(index as u64 + 1, Ordering::Release);
-        // On a busy machine the end may be long in coming.
+        // On a busy machine the end may come late.
         if index > 3000 && index % 32 == 0 {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
 }
 
-/// Starts the threads, and waits until all of them are recording.
+/// Starts the threads, and waits until all of them record.
 fn start_threads(count: usize) -> Vec<std::thread::JoinHandle<()>> {
     let published = published();
     let start = |thread: usize| {
@@ -85,7 +85,7 @@ fn start_threads(count: usize) -> Vec<std::thread::JoinHandle<()>> {
     threads
 }
 
-/// Notes what was published when the end began: other threads go on meanwhile.
+/// Copies the published numbers when the end begins: other threads continue meanwhile.
 fn note_end(published: &[AtomicU64; WORD_COUNT]) {
     for thread in 0..THREAD_COUNT {
         let count = published[thread].load(Ordering::Acquire);
@@ -105,7 +105,7 @@ fn child(test: &str, end: &str, folder: &Path, environment: &[(&str, &str)]) -> 
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a child left behind.
+/// What a child left.
 struct Left {
     folder: tempfile::TempDir,
     status: ExitStatus,
@@ -119,7 +119,7 @@ fn end(test: &str, end: &str, environment: &[(&str, &str)]) -> Left {
 }
 
 impl Left {
-    /// The log, in which is every event that was published, and no hole.
+    /// Returns the log after checking that it has every published event and no hole.
     fn checked(&self, what: &str) -> Stream {
         let log = std::fs::read(self.folder.path().join("mpsio.log"));
         let stream = common::read(&log.unwrap_or_else(|_| panic!("{what}: {}", self.stderr)));
@@ -146,7 +146,7 @@ fn check_events(stream: &Stream, published: &[AtomicU64; WORD_COUNT], what: &str
     }
 }
 
-/// In a child: how it is to end. `None` in the test itself.
+/// Returns, in a child, the way in which it ends; `None` in the test itself.
 fn ending() -> Option<String> {
     let end = std::env::var(END).ok()?;
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -155,9 +155,9 @@ fn ending() -> Option<String> {
     Some(end)
 }
 
-/// A signal that a fault of this very thread causes.
+/// Causes a signal by a fault of this thread.
 fn fault(signal: c_int) {
-    // SAFETY: that they fault is what they are here for.
+    // SAFETY: the faults are the purpose of the test.
     unsafe {
         match signal {
             libc::SIGSEGV => std::ptr::without_provenance_mut::<u8>(8).write_volatile(1),
@@ -198,7 +198,7 @@ fn die(end: &str) {
         "abort" => std::process::abort(),
         "overflow of the first thread" => _ = overflow(0),
         "overflow of a thread" => _ = std::thread::spawn(|| overflow(0)).join(),
-        // SAFETY: a thread of its own that never ends.
+        // SAFETY: a new thread, which never ends.
         "overflow of a raw thread" => unsafe {
             let mut thread = std::mem::zeroed();
             let none = std::ptr::null_mut();
@@ -216,11 +216,11 @@ fn die(end: &str) {
     }
 }
 
-/// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT and SIGTERM, SIGINT, SIGQUIT, SIGHUP:
-/// of real faults, while four threads record.
+/// Causes SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGTERM, SIGINT, SIGQUIT and
+/// SIGHUP, by real faults where possible, while four threads record.
 #[test]
-fn what_was_recorded_is_in_the_log_however_the_program_dies() {
-    let test = "what_was_recorded_is_in_the_log_however_the_program_dies";
+fn no_fatal_signal_loses_a_recorded_event() {
+    let test = "no_fatal_signal_loses_a_recorded_event";
     if let Some(end) = ending() {
         let _threads = start_threads(usize::MAX >> 1);
         note_end(published());
@@ -243,15 +243,15 @@ fn what_was_recorded_is_in_the_log_however_the_program_dies() {
             assert!(left.status.signal().is_some(), "{how}: {}", left.status);
             let says = |left: &Left| left.stderr.contains("has overflowed its stack");
             assert_eq!(says(&left), says(&without), "{how}: {}", left.stderr);
-            assert!(!left.checked(how).ended, "{how}: it was not closed");
+            assert!(!left.checked(how).ended, "{how}: no end mark");
         }
     }
 }
 
 /// `.part.end`
 #[test]
-fn what_was_recorded_is_in_the_log_when_the_program_ends_by_itself() {
-    let test = "what_was_recorded_is_in_the_log_when_the_program_ends_by_itself";
+fn no_normal_end_loses_a_recorded_event() {
+    let test = "no_normal_end_loses_a_recorded_event";
     if let Some(end) = ending() {
         start_threads(1000).into_iter().for_each(|thread| thread.join().unwrap());
         note_end(published());
@@ -301,18 +301,18 @@ unsafe extern "C" {
     fn quick_exit(status: c_int) -> !;
 }
 
-/// At any moment, wherever the threads are: also in the middle of the runtime's own work, which the
-/// handler then interrupts. `.stream.hole`, `.write.torn`: nothing is missing and nothing is torn.
+/// The signal may interrupt the runtime itself. `.stream.hole`, `.write.torn`: no event is missing
+/// or torn.
 #[test]
-fn a_signal_at_any_moment_leaves_every_published_event_in_the_log() {
-    let test = "a_signal_at_any_moment_leaves_every_published_event_in_the_log";
+fn a_signal_at_any_moment_loses_no_published_event() {
+    let test = "a_signal_at_any_moment_loses_no_published_event";
     if let Some(end) = ending() {
-        // The standard library's handler takes a signal that no fault caused for nothing.
-        // SAFETY: the default, before there is a handler of ours.
+        // The standard library's handler ignores a signal without a fault.
+        // SAFETY: the default action, set before the runtime has a handler.
         unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
         let _threads = start_threads(usize::MAX >> 1);
-        // The first thread, which does nothing, is not the one that gets it.
-        // SAFETY: the set is filled before it is used.
+        // The signal must go to a recording thread, not to the first one.
+        // SAFETY: the set is filled before use.
         unsafe {
             let mut all: libc::sigset_t = std::mem::zeroed();
             libc::sigfillset(&mut all);
@@ -336,12 +336,12 @@ fn a_signal_at_any_moment_leaves_every_published_event_in_the_log() {
             if run % 4 < 3 { environment[..1].concat() } else { environment.concat() };
         let mut child = child(test, "sleep", folder.path(), &environment);
         while published[READY].load(Ordering::Acquire) == 0 {
-            assert!(child.try_wait().unwrap().is_none(), "it came to no end of its own");
+            assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
             std::thread::sleep(Duration::from_micros(200));
         }
         std::thread::sleep(Duration::from_nanos(wait));
         note_end(published);
-        // SAFETY: a child of ours that was not waited for.
+        // SAFETY: the child has not been waited for.
         assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(signal), "{output:?}");
@@ -351,7 +351,7 @@ fn a_signal_at_any_moment_leaves_every_published_event_in_the_log() {
     }
 }
 
-/// Handlers that were there before.
+/// Handlers that the program installed before the runtime.
 mod before {
     use super::*;
 
@@ -362,16 +362,16 @@ mod before {
         CALLED.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A write barrier: makes the page writable.
+    /// Resolves a write barrier: makes the page writable.
     pub(super) extern "C" fn lift(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
         CALLED.fetch_add(1, Ordering::Relaxed);
         let page = std::ptr::with_exposed_provenance_mut(BARRIER.load(Ordering::Relaxed) as usize);
-        // SAFETY: a mapping of the test's own.
+        // SAFETY: the page is the test's own mapping.
         unsafe { libc::mprotect(page, 4096, libc::PROT_READ | libc::PROT_WRITE) };
     }
 
     pub(super) fn install(signal: c_int, action: usize, flags: c_int) {
-        // SAFETY: a handler of the form that the flags say.
+        // SAFETY: the handler has the form that the flags state.
         unsafe {
             let mut new: libc::sigaction = std::mem::zeroed();
             new.sa_sigaction = action;
@@ -390,11 +390,10 @@ mod before {
     }
 }
 
-/// A program that takes SIGTERM for something else than its end goes on, records, and closes its
-/// log.
+/// The program's handler of SIGTERM returns: the program continues to record, and ends its log.
 #[test]
-fn a_program_whose_own_handler_returns_goes_on() {
-    let test = "a_program_whose_own_handler_returns_goes_on";
+fn a_program_continues_after_its_own_handler_returns() {
+    let test = "a_program_continues_after_its_own_handler_returns";
     if ending().is_some() {
         let handler = before::count as extern "C" fn(c_int);
         before::install(libc::SIGTERM, handler as usize, libc::SA_RESTART);
@@ -417,24 +416,24 @@ fn a_program_whose_own_handler_returns_goes_on() {
     assert_eq!(left.stderr.matches("telemetry: ").count(), 0, "{}", left.stderr);
 }
 
-/// What a garbage collector does: faults that its own handler resolves.
+/// The program's handler resolves each fault, as a garbage collector does.
 #[test]
-fn a_fault_that_the_program_resolves_ends_nothing() {
-    let test = "a_fault_that_the_program_resolves_ends_nothing";
+fn a_program_continues_after_a_fault_that_it_resolves() {
+    let test = "a_program_continues_after_a_fault_that_it_resolves";
     if ending().is_some() {
         type Barrier = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
         before::install(libc::SIGSEGV, before::lift as Barrier as usize, libc::SA_SIGINFO);
         telemetry::setup().on_fatal_signals(true).start().unwrap();
         let published = published();
         let threads = start_threads(5_000);
-        // SAFETY: a mapping of its own.
+        // SAFETY: a new mapping.
         let page = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0)
         };
         before::BARRIER.store(page.expose_provenance() as u64, Ordering::Relaxed);
         for round in 1..=100 {
-            // SAFETY: the handler makes it writable.
+            // SAFETY: the handler makes the page writable.
             unsafe {
                 page.cast::<u64>().write_volatile(round);
                 libc::mprotect(page, 4096, libc::PROT_NONE);
@@ -452,8 +451,8 @@ fn a_fault_that_the_program_resolves_ends_nothing() {
 }
 
 #[test]
-fn a_signal_that_is_ignored_stays_ignored() {
-    let test = "a_signal_that_is_ignored_stays_ignored";
+fn the_runtime_leaves_an_ignored_signal_ignored() {
+    let test = "the_runtime_leaves_an_ignored_signal_ignored";
     if ending().is_some() {
         before::install(libc::SIGINT, libc::SIG_IGN, 0);
         before::install(libc::SIGHUP, libc::SIG_IGN, 0);
@@ -463,8 +462,8 @@ fn a_signal_that_is_ignored_stays_ignored() {
         fault(libc::SIGINT);
         fault(libc::SIGHUP);
         assert_eq!(before::installed(libc::SIGINT), libc::SIG_IGN);
-        assert_ne!(before::installed(libc::SIGTERM), libc::SIG_DFL, "the others are not");
-        assert_eq!(before::installed(libc::SIGUSR1), libc::SIG_DFL, "no others");
+        assert_ne!(before::installed(libc::SIGTERM), libc::SIG_DFL, "SIGTERM has no handler");
+        assert_eq!(before::installed(libc::SIGUSR1), libc::SIG_DFL, "SIGUSR1 has a handler");
         return;
     }
     let left = end(test, "yes", &[ALL, SMALL]);
@@ -472,10 +471,10 @@ fn a_signal_that_is_ignored_stays_ignored() {
     assert_eq!(left.checked("ignored").of(1).len(), 10);
 }
 
-/// Of a handler's stack of 8 KiB the kernel takes up to a half; we take little of the rest.
+/// The kernel takes up to half of a handler's stack of 8 KiB; the runtime takes little of the rest.
 #[test]
-fn the_handler_needs_no_more_than_a_small_stack() {
-    let test = "the_handler_needs_no_more_than_a_small_stack";
+fn the_crash_handler_fits_on_a_small_stack() {
+    let test = "the_crash_handler_fits_on_a_small_stack";
     const SIZE: usize = 8 << 10;
     if ending().is_some() {
         let handler = before::count as extern "C" fn(c_int);
@@ -488,7 +487,7 @@ fn the_handler_needs_no_more_than_a_small_stack() {
             let start = stack.as_mut_ptr();
             let stack_of =
                 |flags, size| libc::stack_t { ss_sp: start.cast(), ss_flags: flags, ss_size: size };
-            // SAFETY: a stack that stays; the old one is this thread's own.
+            // SAFETY: the stack is never freed; the old one is this thread's own.
             unsafe {
                 let mut old: libc::stack_t = std::mem::zeroed();
                 assert_eq!(libc::sigaltstack(&stack_of(0, 4 * SIZE), &mut old), 0);
@@ -502,7 +501,7 @@ fn the_handler_needs_no_more_than_a_small_stack() {
         assert_eq!(before::CALLED.load(Ordering::Relaxed), 2);
         println!("{without} {with}");
         let taken = with - without;
-        // In 8 KiB, with the 3.3 KiB that the kernel takes where registers have 512 bits.
+        // This fits 8 KiB with the 3.3 KiB that the kernel takes for registers of 512 bits.
         assert!(taken < if cfg!(debug_assertions) { 3 << 10 } else { 2 << 10 }, "{taken} bytes");
         note_end(published());
         return;
@@ -512,7 +511,7 @@ fn the_handler_needs_no_more_than_a_small_stack() {
     left.checked("a small stack");
 }
 
-/// Takes so much of a stack.
+/// Takes this many kilobytes of a stack.
 #[inline(never)]
 fn take_stack(kilobytes: usize) -> u8 {
     let page = std::hint::black_box([kilobytes as u8; 1024]);
@@ -542,26 +541,26 @@ extern "C" fn in_raw_thread(how: *mut c_void) -> *mut c_void {
     how
 }
 
-/// A thread that has no stack for its handlers gets one, where the way out may run; its own
-/// handlers run where they would have run, and none writes over what is below its stack.
+/// The runtime gives a thread without a signal stack one for the crash handler. The thread's own
+/// handlers run where they would run without the runtime, and overwrite nothing below their stack.
 #[test]
-fn a_handler_has_the_stack_that_it_would_have_had() {
-    let test = "a_handler_has_the_stack_that_it_would_have_had";
+fn a_handler_runs_on_the_same_stack_as_without_the_runtime() {
+    let test = "a_handler_runs_on_the_same_stack_as_without_the_runtime";
     let (small, large) =
         (take_60_and_end as extern "C" fn(c_int), take_300_and_end as extern "C" fn(c_int));
-    // Signal, handler, its flags; then its exit code, or by what signal it ends, if it ends so.
+    // Signal, handler, flags; then the exit code, or `None` if a signal ends the program.
     let cases = [
         (libc::SIGSEGV, large, 0, Some(7)),
         (libc::SIGSEGV, large, libc::SA_ONSTACK, Some(7)),
         (libc::SIGTERM, large, 0, Some(7)),
         (libc::SIGUSR1, small, libc::SA_ONSTACK, Some(7)),
-        // A forked child that we do not notice runs on our stack, which is finite.
+        // SIGUSR1 is not fatal: its handler runs on the runtime's stack, which is finite.
         (libc::SIGUSR1, large, libc::SA_ONSTACK, None),
     ];
     if let Some(end) = ending() {
         let (signal, handler, flags, _) = cases[end.parse::<usize>().unwrap()];
         before::install(signal, handler as usize, flags);
-        // SAFETY: a thread of its own.
+        // SAFETY: a new thread.
         unsafe {
             let mut thread = std::mem::zeroed();
             let how = std::ptr::without_provenance_mut(signal as usize);

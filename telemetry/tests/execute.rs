@@ -1,5 +1,5 @@
-//! What a process executes has the environment of that process, and so the name of its log: it
-//! overwrites nothing. And what becomes of a log that cannot be made.
+//! An executed program inherits the environment, and so the name of the log: it overwrites no log.
+//! A forked child that cannot create its log reports that once.
 #![expect(unsafe_code, reason = "fork, signals, limits")]
 
 mod common;
@@ -12,7 +12,7 @@ use telemetry::event;
 
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
-/// What the process of a test does.
+/// The role of a test process.
 const ROLE: &str = "TELEMETRY_TEST_ROLE";
 
 fn pid() -> u64 {
@@ -36,7 +36,7 @@ fn of_role(test: &str, role: &str) -> Command {
     command
 }
 
-/// The events of a log are all by the process with this number.
+/// Checks that one process recorded all events of a log.
 fn assert_log_of(path: &Path, process: u64, count: usize) {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert_eq!(common::u64_at(&bytes, 80), process, "{}", path.display());
@@ -46,11 +46,10 @@ fn assert_log_of(path: &Path, process: u64, count: usize) {
     assert!(stream.words(1, 0).iter().all(|who| *who == process));
 }
 
-/// The parent has its log when the child begins its own, be the child made by `fork` or by
-/// `posix_spawn`.
+/// The parent has its log when the child begins another; `fork` or `posix_spawn` made the child.
 #[test]
-fn what_a_program_executes_while_it_runs_overwrites_no_log() {
-    let test = "what_a_program_executes_while_it_runs_overwrites_no_log";
+fn an_executed_program_leaves_its_parents_log_alone() {
+    let test = "an_executed_program_leaves_its_parents_log_alone";
     match &*role() {
         "" => {}
         "child" => return record(200),
@@ -59,7 +58,7 @@ fn what_a_program_executes_while_it_runs_overwrites_no_log() {
             telemetry::flush();
             let mut child = of_role(test, "child");
             if how == "fork" {
-                // SAFETY: does nothing in the child; has it be made by `fork`.
+                // SAFETY: the closure does nothing; it makes the standard library use `fork`.
                 unsafe { child.pre_exec(|| Ok(())) };
             }
             let mut child = child.spawn().unwrap();
@@ -80,10 +79,10 @@ fn what_a_program_executes_while_it_runs_overwrites_no_log() {
     }
 }
 
-/// `exec` without `fork`: the process, and so its number, is the same.
+/// `exec` without `fork` keeps the process and its number.
 #[test]
-fn what_a_program_becomes_overwrites_no_log() {
-    let test = "what_a_program_becomes_overwrites_no_log";
+fn exec_without_fork_keeps_the_first_programs_log() {
+    let test = "exec_without_fork_keeps_the_first_programs_log";
     for (name, first, second) in
         [("mpsio.log", "mpsio.log", "mpsio.log-PID"), ("%p.log", "PID.log", "PID.log-2")]
     {
@@ -106,7 +105,7 @@ fn what_a_program_becomes_overwrites_no_log() {
             let path = ran.folder.path().join(name.replace("PID", &process));
             assert_log_of(&path, process.parse().unwrap(), count);
         }
-        // A name with the process in it nobody looks for: it is not said that it is another.
+        // The user looks for no name with a process number: a different name is not reported.
         let said = ran.said();
         assert_eq!(said.len(), usize::from(name == "mpsio.log"), "{said:?}");
         let why = " was written by this process, before it executed this program; the log ";
@@ -114,10 +113,10 @@ fn what_a_program_becomes_overwrites_no_log() {
     }
 }
 
-/// In a loop of a shell, without a pause: the log of a process that is gone is begun again.
+/// A shell runs the program in a loop: each run overwrites the log of the ended one.
 #[test]
-fn five_runs_in_a_row_have_one_log() {
-    let test = "five_runs_in_a_row_have_one_log";
+fn the_next_run_overwrites_the_log_of_the_last() {
+    let test = "the_next_run_overwrites_the_log_of_the_last";
     if role() == "run" {
         return record(200);
     }
@@ -140,10 +139,10 @@ fn five_runs_in_a_row_have_one_log() {
     assert_log_of(&log, process, 200);
 }
 
-/// The second begins its log while the first one has the name.
+/// The second program begins its log while the first one holds the name.
 #[test]
-fn programs_that_run_at_the_same_time_each_have_a_log() {
-    let test = "programs_that_run_at_the_same_time_each_have_a_log";
+fn programs_that_run_at_the_same_time_write_separate_logs() {
+    let test = "programs_that_run_at_the_same_time_write_separate_logs";
     match &*role() {
         "" => {}
         "first" => {
@@ -167,7 +166,7 @@ fn programs_that_run_at_the_same_time_each_have_a_log() {
     assert_log_of(&log, second.id().into(), 300);
 }
 
-/// Runs `child` in a forked child; gives its number.
+/// Runs `child` in a forked child, and returns the child's number.
 fn forked(child: impl FnOnce()) -> i32 {
     // SAFETY: the child has this thread alone; `status` lives through the call.
     unsafe {
@@ -193,18 +192,18 @@ fn limit(what: libc::__rlimit_resource_t, most: u64) {
     }
 }
 
-/// Reasons why a child cannot make its log, and the messages about them.
+/// The reasons why a child cannot create its log, and the messages about them.
 const TROUBLES: [(&str, &str); 3] = [
     ("files", ": cannot create mpsio.log-PID: Too many open files; nothing is output"),
     ("size", ": cannot write to mpsio.log-PID: File too large"),
     ("directory", ": cannot create FOLDER/mpsio.log-PID: No such file or directory; nothing is"),
 ];
 
-/// The child goes on, and counts; the parent's log is unharmed.
+/// The child continues, and counts losses; the parent's log stays whole.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
-    let test = "a_child_that_cannot_make_its_log_says_so_once_and_goes_on";
+fn a_child_without_a_log_reports_that_once_and_continues() {
+    let test = "a_child_without_a_log_reports_that_once_and_continues";
     for (what, expected) in TROUBLES {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("inner");
@@ -229,7 +228,7 @@ fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
                 record(500);
                 let losses = telemetry::losses();
                 assert_eq!((losses.requested, losses.recorded), (500, 500));
-                // The first event of a child has a base record before it.
+                // A base record stands before the first event of the child.
                 assert_eq!(losses.io, 4 * 124 - 1, "{losses:?}");
             });
             std::fs::write("child", child.to_string()).unwrap();
@@ -241,7 +240,7 @@ fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
         let expected = expected.replace("PID", &child).replace("FOLDER", inner.to_str().unwrap());
         let said = ran.said();
         assert!(said[0].contains(&expected), "{said:?}, not {expected}");
-        // Without its directory the parent has no log any more, either.
+        // Without its folder the parent has lost its log, too.
         assert_eq!(said.len(), 1 + usize::from(what == "directory"), "{said:?}");
         if what != "directory" {
             let stream = ran.stream();
@@ -250,11 +249,12 @@ fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
     }
 }
 
-/// Where the process has no number for one more file, the child still lets go of its parent's log.
+/// The process is at its limit of open files: the child still closes its parent's log and opens
+/// another.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_of_a_process_without_free_file_numbers_has_a_log() {
-    let test = "a_child_of_a_process_without_free_file_numbers_has_a_log";
+fn a_child_at_the_limit_of_open_files_writes_a_log() {
+    let test = "a_child_at_the_limit_of_open_files_writes_a_log";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         limit(libc::RLIMIT_NOFILE, 64);
         record(500);

@@ -1,4 +1,4 @@
-//! How a program ends, and what is in its log then.
+//! What the log holds when a program ends.
 
 mod common;
 
@@ -10,11 +10,11 @@ use telemetry::event;
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 
-/// `.part.end`: the end mark is drawn under the stream; other threads, which record while the
-/// process dies, put nothing below it and tear nothing.
+/// `.part.end`: the end mark is the last thing in the stream. Threads that still record write
+/// nothing after the mark and tear nothing.
 #[test]
-fn threads_that_record_while_the_program_exits_leave_no_hole() {
-    let test = "threads_that_record_while_the_program_exits_leave_no_hole";
+fn threads_that_record_during_the_exit_leave_no_hole() {
+    let test = "threads_that_record_during_the_exit_leave_no_hole";
     for _ in 0..10 {
         let Some(ran) = ran(test, &[ALL, SMALL], || {
             static BEGUN: AtomicUsize = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ fn threads_that_record_while_the_program_exits_leave_no_hole() {
         let log = ran.file("mpsio.log");
         let stream = common::read(&log);
         assert_eq!((stream.holes, stream.ended), (0, true));
-        // What is missing before the line is counted: what came while the others waited for it.
+        // The log counts the missing events: the other threads recorded them while the exit ran.
         let told = stream.told_of(5);
         assert_eq!(told, common::Told { full: told.full, ..common::Told::default() });
         let mut missing = 0;
@@ -64,14 +64,14 @@ extern "C" fn label_later_still() {
     telemetry::label_address(0x78, telemetry::add_string("later"));
 }
 
-/// `.part.end`: functions that the program has had called at exit since before its first event are
-/// called after the runtime's.
+/// `.part.end`: exit functions that the program registered before its first event run after the
+/// runtime's own.
 #[test]
 #[expect(unsafe_code, reason = "atexit")]
-fn events_of_functions_that_are_called_at_exit_are_in_the_log() {
-    let test = "events_of_functions_that_are_called_at_exit_are_in_the_log";
+fn the_log_holds_the_events_of_exit_functions() {
+    let test = "the_log_holds_the_events_of_exit_functions";
     let Some(ran) = ran(test, &[ALL], || {
-        // SAFETY: functions that stay, and that may be called at any time.
+        // SAFETY: the functions are static and may run at any time.
         unsafe {
             libc::atexit(label_later_still);
             libc::atexit(record_late);
@@ -93,26 +93,26 @@ extern "C" fn record_first(_: i32) {
     event!(Pooled, 100usize);
 }
 
-/// Whenever the program asked for them, and also where the first event is one of a handler, and no
-/// ordinary one follows.
+/// The program may register the functions at any time. Here the first event comes in a signal
+/// handler, and no ordinary event follows.
 #[test]
 #[cfg(not(target_vendor = "apple"))]
 #[expect(unsafe_code, reason = "quick_exit, signals")]
-fn events_of_functions_that_quick_exit_calls_are_in_the_log() {
-    let test = "events_of_functions_that_quick_exit_calls_are_in_the_log";
+fn the_log_holds_the_events_of_quick_exit_functions() {
+    let test = "the_log_holds_the_events_of_quick_exit_functions";
     unsafe extern "C" {
         fn at_quick_exit(call: extern "C" fn()) -> i32;
         fn quick_exit(status: i32) -> !;
     }
     let Some(ran) = ran(test, &[ALL], || {
-        // SAFETY: functions that stay, and a handler that only records.
+        // SAFETY: the functions are static, and the handler only records.
         unsafe {
             at_quick_exit(label_later_still);
             let handler = record_first as extern "C" fn(i32) as libc::sighandler_t;
             libc::signal(libc::SIGUSR1, handler);
             libc::raise(libc::SIGUSR1);
             at_quick_exit(record_late);
-            // The harness does not come to say it.
+            // The test harness does not get to print this line.
             println!("1 passed");
             quick_exit(0)
         }
@@ -125,10 +125,10 @@ fn events_of_functions_that_quick_exit_calls_are_in_the_log() {
     assert_eq!((labels, stream.ended), (vec![0x77, 0x78], true));
 }
 
-/// `.part.end`: also where it begins a parts block.
+/// `.part.end`: also if the end part begins a new parts block.
 #[test]
-fn the_end_says_how_many_blocks_there_are() {
-    let test = "the_end_says_how_many_blocks_there_are";
+fn the_end_part_states_the_number_of_blocks() {
+    let test = "the_end_part_states_the_number_of_blocks";
     let count = || std::env::var("COUNT").map_or(0, |count| count.parse::<usize>().unwrap());
     for flush_count in 0..=32 {
         let count_variable = ("COUNT", &*flush_count.to_string());
@@ -148,12 +148,11 @@ fn the_end_says_how_many_blocks_there_are() {
     }
 }
 
-/// Whatever a program is killed with: strings, labels and thread names are in the log before the
-/// blocks that need them.
+/// SIGKILL leaves strings, labels and thread names in the log, before the blocks that need them.
 #[test]
 #[expect(unsafe_code, reason = "a signal")]
-fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
-    let test = "a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks";
+fn a_killed_program_leaves_labels_and_thread_names() {
+    let test = "a_killed_program_leaves_labels_and_thread_names";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         for round in 1..4usize {
             let name = telemetry::add_string(format!("pool {round}"));
@@ -175,7 +174,7 @@ fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
     assert_eq!(strings, ["pool 1", "pool 2", "pool 3"]);
     let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
     assert_eq!((labels, stream.store(0xFF03).len()), (vec![1, 2, 3], 1));
-    assert_eq!(stream.event_parts, 3, "the store has something new three times, for four blocks");
+    assert_eq!(stream.event_parts, 3, "the store had new entries three times in four blocks");
 }
 
 #[expect(unsafe_code, reason = "threads that are cancelled")]
@@ -195,24 +194,24 @@ mod cancelled {
             std::hint::spin_loop();
         }
         (0..3000usize).for_each(|index| event!(Three, 0usize, index, index));
-        // SAFETY: nothing here minds that the thread ends now.
+        // SAFETY: the function holds nothing that must be dropped.
         unsafe { pthread_testcancel() };
-        unreachable!("it is cancelled")
+        unreachable!("the thread is cancelled")
     }
 
-    /// Recording is not a cancellation point: its system calls neither end the thread in the
-    /// middle, nor leave a hole.
+    /// Recording is not a cancellation point: its system calls neither end the thread nor leave a
+    /// hole.
     #[test]
-    fn a_thread_that_is_cancelled_ends_where_it_would_have() {
+    fn recording_is_not_a_cancellation_point() {
         type Run = extern "C" fn(*mut std::ffi::c_void) -> *mut std::ffi::c_void;
-        let test = "cancelled::a_thread_that_is_cancelled_ends_where_it_would_have";
+        let test = "cancelled::recording_is_not_a_cancellation_point";
         let environment =
             [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
         let Some(ran) = ran(test, &environment, || {
             for _ in 0..10 {
                 IS_ASKED.store(false, Ordering::Relaxed);
-                // SAFETY: a thread of its own, that is waited for; the function is called as one
-                // that may unwind, as the C library has it.
+                // SAFETY: a new thread, which is waited for. The C library calls the function as
+                // one that may unwind.
                 unsafe {
                     let run: Run = std::mem::transmute(record_once_cancelled as *const ());
                     let (mut thread, none) = (std::mem::zeroed(), std::ptr::null_mut());

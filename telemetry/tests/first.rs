@@ -1,4 +1,4 @@
-//! The first event: what was decided before it holds for it too, wherever it comes.
+//! The first event: it obeys earlier settings, and may come anywhere.
 
 mod common;
 
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use telemetry::{MemoryPlinth, Policy, SetupError, Writer, control, event, setup};
 
-/// What a first event may take of a handler's stack: with the 3.3 KiB that the kernel takes where
-/// there are registers of 512 bits, SIGSTKSZ. Code that is not optimized needs more.
+/// The stack that a first event may take in a handler. With the 3.3 KiB of the kernel, for
+/// registers of 512 bits, it fits SIGSTKSZ. Unoptimized code needs more.
 const STACK_SIZE: usize = if cfg!(debug_assertions) { 17 << 9 } else { 9 << 9 };
 
-/// What the kernel takes of it, by its own word: a handler's frame, with all registers.
+/// Returns the size that the kernel states for a handler's frame with all registers.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "getauxval")]
 fn frame_size() -> usize {
-    // SAFETY: reads what the kernel told the process at its start; 0 if it told no such thing.
+    // SAFETY: reads a value that the kernel gave the process; 0 if the kernel gave none.
     let size = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
     size.max(2048)
 }
@@ -25,10 +25,10 @@ fn frame_size() -> usize {
     libc::MINSIGSTKSZ
 }
 
-/// What is switched off before there is a registry is off for its first event.
+/// A kind that is switched off before the registry exists is off for its first event.
 #[test]
-fn a_kind_that_is_switched_off_is_off_for_the_first_event() {
-    let test = "a_kind_that_is_switched_off_is_off_for_the_first_event";
+fn a_kind_switched_off_early_is_off_for_the_first_event() {
+    let test = "a_kind_switched_off_early_is_off_for_the_first_event";
     ran(test, &[], || {
         control::reset_recorded_everywhere(Kinds::Object);
         (0..3usize).for_each(|index| event!(Three, 0usize, index, index));
@@ -43,16 +43,15 @@ extern "C" fn record_first(_: i32) {
     event!(Three, 0usize, 0usize, 0usize);
 }
 
-/// The first event of a process comes in a signal handler with a small stack of its own, below
-/// which there is nothing: registries, the stream, the file, the thread and the ring are all made
-/// there.
+/// The first event of the process comes in a signal handler on a small stack, above an inaccessible
+/// page. The handler creates registries, stream, file, thread and ring there.
 #[test]
 #[expect(unsafe_code, reason = "a signal handler on a stack of its own")]
-fn a_first_event_needs_no_more_than_a_small_stack() {
-    let test = "a_first_event_needs_no_more_than_a_small_stack";
+fn a_first_event_in_a_handler_fits_on_a_small_stack() {
+    let test = "a_first_event_in_a_handler_fits_on_a_small_stack";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
-        // SAFETY: a mapping of its own, whose top becomes the handler's stack; the handler calls
-        // only the runtime.
+        // SAFETY: a new mapping, whose top becomes the handler's stack; the handler calls only the
+        // runtime.
         unsafe {
             let none = std::ptr::null_mut();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -76,10 +75,10 @@ fn a_first_event_needs_no_more_than_a_small_stack() {
     assert_eq!(ran.stream().of(1).len(), 1);
 }
 
-/// What the first event of a process and a thread would do is done.
+/// The program has already done the work of a first event of a process and of a thread.
 #[test]
-fn after_prepare_the_first_event_makes_nothing_known() {
-    let test = "after_prepare_the_first_event_makes_nothing_known";
+fn prepare_does_the_work_of_a_first_event() {
+    let test = "prepare_does_the_work_of_a_first_event";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
         let stored = || telemetry::store_losses().recorded;
         let prepare = || {
@@ -98,10 +97,10 @@ fn after_prepare_the_first_event_makes_nothing_known() {
     assert_eq!(ran.stream().of(1).len(), 1);
 }
 
-/// A setup that is refused changes nothing, and says what to do.
+/// A refused setup changes nothing, and states what to do.
 #[test]
-fn a_setup_says_why_it_is_refused() {
-    let test = "a_setup_says_why_it_is_refused";
+fn a_refused_setup_states_the_reason() {
+    let test = "a_refused_setup_states_the_reason";
     ran(test, &[], || {
         for log2 in [0, 11, 21, 255] {
             let refused = setup().block_size_log2(log2).plinth(MemoryPlinth::new()).start();
@@ -116,7 +115,7 @@ fn a_setup_says_why_it_is_refused() {
         for late in
             [setup().block_size_log2(16), setup().block_count(2), setup().writer_thread(true)]
         {
-            let refused = late.on_fatal_signals(true).start().expect_err("it is too late");
+            let refused = late.on_fatal_signals(true).start().expect_err("a late setup");
             assert_eq!(refused, SetupError::TooLate);
             assert!(refused.to_string().ends_with("start the setup before the first event"));
         }
@@ -128,7 +127,7 @@ fn a_setup_says_why_it_is_refused() {
 
 #[expect(unsafe_code, reason = "a signal handler")]
 fn install(signal: i32, handler: extern "C" fn(i32), flags: i32) {
-    // SAFETY: a handler that stays; all fields that are not set may be zero.
+    // SAFETY: a static handler; all fields that are not set may be zero.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;
@@ -137,8 +136,8 @@ fn install(signal: i32, handler: extern "C" fn(i32), flags: i32) {
     }
 }
 
-/// The first events of a process come in a handler that interrupts `malloc`, and a thread is
-/// wanted, which `malloc` would be asked for.
+/// The first events come in a handler that interrupts `malloc`. Starting the wanted thread would
+/// call `malloc`.
 #[test]
 #[expect(unsafe_code, reason = "signals, and memory of the C library")]
 fn a_first_event_in_a_handler_never_waits_for_malloc() {
@@ -148,7 +147,8 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
             let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object"), wanted], || {
                 static IS_DONE: AtomicBool = AtomicBool::new(false);
                 install(libc::SIGUSR1, record_first, libc::SA_RESTART);
-                // SAFETY: this thread waits for the other one, and the program ends where it hangs.
+                // SAFETY: this thread waits for the other one; if this thread hangs, the other one
+                // ends the program.
                 let me = unsafe { libc::pthread_self() } as usize;
                 let other = std::thread::spawn(move || {
                     let begin = Instant::now();
@@ -167,13 +167,13 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
                 let mut held = [std::ptr::null_mut(); 64];
                 for size in (2000usize..).step_by(7919) {
                     let place = &mut held[size % 64];
-                    // SAFETY: null, or what was given and is not used again.
+                    // SAFETY: null, or a block that `malloc` returned and that is not used again.
                     unsafe {
                         libc::free(*place);
                         *place = libc::malloc(2000 + size % 9000);
                     }
                     let is_over = || begin.elapsed() > Duration::from_millis(15);
-                    // On a busy machine the first signal may come later than that.
+                    // On a busy machine the first signal may come later.
                     if size % 128 == 0 && is_over() && telemetry::losses().recorded != 0 {
                         break;
                     }
@@ -188,11 +188,11 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
     }
 }
 
-/// Where it is sure that an entry is ordinary, and only there, the writer thread is started.
+/// The runtime starts the writer thread only where the code is certainly not a signal handler.
 #[test]
 #[expect(unsafe_code, reason = "signals")]
-fn the_writer_thread_is_started_by_the_next_ordinary_event() {
-    let test = "the_writer_thread_is_started_by_the_next_ordinary_event";
+fn the_next_ordinary_event_starts_the_writer_thread() {
+    let test = "the_next_ordinary_event_starts_the_writer_thread";
     let environment = [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_WRITER", "thread")];
     ran(test, &environment, || {
         let writer = || telemetry::status().writer;
@@ -202,11 +202,11 @@ fn the_writer_thread_is_started_by_the_next_ordinary_event() {
             unsafe { libc::raise(libc::SIGUSR1) };
         };
         raise();
-        assert_eq!(writer(), Writer::None, "the signal is blocked in its handler");
+        assert_eq!(writer(), Writer::None, "a blocked signal: a handler runs");
         install(libc::SIGUSR1, record_first, libc::SA_NODEFER);
         raise();
         telemetry::flush();
-        assert_eq!(writer(), Writer::None, "it may be in the handler of such a signal");
+        assert_eq!(writer(), Writer::None, "the handler of an SA_NODEFER signal may run");
         install(libc::SIGUSR1, record_first, 0);
         telemetry::flush();
         assert_eq!(writer(), Writer::Thread);

@@ -1,4 +1,4 @@
-//! A forked child, and what a process executes: each has a log of its own, and nobody's is lost.
+//! Forked children: each has a log of its own, and no log is lost.
 //!
 //! Under load, with the reader: `tests/tests/fork.rs`.
 #![expect(unsafe_code, reason = "fork, signals, limits")]
@@ -14,10 +14,10 @@ use telemetry::{Losses, Plinth, PlinthError, Writer, control, event};
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 
-/// Runs `child` in a forked child, which then exits, and waits for it; gives its number. A panic of
-/// it is one of this process.
+/// Runs `child` in a forked child, waits for its exit, and returns its number. A panic of the child
+/// fails this process.
 fn forked(child: impl FnOnce()) -> i32 {
-    // SAFETY: the child has this thread alone, which goes on in it.
+    // SAFETY: the child continues with this thread alone.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
@@ -43,7 +43,7 @@ fn record(count: usize) {
     (0..count).for_each(|index| event!(Three, pid(), index, index));
 }
 
-/// The names of the logs that are here.
+/// Returns the names of the logs in a folder.
 fn logs(folder: &std::path::Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -52,7 +52,7 @@ fn logs(folder: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Of a log: what it has of `Three`, all of it by the process with this number.
+/// Returns the indexes of `Three` in a log, after checking that one process recorded all.
 fn indexes(stream: &Stream, pid: usize) -> Vec<u64> {
     assert!(stream.words(1, 0).iter().all(|who| *who == pid as u64), "{:?}", stream.words(1, 0));
     stream.words(1, 1)
@@ -62,7 +62,7 @@ fn numbers(count: u64) -> Vec<u64> {
     (0..count).collect()
 }
 
-/// Header: UUID, parent, process, parent process.
+/// Returns UUID, parent, process, parent process of the header.
 fn header(log: &[u8]) -> ([u8; 16], [u8; 16], u64, u64) {
     let uuid = |at: usize| log[at..at + 16].try_into().unwrap();
     (uuid(32), uuid(64), common::u64_at(log, 80), common::u64_at(log, 88))
@@ -70,8 +70,8 @@ fn header(log: &[u8]) -> ([u8; 16], [u8; 16], u64, u64) {
 
 /// 2.1, parent; `.store.intern`, `.store.label`, `.store.thread`, `.header.uuid`
 #[test]
-fn a_child_has_a_log_of_its_own_that_names_its_parents() {
-    let test = "a_child_has_a_log_of_its_own_that_names_its_parents";
+fn a_childs_log_names_its_parent() {
+    let test = "a_childs_log_names_its_parent";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         let name = telemetry::add_string("before");
         telemetry::label_address(0x77, name);
@@ -120,17 +120,17 @@ fn a_child_has_a_log_of_its_own_that_names_its_parents() {
         let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| e.word(0)).collect();
         let again = if count == 700 { &[][..] } else { &[0x77] };
         assert_eq!(labels, [&[0x77, 0x78], again].concat());
-        // The one thread, by its number in the child.
+        // The one thread has its number in the child.
         let threads: Vec<_> = stream.store(0xFF03).iter().map(|e| e.word(1)).collect();
         assert!(threads.len() == 1 && (count == 700 || threads[0] == pid as u64), "{threads:?}");
         let first = stream.events.values().map(|event| event.ticks).min().unwrap();
-        assert!(first > forked || count == 700, "ticks of now");
+        assert!(first > forked || count == 700, "the child's ticks are older than the fork");
     }
 }
 
 #[test]
-fn a_child_that_records_nothing_makes_no_file() {
-    let test = "a_child_that_records_nothing_makes_no_file";
+fn a_child_that_records_nothing_creates_no_file() {
+    let test = "a_child_that_records_nothing_creates_no_file";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         record(500);
         forked(|| {
@@ -146,8 +146,8 @@ fn a_child_that_records_nothing_makes_no_file() {
 }
 
 #[test]
-fn percent_p_is_the_childs_number_in_a_child() {
-    let test = "percent_p_is_the_childs_number_in_a_child";
+fn percent_p_names_the_child_in_a_childs_log() {
+    let test = "percent_p_names_the_child_in_a_childs_log";
     let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_FILENAME", "%p.log")], || {
         record(10);
         let child = forked(|| record(20));
@@ -163,15 +163,15 @@ fn percent_p_is_the_childs_number_in_a_child() {
     assert_eq!(logs(ran.folder.path()).len(), 2);
 }
 
-/// Half of them are gone before the parent's first event, half record at the same time.
+/// Half of the children end before the parent's first event; the others record at the same time.
 #[test]
 #[cfg(target_os = "linux")]
-fn children_forked_before_the_first_event_each_have_a_log() {
-    let test = "children_forked_before_the_first_event_each_have_a_log";
+fn children_forked_before_the_first_event_write_logs() {
+    let test = "children_forked_before_the_first_event_write_logs";
     const COUNT: usize = 100;
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         let begin_child = || {
-            // SAFETY: the child has this thread alone, which goes on in it.
+            // SAFETY: the child continues with this thread alone.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 record(20);
@@ -205,10 +205,10 @@ extern "C" fn record_one(_: libc::c_int) {
     record(1);
 }
 
-/// And the parent recorded no more that comes to the cold path.
+/// Nothing that the parent records later takes the cold path.
 #[test]
-fn a_child_forked_after_a_first_event_in_a_handler_has_a_log() {
-    let test = "a_child_forked_after_a_first_event_in_a_handler_has_a_log";
+fn a_child_forked_after_a_handlers_event_writes_a_log() {
+    let test = "a_child_forked_after_a_handlers_event_writes_a_log";
     let Some(ran) = ran(test, &[ALL], || {
         // SAFETY: a handler that only records.
         unsafe {
@@ -228,7 +228,7 @@ fn a_child_forked_after_a_first_event_in_a_handler_has_a_log() {
     assert_eq!(indexes(&stream, child.parse().unwrap()), numbers(100));
 }
 
-/// A plinth that counts what it is asked for, and says whether a child can begin.
+/// A plinth that counts calls, and states whether a child can begin a stream.
 struct Counting {
     can_begin: bool,
 }
@@ -257,8 +257,8 @@ impl Plinth for Counting {
 }
 
 #[test]
-fn a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream() {
-    let test = "a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream";
+fn an_own_plinth_decides_whether_a_child_has_a_stream() {
+    let test = "an_own_plinth_decides_whether_a_child_has_a_stream";
     for can_begin in [false, true] {
         let variable = ("CAN_BEGIN", if can_begin { "1" } else { "" });
         let ran = ran(test, &[ALL, SMALL, variable], || {
@@ -287,8 +287,8 @@ fn a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream() {
 /// `.sol.writer`
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_of_a_process_with_a_writer_thread_has_one_as_well() {
-    let test = "a_child_of_a_process_with_a_writer_thread_has_one_as_well";
+fn a_child_starts_its_own_writer_thread() {
+    let test = "a_child_starts_its_own_writer_thread";
     let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_WRITER", "thread")], || {
         let writers = || {
             let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -315,7 +315,7 @@ fn a_child_of_a_process_with_a_writer_thread_has_one_as_well() {
     assert_eq!(indexes(&stream, child.parse().unwrap()), numbers(6000));
 }
 
-/// The loop that the timer interrupts records for this process.
+/// The process for which the interrupted loop records.
 static WHO: AtomicUsize = AtomicUsize::new(0);
 static FORK_COUNT: AtomicUsize = AtomicUsize::new(0);
 const FORKS: usize = 60;
@@ -324,10 +324,10 @@ const CHILD_EVENTS: usize = 300;
 /// The thread that the timer interrupts.
 static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Forks; the child goes on with what was interrupted.
+/// Forks; the child continues the interrupted code.
 extern "C" fn fork_now(signal: libc::c_int) {
     let interrupted = INTERRUPTED.load(Ordering::Relaxed) as libc::pthread_t;
-    // SAFETY: a thread that lives as long as the timer.
+    // SAFETY: the thread lives as long as the timer.
     unsafe {
         if libc::pthread_self() != interrupted {
             libc::pthread_kill(interrupted, signal);
@@ -338,7 +338,7 @@ extern "C" fn fork_now(signal: libc::c_int) {
         return;
     }
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the runtime takes a fork anywhere, and nothing else here has a lock.
+    // SAFETY: the runtime allows a fork anywhere, and no other code here holds a lock.
     if unsafe { libc::fork() } == 0 {
         WHO.store(pid(), Ordering::Relaxed);
         FORK_COUNT.store(FORKS, Ordering::Relaxed);
@@ -347,7 +347,7 @@ extern "C" fn fork_now(signal: libc::c_int) {
 }
 
 fn with_timer() {
-    // SAFETY: a handler that stays; structures that live through the calls.
+    // SAFETY: a static handler; structures that live through the calls.
     unsafe {
         INTERRUPTED.store(libc::pthread_self() as usize, Ordering::Relaxed);
         let handler = fork_now as extern "C" fn(libc::c_int);
@@ -358,18 +358,18 @@ fn with_timer() {
     }
 }
 
-/// Wherever the handler comes, in the fast path or in the cold one: the parent's log is unharmed,
-/// and the child's has what the child recorded.
+/// The handler may interrupt the fast path or the cold path: the parent's log stays whole, and the
+/// child's log has the child's events.
 #[test]
-fn a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log() {
-    let test = "a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log";
+fn a_fork_in_a_handler_during_recording_harms_no_log() {
+    let test = "a_fork_in_a_handler_during_recording_harms_no_log";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         let parent = pid();
         event!(Pooled, parent);
         WHO.store(parent, Ordering::Relaxed);
         with_timer();
         let mut index = 0usize;
-        // The child leaves the loop at its first round.
+        // The child leaves the loop in its first round.
         while WHO.load(Ordering::Relaxed) == parent && FORK_COUNT.load(Ordering::Relaxed) < FORKS {
             event!(Three, WHO.load(Ordering::Relaxed), index, index);
             index += 1;
@@ -383,7 +383,7 @@ fn a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log() {
             unsafe { libc::exit(0) };
         }
         std::fs::write("count", index.to_string()).unwrap();
-        // SAFETY: ends what the timer does.
+        // SAFETY: ignores the timer's signal.
         unsafe { libc::signal(libc::SIGALRM, libc::SIG_IGN) };
         // SAFETY: waits for all children.
         while unsafe { libc::wait(std::ptr::null_mut()) } > 0 {}
@@ -400,14 +400,14 @@ fn a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log() {
         let log = ran.file(&name);
         assert_eq!(header(&log).1, header(&parent).0, "2.1, parent");
         let stream = common::read(&log);
-        // What was interrupted may be recorded in both: it goes on in both.
+        // Both processes continue the interrupted event, so both may record it.
         let all = stream.words(1, 1);
         let own = &all[usize::from(all.len() > CHILD_EVENTS)..];
         assert_eq!((own, stream.ended), (&*numbers(CHILD_EVENTS as u64), true));
         let told = String::from_utf8(ran.file(&format!("losses-{pid}"))).unwrap();
         let told: Vec<usize> = told.split(' ').map(|n| n.parse().unwrap()).collect();
-        assert_eq!(told[1], all.len() + stream.of(5).len(), "recorded, and so in the log");
-        assert_eq!(told[0], told[1] + told[2], "or counted: {told:?}");
+        assert_eq!(told[1], all.len() + stream.of(5).len(), "recorded events are in the log");
+        assert_eq!(told[0], told[1] + told[2], "nested events are counted: {told:?}");
         assert!((0..=2).contains(&told[2]), "{told:?}");
         *(if told[2] == 0 { &mut fast } else { &mut cold }) += 1;
         children += 1;
@@ -416,11 +416,11 @@ fn a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log() {
     assert!(cold > 0 && fast > 0, "{cold} in the cold path, {fast} elsewhere");
 }
 
-/// A child that no handler is called in: made by the kernel's call itself.
+/// The kernel's call makes the child: no fork hook runs.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_that_nobody_is_told_of_leaves_its_parents_log_alone() {
-    let test = "a_child_that_nobody_is_told_of_leaves_its_parents_log_alone";
+fn a_child_made_by_clone_leaves_its_parents_log_alone() {
+    let test = "a_child_made_by_clone_leaves_its_parents_log_alone";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         record(1000);
         // SAFETY: as fork, for a process with one thread.
@@ -443,7 +443,7 @@ fn a_child_that_nobody_is_told_of_leaves_its_parents_log_alone() {
     assert_eq!(indexes(&stream, parent.parse().unwrap()), numbers(2000));
     let log = ran.file(&format!("mpsio.log-{child}"));
     assert_eq!(header(&log).1, header(&ran.file("mpsio.log")).0);
-    // Until its block was full it recorded into the parent's.
+    // Until its block was full, the child recorded into a block of the parent.
     let indexes = indexes(&common::read(&log), child.parse().unwrap());
     assert!(indexes.len() > 1000 - 125, "{}", indexes.len());
     assert_eq!(indexes, (1000 - indexes.len() as u64..1000).collect::<Vec<_>>());
@@ -451,12 +451,12 @@ fn a_child_that_nobody_is_told_of_leaves_its_parents_log_alone() {
 
 const FILENAME: &str = "MPS_TELEMETRY_FILENAME";
 
-/// `.sol.msg`: also where other threads are at work on the connection, and in a tee.
+/// `.sol.msg`: also while other threads use the connection, and in a tee.
 #[test]
-fn each_child_of_a_program_that_sends_has_a_connection_of_its_own() {
+fn each_child_of_a_sending_program_opens_a_connection() {
     const CHILDREN: usize = 20;
     const COUNT: usize = 500;
-    let test = "each_child_of_a_program_that_sends_has_a_connection_of_its_own";
+    let test = "each_child_of_a_sending_program_opens_a_connection";
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let received = std::thread::spawn({
         let receiver = receiver.try_clone().unwrap();
@@ -475,7 +475,7 @@ fn each_child_of_a_program_that_sends_has_a_connection_of_its_own() {
     });
     let hosts = format!("tee:tcp://{},mpsio.log", receiver.local_addr().unwrap());
     let Some(ran) = ran(test, &[ALL, SMALL, (FILENAME, &hosts)], || {
-        // The first child may come before the threads' first events, and is of nobody then.
+        // Without this, the first fork could come before the first event: the child has no parent.
         telemetry::prepare();
         let (done, total) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
@@ -510,7 +510,7 @@ fn each_child_of_a_program_that_sends_has_a_connection_of_its_own() {
         if pid != parent_pid {
             assert_eq!((its_parent, its_parent_pid), (parent, parent_pid));
             assert_eq!(indexes(&common::read(log), pid as usize), numbers(COUNT as u64));
-            assert!(ran.file(&format!("mpsio.log-{pid}")) == *log, "the tee's other host");
+            assert!(ran.file(&format!("mpsio.log-{pid}")) == *log, "the child's file in the tee");
         }
     }
     assert!(uuids.contains(&parent));
@@ -518,8 +518,8 @@ fn each_child_of_a_program_that_sends_has_a_connection_of_its_own() {
 
 /// `.sol.msg`, `.sol.fork`
 #[test]
-fn percent_p_of_a_socket_is_the_childs_number_in_a_child() {
-    let test = "percent_p_of_a_socket_is_the_childs_number_in_a_child";
+fn percent_p_names_the_child_in_a_childs_socket() {
+    let test = "percent_p_names_the_child_in_a_childs_socket";
     let receive = || {
         let receiver = UnixListener::bind(format!("at-{}", pid())).unwrap();
         record(10);
@@ -528,7 +528,7 @@ fn percent_p_of_a_socket_is_the_childs_number_in_a_child() {
         let (mut connection, _) = receiver.accept().unwrap();
         connection.read_exact(&mut block).unwrap();
         assert_eq!(header(&block).2, pid() as u64);
-        // It exists until the process has ended.
+        // The receiver must exist until the process has ended.
         std::mem::forget((receiver, connection));
     };
     let ran = ran(test, &[ALL, SMALL, (FILENAME, "unix:at-%p")], || {
@@ -547,16 +547,16 @@ extern "C" fn expect_one_thread() {
     }
 }
 
-/// The system may take seconds to take away a process that had two threads: neither what it records
-/// nor its end gives a child that ends soon a second one.
+/// The kernel may take seconds to remove a process that had two threads. A child that ends soon
+/// therefore never starts the writer thread, neither by recording nor by its end.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_child_that_ends_soon_starts_no_writer_thread() {
     let test = "a_child_that_ends_soon_starts_no_writer_thread";
     let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_WRITER", "thread")], || {
         std::fs::write("parent", std::process::id().to_string()).unwrap();
-        // Called after ours.
-        // SAFETY: a function that stays.
+        // This function runs after the runtime's own.
+        // SAFETY: the function is static.
         unsafe { libc::atexit(expect_one_thread) };
         record(10);
         (0..3).for_each(|_| _ = forked(|| record(1000)));
@@ -566,7 +566,7 @@ fn a_child_that_ends_soon_starts_no_writer_thread() {
             record(1000);
             assert_eq!(writer(), Writer::None);
             record(20_000);
-            assert_eq!(writer(), Writer::Thread, "of a child that goes on");
+            assert_eq!(writer(), Writer::Thread, "the child runs on");
             // SAFETY: the call ends the process.
             unsafe { libc::_exit(0) };
         });

@@ -1,5 +1,5 @@
-//! A disk that is full, now and then or for good: of each kind, what was recorded is in the log or
-//! counted as lost, to the last event, whenever it is asked and when the program has ended.
+//! A disk that is full at times or for good: at every check, each recorded event of each kind is in
+//! the log or counted as lost.
 //!
 //! ```text
 //!  random program ─▶ runtime ─▶ disk of a few sectors ─▶ naive reader ─▶ events by kind
@@ -17,15 +17,15 @@ use std::sync::{Mutex, OnceLock};
 use telemetry::{Operation, Plinth, PlinthError, control, event};
 
 const SEED: &str = "TELEMETRY_TEST_SEED";
-/// What a disk gives at a time: a write may end in the middle of a block, and of a part.
+/// The disk stores whole sectors: a write may end in the middle of a block, and of a part.
 const SECTOR: usize = 512;
 const KINDS: [Kinds; 5] = [Kinds::Object, Kinds::Seg, Kinds::User, Kinds::Arena, Kinds::Pool];
 
-/// Sectors that the disk has left.
+/// The sectors that are free.
 static ROOM: AtomicI64 = AtomicI64::new(0);
 static DISK: OnceLock<Disk> = OnceLock::new();
 
-/// A file of a disk: its bytes, as far as the disk had sectors for them.
+/// A file on the disk: its bytes, as far as the disk had sectors.
 #[derive(Default)]
 struct File {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ struct Disk {
     rewrites: bool,
     /// The size of a volume.
     bound: u64,
-    /// One in this number of sectors is broken, so that a parts block may never be taken; 0: none.
+    /// One in this number of sectors is broken: a parts block may never be written; 0: none.
     broken: usize,
 }
 
@@ -85,7 +85,7 @@ impl Plinth for OnDisk {
         Ok(())
     }
 
-    /// Where it only appends it takes a block as a whole.
+    /// An append-only disk stores a block as a whole or not at all.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let disk = DISK.get().unwrap();
         let mut files = disk.files.lock().unwrap();
@@ -109,7 +109,7 @@ impl Plinth for OnDisk {
     }
 }
 
-/// What is in the log, and what that says itself was lost: by kind.
+/// Returns, by kind, the events in the log and the losses that the log states.
 fn read() -> BTreeMap<u8, (u64, u64)> {
     let files = DISK.get().unwrap().files.lock().unwrap();
     let mut numbers = BTreeMap::new();
@@ -132,7 +132,7 @@ fn read() -> BTreeMap<u8, (u64, u64)> {
     kinds
 }
 
-/// Compares; where the disk took all in the end, also what the log says itself.
+/// Compares; if the disk stored everything in the end, also the losses that the log states.
 fn judge(when: &str, is_told: bool) {
     let read = read();
     let mut sum = 0;
@@ -169,7 +169,7 @@ fn record(random: &mut Random) {
     for _ in 0..random.below(8) {
         let kind = random.below(5);
         let count = [1, 20, 130, 900][random.below(4) as usize];
-        // Not from 0: of what was torn off zeros nothing would be missing.
+        // Not from 0: a tear that cuts off only zeros would lose no event.
         for index in 1..=random.below(count) as usize {
             match kind {
                 0 => event!(Three, 7usize, index, index),
@@ -188,7 +188,7 @@ fn record(random: &mut Random) {
 #[expect(unsafe_code, reason = "a function at exit, after the runtime's")]
 fn act() {
     let mut random = Random(std::env::var(SEED).unwrap().parse().unwrap());
-    // SAFETY: the function is a plain one.
+    // SAFETY: the function is static.
     assert_eq!(unsafe { libc::atexit(judge_at_exit) }, 0);
     let rewrites = random.below(4) != 0;
     let bound = [u64::MAX, 80 * 1024][random.below(2) as usize];
@@ -220,10 +220,10 @@ fn act() {
     record(&mut random);
 }
 
-/// Also `.req.loss`, `.stream.grow`, `.event.identity`
+/// Also `.req.loss`, `.stream.grow`, `.event.identity`.
 #[test]
-fn what_was_recorded_is_in_the_log_or_counted_as_lost_to_the_last_event() {
-    let test = "what_was_recorded_is_in_the_log_or_counted_as_lost_to_the_last_event";
+fn every_recorded_event_is_in_the_log_or_counted_as_lost() {
+    let test = "every_recorded_event_is_in_the_log_or_counted_as_lost";
     let mut io = Vec::new();
     for seed in 0..40 {
         println!("seed {seed}");

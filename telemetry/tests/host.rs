@@ -1,4 +1,4 @@
-//! What the runtime does to the host, and the host to it: files that others use, limits, pipes.
+//! What the runtime does to the host, and the host to the runtime: shared files, limits, pipes.
 
 mod common;
 
@@ -18,11 +18,11 @@ fn record(count: usize) {
     (0..count).for_each(|index| event!(Three, 0usize, index, index));
 }
 
-/// A second process whose log has the same name leaves the first one's alone, and has one with its
-/// number in the name; which it says.
+/// A second process finds the log in use: it leaves the log alone, writes one with its process
+/// number in the name, and reports that.
 #[test]
-fn a_log_that_another_process_writes_is_left_alone() {
-    let test = "a_log_that_another_process_writes_is_left_alone";
+fn a_process_leaves_a_log_in_use_alone() {
+    let test = "a_process_leaves_a_log_in_use_alone";
     const SECOND: &str = "TELEMETRY_TEST_SECOND";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         record(1000);
@@ -42,7 +42,7 @@ fn a_log_that_another_process_writes_is_left_alone() {
         );
         assert_eq!(said, [expected]);
         let log = std::fs::read(name).unwrap();
-        assert_eq!(log[64..80], [0; 16], "it was not forked by one that records");
+        assert_eq!(log[64..80], [0; 16], "the log names a parent");
         let stream = common::read(&log);
         assert_eq!((stream.of(1).len(), stream.ended), (1000, true));
         record(500);
@@ -54,10 +54,10 @@ fn a_log_that_another_process_writes_is_left_alone() {
     assert!(ran.said().is_empty(), "{:?}", ran.said());
 }
 
-/// The log of a process that is gone is emptied and begun again.
+/// The runtime empties the log of an ended process.
 #[test]
-fn a_log_that_nobody_writes_is_begun_anew() {
-    let test = "a_log_that_nobody_writes_is_begun_anew";
+fn a_process_overwrites_the_log_of_an_ended_process() {
+    let test = "a_process_overwrites_the_log_of_an_ended_process";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         std::fs::write("mpsio.log", vec![0xAA; 1 << 20]).unwrap();
         record(10);
@@ -70,14 +70,14 @@ fn a_log_that_nobody_writes_is_begun_anew() {
 /// A child that outlives its parent does not keep the parent's log in use.
 #[test]
 #[expect(unsafe_code, reason = "fork")]
-fn a_forked_child_gives_the_log_of_its_parent_up() {
-    let test = "a_forked_child_gives_the_log_of_its_parent_up";
+fn a_forked_child_closes_the_log_of_its_parent() {
+    let test = "a_forked_child_closes_the_log_of_its_parent";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         record(10);
-        // SAFETY: the child calls nothing but the system.
+        // SAFETY: the child makes only system calls.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: waits for a signal, then leaves.
+            // SAFETY: the child waits for a signal, then ends.
             unsafe {
                 (0..3).for_each(|file| assert_eq!(libc::close(file), 0));
                 libc::alarm(20);
@@ -92,12 +92,12 @@ fn a_forked_child_gives_the_log_of_its_parent_up() {
     let log = std::fs::File::options().write(true).open(ran.folder.path().join("mpsio.log"));
     let free = log.unwrap().try_lock().is_ok();
     let child: i32 = String::from_utf8(ran.file("child")).unwrap().parse().unwrap();
-    // SAFETY: the child that was forked above, which waits for a signal.
+    // SAFETY: the child above, which waits for a signal.
     unsafe { libc::kill(child, libc::SIGKILL) };
     assert!(free, "the child holds the log");
 }
 
-/// A plinth that panics when it is told to.
+/// A plinth that panics once when `PANIC` is set.
 struct Panicky;
 
 static PANIC: AtomicBool = AtomicBool::new(false);
@@ -108,7 +108,7 @@ impl Plinth for Panicky {
     }
 
     fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
-        assert!(!PANIC.swap(false, Ordering::Relaxed), "as it was told");
+        assert!(!PANIC.swap(false, Ordering::Relaxed), "on purpose");
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Plinth for Panicky {
     }
 }
 
-/// A plinth that says when it is dropped.
+/// A plinth that notes its drop, and fails to create a stream.
 struct Dropped;
 
 static DROPPED: AtomicBool = AtomicBool::new(false);
@@ -143,8 +143,8 @@ impl Plinth for Dropped {
 }
 
 #[test]
-fn a_plinth_that_comes_too_late_is_dropped() {
-    let test = "a_plinth_that_comes_too_late_is_dropped";
+fn the_setup_drops_a_late_plinth() {
+    let test = "the_setup_drops_a_late_plinth";
     ran(test, &[], || {
         telemetry::setup().plinth(Panicky).start().unwrap();
         let late = telemetry::setup().plinth(Dropped).start();
@@ -174,11 +174,11 @@ fn a_destination_error_names_the_destination_and_the_problem() {
     assert_eq!(format!("{:?}", FilePlinth::new("x").unwrap()), "FilePlinth(x)");
 }
 
-/// Where there is no stream a writer thread would have nothing to write.
+/// Without a stream a writer thread would have nothing to write.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stream_that_failed_starts_no_writer() {
-    let test = "a_stream_that_failed_starts_no_writer";
+fn a_failed_stream_starts_no_writer_thread() {
+    let test = "a_failed_stream_starts_no_writer_thread";
     ran(test, &[OBJECT, ("MPS_TELEMETRY_WRITER", "thread")], || {
         telemetry::setup().plinth(Dropped).start().unwrap();
         record(1);
@@ -189,10 +189,10 @@ fn a_stream_that_failed_starts_no_writer() {
     });
 }
 
-/// A panic of the plinth goes through `event!`, and costs the event that met it.
+/// A panic of the plinth leaves `event!`, and loses one event.
 #[test]
-fn a_panic_of_the_plinth_costs_one_event() {
-    let test = "a_panic_of_the_plinth_costs_one_event";
+fn a_panic_of_the_plinth_loses_one_event() {
+    let test = "a_panic_of_the_plinth_loses_one_event";
     ran(test, &[OBJECT, SMALL], || {
         telemetry::setup().plinth(Panicky).start().unwrap();
         record(1);
@@ -206,13 +206,13 @@ fn a_panic_of_the_plinth_costs_one_event() {
     });
 }
 
-/// A limit of the size of files is an error as any other, and not the death of the program.
+/// A limit on file sizes is an ordinary error: it does not kill the program.
 #[test]
 #[expect(unsafe_code, reason = "a limit of the process")]
 fn a_file_at_its_limit_does_not_end_the_program() {
     let test = "a_file_at_its_limit_does_not_end_the_program";
     const BLOCK_SIZE: u64 = 4096;
-    // The header block, a parts block, events, and a block that is refused in its middle.
+    // The limit leaves room for the header block, a parts block, two blocks, and part of another.
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         let limit = libc::rlimit {
             rlim_cur: (4 * BLOCK_SIZE + 100) as libc::rlim_t,
@@ -230,17 +230,17 @@ fn a_file_at_its_limit_does_not_end_the_program() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("cannot write to mpsio.log: File too large"), "{said:?}");
     let size = ran.file("mpsio.log").len() as u64;
-    assert!(size <= 4 * BLOCK_SIZE, "nothing is torn at the limit: {size}");
+    assert!(size <= 4 * BLOCK_SIZE, "a block is torn at the limit: {size}");
 }
 
-/// A pipe whose reader goes away is an error as any other, even where SIGPIPE would end the
-/// program; which nonetheless gets the ones that it makes itself.
+/// A broken pipe is an ordinary error, even if SIGPIPE would kill the program. The program still
+/// gets SIGPIPE for its own writes.
 #[test]
 #[expect(unsafe_code, reason = "a pipe with a name, and its signal")]
-fn a_reader_that_goes_away_does_not_end_the_program() {
-    let test = "a_reader_that_goes_away_does_not_end_the_program";
+fn a_broken_pipe_does_not_end_the_program() {
+    let test = "a_broken_pipe_does_not_end_the_program";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
-        // SAFETY: a name that ends with a NUL; a signal that nobody handles.
+        // SAFETY: a name that ends with a NUL; a signal without a handler.
         unsafe {
             assert_eq!(libc::mkfifo(c"mpsio.log".as_ptr(), 0o600), 0);
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
@@ -258,9 +258,9 @@ fn a_reader_that_goes_away_does_not_end_the_program() {
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigpending(&mut set);
-            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "none is left over");
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "a SIGPIPE is pending");
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set);
-            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "the mask is as it was");
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "SIGPIPE stays blocked");
         }
     }) else {
         return;
@@ -271,29 +271,29 @@ fn a_reader_that_goes_away_does_not_end_the_program() {
 }
 
 const NAME: &str = "MPS_TELEMETRY_FILENAME";
-/// A file, in volumes, a ring.
+/// A file, a file in volumes, a ring.
 const PLACES: [&str; 3] = ["mpsio.log", "file:mpsio.log?size=1M&count=3", "ring:mpsio.log?size=1M"];
-/// Another user than the one who runs the tests, who may be root.
+/// Another user than the one of the tests, which may be root.
 const STRANGER: u32 = 65534;
 
-/// Where the log of this process goes.
+/// Returns the place of this process's log.
 fn its_place() -> String {
     std::env::var(NAME).unwrap()
 }
 
-/// The numbers of the files that this process has open.
+/// Returns the file descriptors that this process has open.
 fn numbers() -> Vec<i32> {
     let entries = fs::read_dir("/proc/self/fd").unwrap().map(Result::unwrap);
     let numbers = entries.map(|entry| entry.file_name().to_str().unwrap().parse().unwrap());
     let mut numbers: Vec<i32> = numbers.collect();
-    // Not that of the folder itself.
+    // Without the descriptor of the folder itself.
     numbers.retain(|number| fs::metadata(format!("/proc/self/fd/{number}")).is_ok());
     numbers
 }
 
-/// Which file a number stands for.
+/// Returns device and inode of a file descriptor's file.
 fn file_of(number: i32) -> (u64, u64) {
-    let about = fs::metadata(format!("/proc/self/fd/{number}")).expect("it is open");
+    let about = fs::metadata(format!("/proc/self/fd/{number}")).expect("the descriptor is open");
     (about.dev(), about.ino())
 }
 
@@ -325,11 +325,11 @@ fn write_to(number: i32, text: &str) {
     assert_eq!(size, text.len() as isize);
 }
 
-/// As `exec 3>results.txt` of a shell does it, were the log's number 3.
+/// The program reuses the log's descriptor, as `exec 3>results.txt` does in a shell.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_file_at_the_number_of_the_log_is_left_alone() {
-    let test = "a_file_at_the_number_of_the_log_is_left_alone";
+fn a_file_at_the_logs_old_descriptor_is_left_alone() {
+    let test = "a_file_at_the_logs_old_descriptor_is_left_alone";
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000);
     for (place, lost) in PLACES.into_iter().zip([1000, 1000, 0]) {
         let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, place)], || {
@@ -346,7 +346,7 @@ fn a_file_at_the_number_of_the_log_is_left_alone() {
             record(1000);
             telemetry::flush();
             let losses = telemetry::losses();
-            // Events of a ring are in the file without a call.
+            // Events in a ring reach the file without a call.
             let lost = if its_place().starts_with("ring:") { 0 } else { 1000 };
             assert_eq!((losses.recorded, losses.io), (2000, lost), "{losses:?}");
             in_child(|| write_to(numbers[0], "child "));
@@ -367,12 +367,12 @@ fn a_file_at_the_number_of_the_log_is_left_alone() {
     }
 }
 
-/// A daemon that closes all files it does not know, and opens its own: logs, sockets, the socket of
-/// the service, in a forked child too.
+/// A daemon closes all descriptors that it does not know, and opens its own files there. It takes
+/// the descriptors of log and service, in a forked child too.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_program_may_use_every_number_for_its_own_files() {
-    let test = "a_program_may_use_every_number_for_its_own_files";
+fn a_program_may_reuse_every_file_descriptor() {
+    let test = "a_program_may_reuse_every_file_descriptor";
     let sockets = ["tcp", "unix:receiver"];
     for place in PLACES.into_iter().chain(sockets) {
         let environment = [OBJECT, SMALL, (NAME, place), ("MPS_TELEMETRY_SOCKET", ".")];
@@ -398,7 +398,7 @@ fn a_program_may_use_every_number_for_its_own_files() {
                 record(1000);
                 telemetry::flush();
                 let is_own = |number: &i32| file_of(*number) == file_of(own.as_raw_fd());
-                assert!(opened.iter().all(is_own), "closed, or another one: {opened:?}");
+                assert!(opened.iter().all(is_own), "closed or replaced: {opened:?}");
             };
             check();
             in_child(check);
@@ -410,7 +410,7 @@ fn a_program_may_use_every_number_for_its_own_files() {
     }
 }
 
-/// A log that this process may not write: what it is, and what is done there instead.
+/// Plants a file that the runtime must not write, and checks the reported reason and the other log.
 fn others_file_is_left_alone(test: &str, plant: impl Fn(&Path), why: &str) -> Option<Ran> {
     let ran = ran(test, &[OBJECT, SMALL], || {
         plant(Path::new("mpsio.log"));
@@ -426,8 +426,8 @@ fn others_file_is_left_alone(test: &str, plant: impl Fn(&Path), why: &str) -> Op
 }
 
 #[test]
-fn a_symbolic_link_at_the_logs_name_is_not_followed() {
-    let test = "a_symbolic_link_at_the_logs_name_is_not_followed";
+fn the_runtime_follows_no_symbolic_link() {
+    let test = "the_runtime_follows_no_symbolic_link";
     let plant = |path: &Path| {
         fs::write("victim", "precious").unwrap();
         symlink("victim", path).unwrap();
@@ -438,8 +438,8 @@ fn a_symbolic_link_at_the_logs_name_is_not_followed() {
 }
 
 #[test]
-fn a_log_that_has_another_name_is_left_alone() {
-    let test = "a_log_that_has_another_name_is_left_alone";
+fn the_runtime_leaves_a_hard_linked_file_alone() {
+    let test = "the_runtime_leaves_a_hard_linked_file_alone";
     let plant = |path: &Path| {
         fs::write("victim", "precious").unwrap();
         fs::hard_link("victim", path).unwrap();
@@ -448,19 +448,19 @@ fn a_log_that_has_another_name_is_left_alone() {
     assert_eq!(ran.file("victim"), b"precious");
 }
 
-/// Whether this user may give files away, as root may; says so if not.
+/// Returns whether this user may give files away, as root may; prints a line if not.
 fn may_give_away() -> bool {
     let folder = tempfile::tempdir().unwrap();
     let may = chown(folder.path(), Some(STRANGER), None).is_ok();
     if !may {
-        println!("not root: there is no other user to try it with");
+        println!("not root: the test needs another user");
     }
     may
 }
 
 #[test]
-fn a_file_of_another_user_is_left_alone() {
-    let test = "a_file_of_another_user_is_left_alone";
+fn the_runtime_leaves_a_file_of_another_user_alone() {
+    let test = "the_runtime_leaves_a_file_of_another_user_alone";
     if !may_give_away() {
         return;
     }
@@ -474,12 +474,12 @@ fn a_file_of_another_user_is_left_alone() {
     assert_eq!(ran.file("mpsio.log"), b"precious");
 }
 
-/// What somebody made beforehand under names that are easy to guess is nobody's log; and a log is
-/// its owner's alone, whatever the umask lets through.
+/// The runtime never writes to a planted file with an easily guessed name. A log belongs to its
+/// owner alone, whatever the umask allows.
 #[test]
 #[expect(unsafe_code, reason = "umask")]
-fn nothing_that_was_planted_becomes_a_log() {
-    let test = "nothing_that_was_planted_becomes_a_log";
+fn the_runtime_writes_to_no_planted_file() {
+    let test = "the_runtime_writes_to_no_planted_file";
     for place in PLACES {
         let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, place)], || {
             // SAFETY: the call touches no memory.
@@ -494,7 +494,7 @@ fn nothing_that_was_planted_becomes_a_log() {
         assert_eq!(ran.file("victim"), b"precious", "{place}");
         assert_eq!(ran.file("mpsio.log.new"), [0xFF; 1 << 20], "{place}");
         if place == PLACES[2] {
-            // A ring moves a log to that name, and leaves any other file there.
+            // A ring renames an old log to this name, and leaves any other file there.
             assert!(ran.said()[0].contains("mpsio.log.1"), "{:?}", ran.said());
             continue;
         }
@@ -504,7 +504,7 @@ fn nothing_that_was_planted_becomes_a_log() {
     }
 }
 
-/// The names under `/dev` are links to what the program has open.
+/// The names under `/dev` link to open files of the program.
 #[test]
 fn a_log_may_go_to_standard_output() {
     let test = "a_log_may_go_to_standard_output";
@@ -519,19 +519,19 @@ fn a_log_may_go_to_standard_output() {
         [output.stderr, command().stdout(File::create(&path).unwrap()).output().unwrap().stderr];
     assert_eq!(outputs, [b"", b""], "no message");
     for bytes in [output.stdout, fs::read(path).unwrap()] {
-        // The harness writes there, too.
+        // The test harness writes there, too.
         assert!(bytes.len() > 1000 * 32, "{}", bytes.len());
-        assert!(bytes.windows(4).any(|bytes| bytes == [0xF7, 0x45, 0x4C, 0x8A]), "blocks");
+        assert!(bytes.windows(4).any(|bytes| bytes == [0xF7, 0x45, 0x4C, 0x8A]), "no block");
     }
     let names = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with("stdout-")).count(), 0);
 }
 
-/// One that runs with other rights than those of the user who started it.
+/// The program runs with other rights than the user who started it.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_program_with_more_rights_than_its_user_reads_no_variable() {
-    let test = "a_program_with_more_rights_than_its_user_reads_no_variable";
+fn a_program_with_raised_rights_reads_no_variable() {
+    let test = "a_program_with_raised_rights_reads_no_variable";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         record(1000);
         assert_eq!(telemetry::control::of(&common::CONTROL).output(), common::Kinds::empty());
@@ -544,7 +544,7 @@ fn a_program_with_more_rights_than_its_user_reads_no_variable() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
         let (program, victim) = (folder.path().join("program"), folder.path().join("victim"));
-        // By another process: a child that another test forks would have the copy open to write.
+        // `cp` makes the copy: another test's child could hold a copy of ours open for writing.
         let mut copy = std::process::Command::new("cp");
         let copied = copy.arg(std::env::current_exe().unwrap()).arg(&program).status();
         assert!(copied.unwrap().success());
@@ -571,7 +571,7 @@ fn a_program_with_more_rights_than_its_user_reads_no_variable() {
     }
 }
 
-/// CAP_NET_RAW, permitted and effective, as the kernel has it (`vfs_cap_data`, revision 2).
+/// Gives CAP_NET_RAW, permitted and effective, in the kernel's form (`vfs_cap_data`, revision 2).
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "an attribute of a file")]
 fn give_capability(program: &Path) {
@@ -579,7 +579,7 @@ fn give_capability(program: &Path) {
     let words: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let name = c"security.capability".as_ptr();
-    // SAFETY: names that end with a NUL; reads `size` bytes.
+    // SAFETY: names that end with a NUL; the call reads `size` bytes.
     let result =
         unsafe { libc::setxattr(path.as_ptr(), name, bytes.as_ptr().cast(), bytes.len(), 0) };
     assert_eq!(result, 0);

@@ -1,4 +1,4 @@
-//! What is in the log file, in the cases of normal life.
+//! The content of the log in ordinary cases.
 
 mod common;
 
@@ -9,8 +9,8 @@ const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 
 /// `.part.end`, `.stream.tail`, `.registry.index`
 #[test]
-fn a_program_that_exits_leaves_a_log_with_its_events_and_an_end() {
-    let test = "a_program_that_exits_leaves_a_log_with_its_events_and_an_end";
+fn the_exit_leaves_a_log_with_all_events_and_an_end() {
+    let test = "the_exit_leaves_a_log_with_all_events_and_an_end";
     let Some(ran) = ran(test, &[OBJECT], || {
         for index in 0..10usize {
             event!(Three, 0usize, index, index * 2);
@@ -24,7 +24,7 @@ fn a_program_that_exits_leaves_a_log_with_its_events_and_an_end() {
     assert_eq!(stream.words(1, 2), (0..10).map(|index| index * 2).collect::<Vec<_>>());
     assert!(stream.of(5).is_empty(), "Pool is not output");
     assert!(stream.ended);
-    assert_eq!(stream.block_count, 1, "a few events go with the header");
+    assert_eq!(stream.block_count, 1, "a few events do not fit into the header block");
     assert_eq!(ran.file("mpsio.log").len(), 65536);
     assert_eq!(stream.registries.len(), 2);
     assert!(stream.registries[&0].windows(9).any(|bytes| bytes == b"telemetry"));
@@ -35,8 +35,8 @@ fn a_program_that_exits_leaves_a_log_with_its_events_and_an_end() {
 /// `.header.version`, `.header.order`, `.header.word`, `.header.block-size`, `.header.uuid`,
 /// `.header.clock`, `.header.names`, `.header.once`, `.header.parts`, `.reserved`
 #[test]
-fn the_header_says_who_wrote_the_stream() {
-    let test = "the_header_says_who_wrote_the_stream";
+fn the_header_names_the_process_and_its_clock() {
+    let test = "the_header_names_the_process_and_its_clock";
     let Some(ran) = ran(test, &[OBJECT], || {
         std::fs::write("pid", std::process::id().to_string()).unwrap();
         event!(Three, 0usize, 0usize, 0usize);
@@ -46,7 +46,7 @@ fn the_header_says_who_wrote_the_stream() {
         return;
     };
     let log = ran.file("mpsio.log");
-    assert_eq!(log[..512], ran.file("header"), "written once, as the program began");
+    assert_eq!(log[..512], ran.file("header"), "the header was written twice");
     assert_eq!((common::u16_at(&log, 14), log[20], log[21]), (512, 8, 8));
     assert_eq!(common::u16_at(&log, 22), if cfg!(target_arch = "x86_64") { 62 } else { 183 });
     assert_eq!(common::u32_at(&log, 24), 65536);
@@ -54,10 +54,10 @@ fn the_header_says_who_wrote_the_stream() {
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let hex: String = log[48..64].iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, boot_id.trim().replace('-', ""));
-    assert_eq!(log[64..80], [0; 16], "no parent");
+    assert_eq!(log[64..80], [0; 16], "the header names a parent");
     let pid = String::from_utf8(ran.file("pid")).unwrap();
     assert_eq!(common::u64_at(&log, 80).to_string(), pid);
-    assert_eq!(common::u64_at(&log, 88), u64::from(std::process::id()), "its parent is this one");
+    assert_eq!(common::u64_at(&log, 88), u64::from(std::process::id()), "the parent process");
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
     for realtime in [common::u64_at(&log, 96), common::u64_at(&log, 136)] {
         assert!(realtime <= now && now - realtime < 600_000_000_000, "{realtime} {now}");
@@ -73,14 +73,14 @@ fn the_header_says_who_wrote_the_stream() {
     assert_eq!(name(152, 64), format!("telemetry {}", env!("CARGO_PKG_VERSION")));
     let program = std::env::current_exe().unwrap();
     assert_eq!(name(280, 128), program.file_name().unwrap().to_str().unwrap());
-    assert!(!name(216, 64).is_empty(), "the host");
+    assert!(!name(216, 64).is_empty(), "no name of the host");
     assert_eq!(log[408..512], [0; 104]);
 }
 
 /// `.event.params`, `.event.string`, `.event.size`
 #[test]
-fn every_sort_is_laid_out_as_the_format_says() {
-    let test = "every_sort_is_laid_out_as_the_format_says";
+fn every_sort_has_the_layout_of_the_format() {
+    let test = "every_sort_has_the_layout_of_the_format";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "user")], || {
         let p = std::ptr::without_provenance::<u8>(0x1122_3344_5566_7788);
         for size in 0..18 {
@@ -106,8 +106,8 @@ fn every_sort_is_laid_out_as_the_format_says() {
 
 /// `.event.fill`, `.event.number`, `.write.begin`, `.block.sync`
 #[test]
-fn full_blocks_go_out_whole_and_the_rest_as_a_part() {
-    let test = "full_blocks_go_out_whole_and_the_rest_as_a_part";
+fn the_runtime_writes_full_blocks_whole_and_the_rest_as_a_part() {
+    let test = "the_runtime_writes_full_blocks_whole_and_the_rest_as_a_part";
     let small = ("MPS_TELEMETRY_BLOCK_SIZE", "0x1000");
     let Some(ran) = ran(test, &[OBJECT, small], || {
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
@@ -124,8 +124,8 @@ fn full_blocks_go_out_whole_and_the_rest_as_a_part() {
 
 /// `.block.overwritten`
 #[test]
-fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
-    let test = "output_that_is_switched_on_later_brings_out_what_the_buffer_holds";
+fn late_output_writes_the_events_in_the_buffer() {
+    let test = "late_output_writes_the_events_in_the_buffer";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
         assert!(!std::path::Path::new("mpsio.log").exists(), "nothing is output");
@@ -136,7 +136,7 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     };
     let stream = ran.stream();
     let indexes = stream.words(1, 1);
-    // Two blocks of 124 events: eight are full, the last holds 8 of the 1000 and the ten after.
+    // Two blocks of 124 events: the eighth, full, and the last, with 8 of the 1000 and ten more.
     assert_eq!(indexes, (7 * 124..1010).collect::<Vec<_>>());
     assert_eq!(stream.told_of(5).overwritten, 7 * 124);
     let changes = stream.store(0xFF05);
@@ -146,8 +146,8 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
 
 /// The log has all events recorded while a kind was output, even if its output is off later.
 #[test]
-fn output_that_is_switched_off_takes_nothing_back() {
-    let test = "output_that_is_switched_off_takes_nothing_back";
+fn switching_output_off_removes_no_event() {
+    let test = "switching_output_off_removes_no_event";
     let environment = [("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_WRITER", "thread")];
     let Some(ran) = ran(test, &environment, || {
         control::set_output_everywhere(Kinds::Object | Kinds::Pool | Kinds::Seg);
@@ -157,7 +157,7 @@ fn output_that_is_switched_off_takes_nothing_back() {
         }
         control::of(&CONTROL).reset_output(Kinds::Pool);
         control::reset_output_everywhere(Kinds::Object | Kinds::Pool);
-        // They are in the log now, whatever becomes of the program and of the rings.
+        // The events are in the log now, independent of the program and of the rings.
         std::fs::copy("mpsio.log", "then.log").unwrap();
         for index in 1000..9000usize {
             event!(Three, 0usize, index, index);
@@ -174,8 +174,8 @@ fn output_that_is_switched_off_takes_nothing_back() {
 
 /// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
 #[test]
-fn strings_labels_and_threads_are_in_the_log_whatever_the_masks() {
-    let test = "strings_labels_and_threads_are_in_the_log_whatever_the_masks";
+fn the_log_has_strings_labels_and_threads_under_any_mask() {
+    let test = "the_log_has_strings_labels_and_threads_under_any_mask";
     let Some(ran) = ran(test, &[OBJECT], || {
         let first = telemetry::add_string("first");
         telemetry::label_address(0xABC, first);
@@ -201,21 +201,21 @@ fn strings_labels_and_threads_are_in_the_log_whatever_the_masks() {
     let threads = stream.store(0xFF03);
     assert_eq!(threads.len(), 1);
     assert_eq!((threads[0].word(0), threads[0].string(24)), (1, "worker".to_owned()));
-    assert!(threads[0].word(1) > 1, "the operating system's number");
+    assert!(threads[0].word(1) > 1, "no number of the operating system");
     assert!(threads.iter().all(|event| event.thread == 0));
     assert_eq!(stream.of(1)[0].thread, 1);
 }
 
-/// The store is never overwritten, and many blocks of it go out.
+/// The store is never overwritten; here it fills many blocks.
 #[test]
-fn ten_thousand_labels_are_all_in_the_log() {
-    let test = "ten_thousand_labels_are_all_in_the_log";
+fn the_log_has_all_of_ten_thousand_labels() {
+    let test = "the_log_has_all_of_ten_thousand_labels";
     let environment = [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
     let Some(ran) = ran(test, &environment, || {
         for index in 0..5000 {
             telemetry::label_address(index, telemetry::add_string(format!("string {index}")));
         }
-        // Only now a registry has output, and so a stream exists.
+        // The first registry with output is added here: the stream begins.
         event!(Three, 0usize, 0usize, 0usize);
         for index in 5000..10_000 {
             telemetry::label_address(index, telemetry::add_string(format!("string {index}")));
@@ -229,10 +229,10 @@ fn ten_thousand_labels_are_all_in_the_log() {
     assert_eq!(stream.store(0xFF01).last().unwrap().string(16), "string 9999");
 }
 
-/// `.event.base`: a clock that jumps is tested in the crate; this is the ordinary case.
+/// `.event.base`: the ordinary case; unit tests of the crate let the clock jump.
 #[test]
-fn a_kind_with_few_events_costs_no_block() {
-    let test = "a_kind_with_few_events_costs_no_block";
+fn a_kind_with_few_events_takes_no_block() {
+    let test = "a_kind_with_few_events_takes_no_block";
     let all = ("MPS_TELEMETRY_CONTROL", "all");
     let Some(ran) = ran(test, &[all], || {
         for index in 0..5usize {
@@ -245,7 +245,7 @@ fn a_kind_with_few_events_costs_no_block() {
     let stream = ran.stream();
     assert_eq!(stream.words(4, 0), [0, 1, 2, 3, 4]);
     assert_eq!((stream.block_count, stream.again), (1, 0));
-    assert_eq!(stream.event_parts, 5 + 1, "one for each flush, one for the thread's name");
+    assert_eq!(stream.event_parts, 5 + 1, "one a flush, one for the thread's name");
 }
 
 /// `.block.discarded`
@@ -270,10 +270,10 @@ fn an_event_larger_than_a_block_is_counted_as_large() {
     assert_eq!(stream.told_of(6).large, 2);
 }
 
-/// `.stream.grow`: a host that only appends gets whole blocks, padded.
+/// `.stream.grow`: a host that only appends gets whole, padded blocks.
 #[test]
-fn a_pipe_gets_a_log_that_can_be_read() {
-    let test = "a_pipe_gets_a_log_that_can_be_read";
+fn a_pipe_receives_a_readable_log() {
+    let test = "a_pipe_receives_a_readable_log";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         std::thread::scope(|scope| {
             for thread in 0..4usize {
@@ -303,11 +303,11 @@ fn a_pipe_gets_a_log_that_can_be_read() {
     assert_eq!((stream.of(1).len(), stream.holes, stream.ended), (8000, 0, true));
 }
 
-/// `.part.registry`, `.part.registry-before`: a registry that is larger than a block and registered
+/// `.part.registry`, `.part.registry-before`: the registry is larger than a block, and is added
 /// after the stream began.
 #[test]
-fn a_registry_that_comes_late_stands_before_its_events() {
-    let test = "a_registry_that_comes_late_stands_before_its_events";
+fn a_late_registry_stands_before_its_events() {
+    let test = "a_late_registry_stands_before_its_events";
     let environment = [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
     let Some(ran) = ran(test, &environment, || {
         event!(Three, 0usize, 0usize, 0usize);

@@ -1,8 +1,8 @@
-//! Threads by the thousand, and what the last of them records at its end.
+//! Thousands of threads, and the events at their ends.
 //!
 //! ```text
-//!  start ─ events ─ destructors of thread-locals ─ keys: round 1 … 4 ─ gone      rings: used again
-//!  main  ─ exit ─ atexit functions ─ .fini_array                                 log: all of it
+//!  start ─ events ─ destructors of thread-locals ─ keys: round 1 … 4 ─ gone      rings: reused
+//!  main  ─ exit ─ atexit functions ─ .fini_array                                 log: everything
 //! ```
 //!
 //! Design: `.sol.thread`, `.sol.exit` in `design/telemetry.md`.
@@ -20,29 +20,29 @@ const THREAD_COUNT: usize = 10_000;
 const AT_A_TIME: usize = 16;
 const EVENT_COUNT: usize = 5;
 
-/// The names of threads by their indexes (`.store.thread`).
+/// Returns the names of threads by their indexes (`.store.thread`).
 fn names(stream: &Stream) -> BTreeMap<u32, String> {
     let threads = stream.store(0xFF03);
     threads.iter().map(|thread| (thread.word(0) as u32, thread.string(24))).collect()
 }
 
-/// Buffers of the test's own events.
+/// Returns the buffers of the test's own events.
 fn buffers(stream: &Stream) -> BTreeSet<u32> {
     let of_test = stream.events.iter().filter(|(_, event)| event.registry == 1);
     of_test.map(|((buffer, _), _)| *buffer).collect()
 }
 
-/// A line of /proc/self/status, in KiB.
+/// Returns a value of /proc/self/status, in KiB.
 fn memory(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
 }
 
-/// `.req.loss`: 16 at a time, 150,000 events; and the process grows no more once it has 16.
+/// `.req.loss`: 16 threads at a time record 150,000 events; memory stops growing at 16.
 #[test]
-fn ten_thousand_threads_use_the_rings_of_sixteen_and_lose_nothing() {
-    let test = "ten_thousand_threads_use_the_rings_of_sixteen_and_lose_nothing";
+fn ten_thousand_threads_share_the_rings_of_sixteen() {
+    let test = "ten_thousand_threads_share_the_rings_of_sixteen";
     let Some(ran) = ran(test, &[ALL], || {
         let peak = |count: usize| {
             std::thread::scope(|scope| {
@@ -56,7 +56,7 @@ fn ten_thousand_threads_use_the_rings_of_sixteen_and_lose_nothing() {
         };
         let before = peak(20 * AT_A_TIME);
         let after = peak(THREAD_COUNT);
-        // A ring has 128 KiB: that of one thread in a hundred, kept, would be 37 MiB.
+        // A ring has 128 KiB: keeping the rings of one thread in a hundred would take 37 MiB.
         assert!(after < before + 8 * 1024, "{before} KiB, then {after}");
         let losses = telemetry::losses_of(&CONTROL, Kinds::all());
         let count = (3 * EVENT_COUNT * (THREAD_COUNT + 20 * AT_A_TIME)) as u64;
@@ -66,7 +66,7 @@ fn ten_thousand_threads_use_the_rings_of_sixteen_and_lose_nothing() {
     };
     let stream = ran.stream();
     assert!(stream.ended);
-    // 16 threads that start others, and 16 of theirs; some more while one ends.
+    // 16 threads that start others, and 16 started ones; a few more while one ends.
     assert!(buffers(&stream).len() <= 3 * 3 * AT_A_TIME, "{}", buffers(&stream).len());
     let names = names(&stream);
     let mut of_threads = BTreeMap::<u32, Vec<_>>::new();
@@ -99,10 +99,10 @@ fn record_in_a_thread(thread: usize) {
     Builder::new().name(format!("short-{thread}")).spawn(record).unwrap().join().unwrap();
 }
 
-/// `.sol.buffer`: history of a thread that is gone.
+/// `.sol.buffer`: the history of an ended thread.
 #[test]
-fn what_a_thread_recorded_that_is_gone_comes_out_until_its_ring_is_used_again() {
-    let test = "what_a_thread_recorded_that_is_gone_comes_out_until_its_ring_is_used_again";
+fn an_ended_thread_keeps_its_history_until_its_ring_is_reused() {
+    let test = "an_ended_thread_keeps_its_history_until_its_ring_is_reused";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
         let record = |values: std::ops::Range<usize>| {
             let work = move || {
@@ -111,7 +111,7 @@ fn what_a_thread_recorded_that_is_gone_comes_out_until_its_ring_is_used_again() 
             };
             spawn(work).join().unwrap();
         };
-        // The one ring: of its two blocks one is history while the other is filled.
+        // The threads share one ring of two blocks: one is history while the other is filled.
         record(0..10);
         record(10..20);
         record(20..30);
@@ -126,16 +126,16 @@ fn what_a_thread_recorded_that_is_gone_comes_out_until_its_ring_is_used_again() 
     assert_eq!(stream.words(2, 1), (10..30).collect::<Vec<_>>());
     assert_eq!(stream.words(1, 1), [0, 10, 20]);
     let threads: BTreeSet<_> = stream.of(2).iter().map(|event| event.thread).collect();
-    assert_eq!(threads.len(), 2, "each still under its own thread");
+    assert_eq!(threads.len(), 2, "both threads keep their events");
 }
 
-/// A value of a thread, whose destructor records and has itself called once more, in every round.
+/// Records an event at the end of a thread, and sets the value again for the next round.
 extern "C" fn at_thread_end(value: *mut libc::c_void) {
     event!(Three, 2usize, value.addr(), 0usize);
     set(value.addr());
 }
 
-/// The same that records in the last round alone, which nothing tells it of.
+/// Records an event in the last round alone, after which no destructor runs.
 extern "C" fn at_thread_end_last(value: *mut libc::c_void) {
     let (round, key) = (value.addr() >> 32, value.addr() & 0xFFFF_FFFF);
     if round == 4 {
@@ -147,22 +147,22 @@ extern "C" fn at_thread_end_last(value: *mut libc::c_void) {
 fn set(value: usize) {
     let key = (value & 0xFFFF_FFFF) as libc::pthread_key_t - 1;
     let value = std::ptr::without_provenance::<libc::c_void>(value);
-    // SAFETY: the key was created.
+    // SAFETY: the key exists.
     unsafe { libc::pthread_setspecific(key, value) };
 }
 
-/// What to set: a key, and one more.
+/// Returns a new key, plus one.
 fn make_key(call: extern "C" fn(*mut libc::c_void)) -> usize {
     let mut key = 0;
-    // SAFETY: one key is written; a function that stays.
+    // SAFETY: the call writes one key; the function is static.
     assert_eq!(unsafe { libc::pthread_key_create(&mut key, Some(call)) }, 0);
     key as usize + 1
 }
 
-/// In every round of destructors, the last included, after which nobody is told: the events are in
-/// the log, and the rings are not lost.
+/// Destructors record in every round, also in the last one, after which the runtime's destructor
+/// does not run. The log has the events, and the rings are reused.
 #[test]
-fn events_of_every_round_of_destructors_are_in_the_log_and_rings_are_used_again() {
+fn the_log_has_the_events_of_every_round_of_destructors() {
     struct Records;
     impl Drop for Records {
         fn drop(&mut self) {
@@ -171,9 +171,9 @@ fn events_of_every_round_of_destructors_are_in_the_log_and_rings_are_used_again(
     }
     thread_local!(static RECORDS: Records = const { Records });
     const COUNT: usize = 500;
-    let test = "events_of_every_round_of_destructors_are_in_the_log_and_rings_are_used_again";
+    let test = "the_log_has_the_events_of_every_round_of_destructors";
     let Some(ran) = ran(test, &[ALL], || {
-        // The runtime's own key comes first, so that in the last round it was passed already.
+        // The runtime's key comes first: its destructor has already run in the last round.
         event!(Rare, 0usize);
         let (key, last) = (make_key(at_thread_end), make_key(at_thread_end_last));
         for _ in 0..COUNT {
@@ -186,12 +186,12 @@ fn events_of_every_round_of_destructors_are_in_the_log_and_rings_are_used_again(
     };
     let stream = ran.stream();
     let count = |value| stream.of(1).iter().filter(|event| event.word(0) == value).count();
-    assert_eq!(count(1), COUNT, "of destructors of thread-locals");
-    assert_eq!(count(2), 4 * COUNT, "of a key, in four rounds");
-    assert_eq!(stream.of(5).len(), COUNT, "in the last round alone");
+    assert_eq!(count(1), COUNT, "destructors of thread-locals");
+    assert_eq!(count(2), 4 * COUNT, "a key's destructor, in four rounds");
+    assert_eq!(stream.of(5).len(), COUNT, "in the last round");
     assert!(buffers(&stream).len() <= 40, "{}", buffers(&stream).len());
     let threads: BTreeSet<_> = stream.of(1).iter().map(|event| event.thread).collect();
-    assert_eq!(threads.len(), COUNT, "a thread has one index to its end");
+    assert_eq!(threads.len(), COUNT, "a thread keeps one index to its end");
 }
 
 extern "C" fn at_exit_before() {
@@ -210,13 +210,13 @@ extern "C" fn after_exit() {
 #[unsafe(link_section = ".fini_array")]
 static AFTER: extern "C" fn() = after_exit;
 
-/// Functions called at exit, before and after the runtime's own; those of the linker's section; and
-/// a thread that nobody waits for, which has recorded and sleeps.
+/// Exit functions before and after the runtime's own, functions of the linker's section, and a
+/// sleeping thread that has recorded.
 #[test]
-fn events_of_the_exit_and_of_threads_still_there_are_in_the_log() {
-    let test = "events_of_the_exit_and_of_threads_still_there_are_in_the_log";
+fn the_log_has_events_of_the_exit_and_of_sleeping_threads() {
+    let test = "the_log_has_events_of_the_exit_and_of_sleeping_threads";
     let Some(ran) = ran(test, &[ALL, ("TELEMETRY_TEST_AT_EXIT", "1")], || {
-        // SAFETY: functions that stay.
+        // SAFETY: the function is static.
         unsafe { libc::atexit(at_exit_before) };
         let (send, receive) = std::sync::mpsc::channel();
         spawn(move || {
@@ -225,7 +225,7 @@ fn events_of_the_exit_and_of_threads_still_there_are_in_the_log() {
             std::thread::park();
         });
         receive.recv().unwrap();
-        // SAFETY: a function that stays.
+        // SAFETY: the function is static.
         unsafe { libc::atexit(at_exit_after) };
     }) else {
         return;

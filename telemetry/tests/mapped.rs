@@ -1,8 +1,8 @@
-//! The mapped ring in a process to which things happen: a fork, signals.
+//! The mapped ring in a process that forks, gets signals, or loses the file.
 //!
 //! ```text
 //!  event! ─▶ block of ring:ring?size=… ◀─ handler, on the same thread
-//!                 └─ fork ─▶ child: its rings go on in private memory
+//!                 └─ fork ─▶ child: its rings continue in private memory
 //! ```
 //!
 //! Design: `.sol.mapped`, `.sol.fork`, `.sol.nested` in `design/telemetry.md`.
@@ -17,24 +17,24 @@ use telemetry::{Kinds, event};
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const RING: (&str, &str) = ("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
-/// What the child says in its events, which nothing else in a file looks like.
+/// A value of the child's events, which occurs nowhere else in a file.
 const CHILD: usize = 0x00C4_11D0_C411_D00C;
 
-/// How many times a word stands in bytes at a multiple of eight.
+/// Counts a word at multiples of eight bytes.
 fn count(bytes: &[u8], word: usize) -> usize {
     bytes.chunks(8).filter(|bytes| **bytes == word.to_ne_bytes()).count()
 }
 
 #[test]
-fn a_forked_child_leaves_the_ring_of_its_parent_alone() {
-    let test = "a_forked_child_leaves_the_ring_of_its_parent_alone";
+fn a_forked_child_leaves_its_parents_ring_alone() {
+    let test = "a_forked_child_leaves_its_parents_ring_alone";
     let Some(ran) = ran(test, &[ALL, SMALL, RING], || {
         const PARENT: usize = 0x00AA_55AA_55AA_55AA;
         let thread = std::thread::spawn(|| {
             (0..200_000usize).for_each(|index| event!(ThreeSeg, 1usize, index, PARENT));
         });
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, PARENT));
-        // SAFETY: the child calls nothing but the runtime, which may be called there, and _exit.
+        // SAFETY: the child calls only the runtime, which allows that, and `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let before = telemetry::losses_of(&common::CONTROL, Kinds::Object);
@@ -48,13 +48,13 @@ fn a_forked_child_leaves_the_ring_of_its_parent_alone() {
         }
         (1000..1100usize).for_each(|index| event!(Three, 0usize, index, PARENT));
         let mut status = 0;
-        // SAFETY: waits for the child, whose number it is.
+        // SAFETY: waits for the child of this number.
         unsafe { libc::waitpid(child, &mut status, 0) };
-        assert_eq!(status, 0, "the child counts on from where its parent was");
+        assert_eq!(status, 0, "the child's counts continue its parent's");
         thread.join().unwrap();
         let file = std::fs::read("ring").unwrap();
         assert_eq!(count(&file, CHILD), 0);
-        // Each of 1100 events of one kind, and as many of the other as there is room for.
+        // All 1100 events of one kind, and events of the other kind as far as the ring has room.
         assert!(count(&file, PARENT) > 1100 + 10_000, "{}", count(&file, PARENT));
     }) else {
         return;
@@ -63,10 +63,10 @@ fn a_forked_child_leaves_the_ring_of_its_parent_alone() {
     assert_eq!(count(&file, CHILD), 0, "{:?}", ran.said());
 }
 
-/// A removed ring is reported once while threads record into it, and its losses are counted.
+/// The runtime reports a removed ring once while threads record into it, and counts the losses.
 #[test]
-fn a_ring_that_is_removed_is_said_once_and_counted() {
-    let test = "a_ring_that_is_removed_is_said_once_and_counted";
+fn a_removed_ring_is_reported_once_and_losses_are_counted() {
+    let test = "a_removed_ring_is_reported_once_and_losses_are_counted";
     let name = ("MPS_TELEMETRY_FILENAME", "ring:folder/ring?size=1M");
     let Some(ran) = ran(test, &[ALL, SMALL, name], || {
         std::fs::create_dir("folder").unwrap();
@@ -76,7 +76,7 @@ fn a_ring_that_is_removed_is_said_once_and_counted() {
         (0..100_000usize).for_each(|index| event!(Three, 0usize, index, 0usize));
         let losses = telemetry::losses();
         assert_eq!((losses.recorded, losses.requested), (101_000, 101_000));
-        // All but the block that was being filled then, and the one that is now.
+        // All events except those in the block of that time and in the current one.
         assert!((100_000 - 124..=100_124).contains(&losses.io), "{losses:?}");
         let error = telemetry::status().last_error.unwrap().error;
         assert_eq!(error.errno, libc::ENOENT);
@@ -88,10 +88,10 @@ fn a_ring_that_is_removed_is_said_once_and_counted() {
     assert!(said[0].contains("folder/ring: No such file or directory"), "{said:?}");
 }
 
-/// `.sol.mapped.cut`: to nothing and to half of it, again and again, while four threads record.
+/// `.sol.mapped.cut`: the test truncates the file again and again while four threads record.
 #[test]
-fn a_ring_that_is_truncated_is_counted_and_the_program_goes_on() {
-    let test = "a_ring_that_is_truncated_is_counted_and_the_program_goes_on";
+fn a_program_survives_the_truncation_of_its_ring() {
+    let test = "a_program_survives_the_truncation_of_its_ring";
     for size in ["0", "524288", "5000"] {
         let environment = [ALL, SMALL, RING, ("TELEMETRY_TEST_SIZE", size)];
         let Some(ran) = ran(test, &environment, truncate_and_record) else { return };
@@ -125,7 +125,7 @@ fn truncate_and_record() {
                 file.set_len(size).unwrap();
                 telemetry::flush();
                 let _ = telemetry::traceback(20, &mut String::new());
-                // It may come back as zeros, which is as bad.
+                // The file grows again, with zeros in place of the events.
                 file.set_len(1 << 20).unwrap();
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
@@ -138,7 +138,7 @@ fn truncate_and_record() {
     (0..EVENT_COUNT).for_each(|index| event!(Three, 0usize, index, 0usize));
     let losses = telemetry::losses();
     assert!(losses.overwritten + losses.io <= losses.recorded, "{losses:?}");
-    // All but the block that was being filled then, and the one that is now.
+    // All events except those in the block of that time and in the current one.
     let recorded = losses.recorded - before.recorded;
     assert!((EVENT_COUNT as u64 - 248..=EVENT_COUNT as u64).contains(&recorded), "{losses:?}");
     assert!(losses.io - before.io >= EVENT_COUNT as u64 - 372, "{before:?} {losses:?}");
@@ -159,15 +159,15 @@ extern "C" fn map_own_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     }
 }
 
-/// A program that maps files may have its own handler of that signal.
+/// A program that maps files may have its own handler of SIGBUS.
 #[test]
-fn the_programs_own_handler_of_sigbus_gets_its_own_faults() {
-    let test = "the_programs_own_handler_of_sigbus_gets_its_own_faults";
+fn a_programs_own_sigbus_handler_gets_its_faults() {
+    let test = "a_programs_own_sigbus_handler_gets_its_faults";
     for crash in ["0", "1"] {
         let environment = [ALL, SMALL, RING, ("MPS_TELEMETRY_CRASH", crash)];
         let begin = std::time::Instant::now();
         let Some(_) = ran(test, &environment, fault_in_own_page) else { return };
-        // Nobody waits for a thread as if it were about to die.
+        // The crash handler must not wait for threads: none is about to die.
         assert!(begin.elapsed().as_secs() < 4, "{crash}: {:?}", begin.elapsed());
     }
 }
@@ -177,7 +177,7 @@ fn fault_in_own_page() {
     let own = options().create_new(true).open("own").unwrap();
     own.set_len(4096).unwrap();
     let descriptor = std::os::fd::AsRawFd::as_raw_fd(&own);
-    // SAFETY: a new mapping; the structure is filled before it is used.
+    // SAFETY: a new mapping; the structure is filled before use.
     let page = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         let handler: extern "C" fn(_, _, _) = map_own_page;
@@ -191,16 +191,16 @@ fn fault_in_own_page() {
     OWN_PAGE.store(page.addr(), Ordering::Relaxed);
     event!(Three, 0usize, 0usize, 0usize);
     own.set_len(0).unwrap();
-    // SAFETY: mapped; its handler sees to it that it can be written.
+    // SAFETY: a mapped page, which the handler makes writable.
     unsafe { page.cast::<u64>().write_volatile(7) };
-    // SAFETY: mapped; its handler sees to it that it can be read.
+    // SAFETY: a mapped page, which the handler made readable.
     assert_eq!(unsafe { page.cast::<u64>().read_volatile() }, 7);
     event!(Three, 0usize, 1usize, 0usize);
     assert_eq!(telemetry::losses().recorded, 2);
 }
 
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
-/// Handlers that are at work, and whether they have no more to do: the signal comes to the other
+/// Handlers that are running, and whether they must stop recording: the signal reaches the other
 /// thread of the test as well.
 static HANDLING: AtomicUsize = AtomicUsize::new(0);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -215,15 +215,15 @@ extern "C" fn record_in_handler(_: libc::c_int) {
     HANDLING.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// `.block.discarded`: of each request it is known what became of it.
+/// `.block.discarded`: every request is recorded or counted.
 #[test]
-fn a_handler_that_records_into_a_mapped_ring_harms_nothing() {
-    let test = "a_handler_that_records_into_a_mapped_ring_harms_nothing";
+fn a_handler_records_safely_into_a_mapped_ring() {
+    let test = "a_handler_records_safely_into_a_mapped_ring";
     let _ = ran(test, &[ALL, SMALL, RING], || {
-        // Events during the registration of the registry count for none.
+        // A request during the registration of the registry would not be counted.
         event!(Three, 1usize, 0usize, 0usize);
-        // SAFETY: the handler calls nothing but the runtime; the structures are filled before they
-        // are used, and live through the calls.
+        // SAFETY: the handler calls only the runtime; the structures are filled before use, and
+        // live through the calls.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = record_in_handler as *const () as usize;
@@ -255,7 +255,7 @@ fn a_handler_that_records_into_a_mapped_ring_harms_nothing() {
         let sum = of(Kinds::Object | Kinds::Pool);
         assert_eq!(sum.requested, sum.recorded + sum.nested + sum.full);
         assert_eq!((sum.io, sum.large), (0, 0));
-        // The file says so without being told to.
+        // The file has the count without a flush.
         let file = std::fs::read("ring").unwrap();
         let nested_of = |block: &[u8]| {
             let is_object = block[..5] == [0xF7, 0x45, 0x4C, 0x8A, 1] && block[12..15] == [1, 0, 5];

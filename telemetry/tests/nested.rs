@@ -1,8 +1,8 @@
-//! Recording that is interrupted ten thousand times a second by a signal whose handler records.
+//! A signal interrupts recording ten thousand times a second, and its handler records.
 //!
 //! ```text
 //!  thread   event ─ ev│ent ─ event ─ cold pa│th ─ event        same kind: recorded, or counted
-//!  handler            └ event, event        └ event, event     as nested; another: recorded
+//!  handler            └ event, event        └ event, event     as nested; other kinds: recorded
 //! ```
 //!
 //! Design: `.sol.nested`, `.req.loss` in `design/telemetry.md`.
@@ -19,30 +19,30 @@ use telemetry::{control, event};
 
 const PERIOD_NS: i64 = 100_000;
 const DURATION: Duration = Duration::from_millis(3000);
-/// Signals that are a storm: on a busy machine they take longer.
+/// The number of signals that makes a storm: on a busy machine it takes longer.
 const SIGNAL_COUNT_MIN: u64 =
     DURATION.as_nanos() as u64 / PERIOD_NS as u64 * THREAD_COUNT as u64 / 4;
 const THREAD_COUNT: usize = 2;
-/// Added to the number of a thread in events of its handler.
+/// Added to the thread's number in events of its handler.
 const HANDLER: usize = 1000;
 
 thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(0) };
-    /// Passed by the handler of this thread.
+    /// Signals that this thread handled.
     static SIGNAL_COUNT: Cell<usize> = const { Cell::new(0) };
 }
-/// Annotations that were passed: by threads, by handlers; and signals.
+/// Annotations that threads and handlers executed; all signals.
 static BY_THREADS: AtomicU64 = AtomicU64::new(0);
 static BY_HANDLERS: AtomicU64 = AtomicU64::new(0);
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// What tells an event that is not as it was recorded.
+/// Returns a value by which the test detects a changed event.
 fn mix(thread: usize, index: usize) -> usize {
     (index ^ thread << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 extern "C" fn handle(_: libc::c_int) {
-    // SAFETY: gives a pointer to this thread's error number.
+    // SAFETY: the call returns a pointer to this thread's error number.
     let errno = || unsafe { *libc::__errno_location() };
     let before = errno();
     let index = SIGNAL_COUNT.get();
@@ -53,12 +53,12 @@ extern "C" fn handle(_: libc::c_int) {
     event!(Pooled, index);
     BY_HANDLERS.fetch_add(3, Ordering::Relaxed);
     SIGNALS.fetch_add(1, Ordering::Relaxed);
-    assert_eq!(errno(), before, "the interrupted code finds it as it was");
+    assert_eq!(errno(), before, "the handler changed errno");
 }
 
-/// A timer of this thread, on its own processor time or on the clock of the wall.
+/// Starts a timer that signals this thread, on its processor time or on the monotonic clock.
 fn start_timer(clock: libc::clockid_t) -> libc::timer_t {
-    // SAFETY: structures that are filled before they are used, and live through the calls.
+    // SAFETY: structures that are filled before use, and live through the calls.
     unsafe {
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -75,7 +75,7 @@ fn start_timer(clock: libc::clockid_t) -> libc::timer_t {
 
 fn record_for_a_while(thread: usize) {
     THREAD.set(thread);
-    // From the start: the first events are interrupted too.
+    // The timers start first: they interrupt the first events too.
     let timers = [libc::CLOCK_THREAD_CPUTIME_ID, libc::CLOCK_MONOTONIC].map(start_timer);
     let begin = Instant::now();
     let is_over = || match begin.elapsed() {
@@ -91,7 +91,7 @@ fn record_for_a_while(thread: usize) {
             }
             index += 1;
         }
-        // At full speed, but not all the time: the log is read whole.
+        // The thread pauses now and then: the test reads the whole log.
         std::thread::sleep(Duration::from_millis(1));
     }
     // SAFETY: the timers exist, and are not used again.
@@ -100,7 +100,7 @@ fn record_for_a_while(thread: usize) {
 }
 
 fn record_in_a_storm() {
-    // SAFETY: all other fields of the structure are zero; the handler is a function that stays.
+    // SAFETY: all other fields of the structure are zero; the handler is static.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
@@ -116,17 +116,16 @@ fn record_in_a_storm() {
     let passed = BY_THREADS.load(Ordering::Relaxed) + BY_HANDLERS.load(Ordering::Relaxed);
     let signals = SIGNALS.load(Ordering::Relaxed);
     eprintln!("{signals} signals, {losses:?}");
-    assert_eq!(losses.requested, passed, "requested is what was passed");
+    assert_eq!(losses.requested, passed, "requested events");
     let discarded = losses.full + losses.nested + losses.large;
-    assert_eq!(losses.recorded + discarded, passed, "and is recorded or discarded");
+    assert_eq!(losses.recorded + discarded, passed, "recorded or discarded events");
     assert_eq!((losses.io, losses.large), (0, 0));
-    assert!(losses.nested > 0, "some interrupted another of their kind");
-    assert!(signals > SIGNAL_COUNT_MIN, "{signals} of {SIGNAL_COUNT_MIN}: that was no storm");
+    assert!(losses.nested > 0, "no handler interrupted an event of its kind");
+    assert!(signals > SIGNAL_COUNT_MIN, "{signals} of {SIGNAL_COUNT_MIN}: too few");
     println!("recorded {}", losses.recorded);
 }
 
-/// Each event in the log is as it was recorded, in the order of its thread; and there are as many
-/// as were recorded.
+/// Checks each event in the log, its order within its thread, and the number of events.
 fn judge(test: &str, environment: &[(&str, &str)]) {
     let all = ("MPS_TELEMETRY_CONTROL", "all");
     let small = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -139,30 +138,30 @@ fn judge(test: &str, environment: &[(&str, &str)]) {
         let [thread, index, mixed] = [0, 1, 2].map(|at| event.word(at));
         assert_eq!(mixed, mix(thread as usize, index as usize) as u64, "{event:?}");
         let next = orders.entry((event.code, thread)).or_default();
-        assert!(index >= *next, "in order");
+        assert!(index >= *next, "an event is out of order");
         *next = index + 1;
     }
     assert_eq!(orders.len(), 2 * 2 * THREAD_COUNT);
     let of_test = stream.events.values().filter(|event| event.registry == 1).count() as u64;
     let said = ran.stderr.lines().find_map(|line| line.split("recorded: ").nth(1)).unwrap();
     let recorded: u64 = said.split(',').next().unwrap().parse().unwrap();
-    assert_eq!(of_test, recorded, "all that was recorded is in the log");
+    assert_eq!(of_test, recorded, "the log lacks a recorded event");
     assert_eq!(ran.said(), Vec::<&str>::new());
 }
 
 #[test]
-fn a_storm_of_signals_corrupts_nothing_and_every_event_is_recorded_or_counted() {
-    let test = "a_storm_of_signals_corrupts_nothing_and_every_event_is_recorded_or_counted";
+fn a_storm_of_signals_corrupts_and_hides_no_event() {
+    let test = "a_storm_of_signals_corrupts_and_hides_no_event";
     judge(test, &[]);
 }
 
 #[test]
-fn a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well() {
-    let test = "a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well";
+fn a_storm_with_a_writer_thread_corrupts_and_hides_no_event() {
+    let test = "a_storm_with_a_writer_thread_corrupts_and_hides_no_event";
     judge(test, &[("MPS_TELEMETRY_WRITER", "thread")]);
 }
 
-/// An event of the program's own, which panics while it is laid out.
+/// An event that panics while the runtime encodes it.
 #[derive(Clone, Copy)]
 struct Panicking;
 
@@ -185,8 +184,8 @@ impl telemetry::Event for Panicking {
 }
 
 #[test]
-fn an_event_that_panics_is_counted_and_the_next_is_recorded() {
-    let test = "an_event_that_panics_is_counted_and_the_next_is_recorded";
+fn a_panicking_event_is_counted_and_the_next_is_recorded() {
+    let test = "a_panicking_event_is_counted_and_the_next_is_recorded";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         let panics = || {
             assert!(std::panic::catch_unwind(|| telemetry::__private::record(Panicking)).is_err());

@@ -1,7 +1,7 @@
-//! The service and those who mean no good, or to whom the system gives nothing.
+//! The control service with hostile clients, and without the directory or files that it needs.
 //!
 //! ```text
-//!  garbage · silence · answers unread · no directory · no files ──▶ one line; the program goes on
+//!  garbage · silence · answers unread · no directory · no files ──▶ one line; no other effect
 //! ```
 
 #[path = "common/asking.rs"]
@@ -17,11 +17,10 @@ use telemetry::{Standing, control, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 
-/// `.control.tool.request`: bytes of all sizes that are not requests. The service answers each by
-/// one line, and lives.
+/// `.control.tool.request`: the service answers each invalid request, of any size, with one line.
 #[test]
-fn garbage_of_any_size_is_answered_by_one_line() {
-    let test = "garbage_of_any_size_is_answered_by_one_line";
+fn the_service_answers_garbage_with_one_line() {
+    let test = "the_service_answers_garbage_with_one_line";
     for writer in [("UNUSED", ""), WRITER] {
         let Some(_) = ran(test, &[HERE, writer], || {
             event!(Rare, 1usize);
@@ -35,7 +34,7 @@ fn garbage_of_any_size_is_answered_by_one_line() {
                 for with_newline in [false, true] {
                     let mut bytes: Vec<u8> = (0..size).map(|_| byte()).collect();
                     bytes.iter_mut().for_each(|byte| *byte -= u8::from(*byte == b'\n'));
-                    // No verb begins so.
+                    // No verb begins with `!`.
                     bytes[0] = b'!';
                     if with_newline {
                         bytes.push(b'\n');
@@ -51,18 +50,18 @@ fn garbage_of_any_size_is_answered_by_one_line() {
                     );
                 }
             }
-            assert_eq!(answer_to(b""), "", "nobody asked");
+            assert_eq!(answer_to(b""), "", "an answer without a request");
             assert_eq!(answer_to(b"\n"), "error: the request is empty\n");
             assert!(answer_to(b"get").ends_with("ok\n"), "the end stands for the newline");
-            assert!(answer_to(b"get\nflush\nstatus\n").ends_with("ok\n"), "one request is done");
+            assert!(answer_to(b"get\nflush\nstatus\n").ends_with("ok\n"), "only one request");
         }) else {
             return;
         };
     }
 }
 
-/// The time for an answer next to clients that hang; and next to more of them than the service has
-/// places for.
+/// The time limits for an answer with hanging clients: within the service's number of places, and
+/// beyond.
 const ONE_TIME_MAX: Duration = Duration::from_secs(1);
 const MORE_TIME_MAX: Duration = Duration::from_millis(2500);
 
@@ -72,10 +71,10 @@ fn time_of(request: &str) -> Duration {
     from.elapsed()
 }
 
-/// `.control.tool`: connected and silent, sending piece by piece, or never reading the answer.
+/// `.control.tool`: silent clients, clients that send half a request, clients that never read.
 #[test]
-fn fifty_clients_that_hang_delay_nobody() {
-    let test = "fifty_clients_that_hang_delay_nobody";
+fn fifty_hanging_clients_delay_no_other_client() {
+    let test = "fifty_hanging_clients_delay_no_other_client";
     for writer in [("UNUSED", ""), WRITER] {
         let Some(_) = ran(test, &[HERE, OBJECT, writer], || {
             event!(Rare, 1usize);
@@ -89,7 +88,7 @@ fn fifty_clients_that_hang_delay_nobody() {
                 index
             };
             let before = (0..3).map(|_| rate()).max().unwrap();
-            // Best of some: on a busy machine all of it takes longer.
+            // The best of several tries: on a busy machine all steps take longer.
             let (mut with, mut one, mut more) = (0, Duration::MAX, Duration::MAX);
             for _ in 0..20 {
                 let mut hanging: Vec<UnixStream> = (0..50).map(|_| connect()).collect();
@@ -102,7 +101,7 @@ fn fifty_clients_that_hang_delay_nobody() {
                 }
                 one = one.min(time_of("status"));
                 with = with.max((0..3).map(|_| rate()).max().unwrap());
-                // More than there are places for: they go on after a second, and so do these.
+                // More clients than places: after a second the service drops the hanging ones.
                 hanging.extend((0..60).map(|_| connect()));
                 more = more.min(time_of("get"));
                 // A client that sends only part of a request gets an error.
@@ -123,8 +122,8 @@ fn fifty_clients_that_hang_delay_nobody() {
 
 /// `.control.tool.stale`
 #[test]
-fn a_socket_that_a_dead_process_left_is_replaced() {
-    let test = "a_socket_that_a_dead_process_left_is_replaced";
+fn the_service_replaces_the_socket_of_a_dead_process() {
+    let test = "the_service_replaces_the_socket_of_a_dead_process";
     let Some(ran) = ran(test, &[HERE], || {
         let name = socket_of(std::process::id());
         drop(UnixListener::bind(&name).unwrap());
@@ -137,10 +136,10 @@ fn a_socket_that_a_dead_process_left_is_replaced() {
     assert!(ran.said().is_empty(), "{:?}", ran.said());
 }
 
-/// `.control.tool.socket`: whatever the directory is, there is one line, and the program goes on.
+/// `.control.tool.socket`: an unusable directory costs one message, and the program continues.
 #[test]
-fn a_socket_that_cannot_be_is_said_once() {
-    let test = "a_socket_that_cannot_be_is_said_once";
+fn a_socket_that_cannot_be_created_is_reported_once() {
+    let test = "a_socket_that_cannot_be_created_is_reported_once";
     let long = "d/".repeat(60);
     let longer = "d/".repeat(400);
     for (directory, expected) in [
@@ -186,7 +185,7 @@ fn a_socket_that_cannot_be_is_said_once() {
     }
 }
 
-/// The first event while the process may open no file: of a kind that is not output.
+/// Registers the test's registry while the process may open no file.
 #[expect(unsafe_code, reason = "the limit of open files")]
 fn event_without_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -208,11 +207,11 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// EMFILE at a connection: it waits until there is a file to have, and nobody is busy meanwhile.
+/// EMFILE at a connection: the service waits for a free descriptor, without a busy loop.
 #[test]
 #[expect(unsafe_code, reason = "the limit of open files")]
-fn a_connection_for_which_there_is_no_file_waits_for_one() {
-    let test = "a_connection_for_which_there_is_no_file_waits_for_one";
+fn a_connection_waits_for_a_free_file_descriptor() {
+    let test = "a_connection_waits_for_a_free_file_descriptor";
     let Some(_) = ran(test, &[HERE], || {
         event!(Rare, 1usize);
         assert!(ask("get").ends_with("ok\n"));
@@ -220,7 +219,7 @@ fn a_connection_for_which_there_is_no_file_waits_for_one() {
         // SAFETY: fills a structure that lives through the call.
         unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
         std::thread::sleep(Duration::from_millis(50));
-        // All numbers but one are in use: that one the client takes.
+        // All descriptors except one are in use; the client takes that one.
         let last = std::fs::File::open("/dev/null").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&last) as libc::rlim_t;
         let few = libc::rlimit { rlim_cur: number + 1, ..limit };
@@ -243,10 +242,10 @@ fn a_connection_for_which_there_is_no_file_waits_for_one() {
     };
 }
 
-/// `.control.tool.answer`: the host's failure is the answer, and the status has it.
+/// `.control.tool.answer`: the answer and the status state the host's error.
 #[test]
-fn a_flush_that_fails_says_what_the_host_said() {
-    let test = "a_flush_that_fails_says_what_the_host_said";
+fn a_failed_flush_reports_the_hosts_error() {
+    let test = "a_failed_flush_reports_the_hosts_error";
     let full = ("MPS_TELEMETRY_FILENAME", "/dev/full");
     let Some(_) = ran(test, &[HERE, full], || {
         event!(Three, 0usize, 0usize, 0usize);
@@ -254,7 +253,7 @@ fn a_flush_that_fails_says_what_the_host_said() {
         ask("set all");
         assert_eq!(ask("flush"), "error: cannot write: No space left on device\n");
         let status = ask("status");
-        // A host that only appends may take it the next time.
+        // A host that only appends may succeed the next time.
         assert_eq!(value(&status, "standing"), "open");
         assert_eq!(value(&status, "last-error"), "cannot write: No space left on device");
         assert!(value(&status, "last-error-time").starts_with("20"), "{status}");

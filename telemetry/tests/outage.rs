@@ -1,5 +1,4 @@
-//! Hosts of a program's own: one that fails for a while, and takes again what it is given; one that
-//! is interrupted.
+//! Plinths of a program's own: one fails for a while and recovers, one is interrupted by a signal.
 
 mod common;
 
@@ -19,7 +18,7 @@ impl Plinth for Flaky {
         self.memory.create(block_size)
     }
 
-    /// Where it can rewrite, it fails after a part of the bytes.
+    /// A rewriting plinth fails after half of the bytes.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let offset = if self.rewrites { offset } else { self.memory.bytes().len() as u64 };
         if FAILS.load(Ordering::Relaxed) {
@@ -50,7 +49,7 @@ mod second {
     }
 }
 
-/// Goes through an outage of the host; gives the stream.
+/// Records through an outage of the host, and returns the stream.
 fn go_through_an_outage(rewrites: bool) -> Vec<u8> {
     let memory = MemoryPlinth::new();
     telemetry::setup()
@@ -82,7 +81,7 @@ fn go_through_an_outage(rewrites: bool) -> Vec<u8> {
     let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
     assert_eq!((losses.requested, losses.recorded), (2000, 2000), "{losses:?}");
     let stream = clean(&bytes);
-    // What was lost is known exactly.
+    // The losses are known exactly.
     assert_eq!(stream.of(1).len() as u64 + losses.io, 2000, "{losses:?}");
     assert_eq!(u64::from(stream.told_of(5).io), losses.io);
     assert!((1..1000).contains(&losses.io), "{losses:?}");
@@ -97,8 +96,7 @@ fn go_through_an_outage(rewrites: bool) -> Vec<u8> {
     bytes
 }
 
-/// Reads a stream without the blocks of rings that the host took half of, which have no sound
-/// checksum.
+/// Reads a stream without torn blocks of rings, which have no valid checksum.
 fn clean(bytes: &[u8]) -> common::Stream {
     let mut bytes = bytes.to_vec();
     for block in bytes.chunks_mut(4096).skip(1) {
@@ -118,16 +116,16 @@ fn crc(block: &[u8], last: usize) -> u32 {
 
 /// `.stream.grow`, `.write.fail`, `.part.registry-before`
 #[test]
-fn after_an_outage_of_the_host_registries_and_strings_are_in_the_log() {
-    let test = "after_an_outage_of_the_host_registries_and_strings_are_in_the_log";
+fn the_log_has_registries_and_strings_after_an_outage() {
+    let test = "the_log_has_registries_and_strings_after_an_outage";
     let Some(ran) = ran(test, &[], || drop(go_through_an_outage(true))) else { return };
     assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
 }
 
-/// The same, and what it got stands in the order in which it came.
+/// The same with a host that appends: the stream has its blocks in the order of writing.
 #[test]
-fn after_an_outage_of_a_host_that_appends_all_is_in_the_log_too() {
-    let test = "after_an_outage_of_a_host_that_appends_all_is_in_the_log_too";
+fn an_appended_log_has_everything_after_an_outage() {
+    let test = "an_appended_log_has_everything_after_an_outage";
     let Some(ran) = ran(test, &[], || {
         let bytes = go_through_an_outage(false);
         assert_eq!(clean(&bytes).holes, 0);
@@ -137,7 +135,7 @@ fn after_an_outage_of_a_host_that_appends_all_is_in_the_log_too() {
     assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
 }
 
-/// Raises a signal in the middle of the next write, if it is to.
+/// Raises a signal in the middle of the next write, if `RAISES` is set.
 struct Interrupted(MemoryPlinth);
 
 static RAISES: AtomicBool = AtomicBool::new(false);
@@ -150,7 +148,7 @@ impl Plinth for Interrupted {
     #[expect(unsafe_code, reason = "a signal")]
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         if RAISES.swap(false, Ordering::Relaxed) {
-            // SAFETY: the handler calls nothing but the runtime.
+            // SAFETY: the handler calls only the runtime.
             unsafe { libc::raise(libc::SIGUSR1) };
         }
         self.0.write_block(offset, bytes)
@@ -162,7 +160,7 @@ impl Plinth for Interrupted {
 }
 
 extern "C" fn record_and_flush(_: i32) {
-    // This thread has no ring for it, and the store is locked.
+    // This thread has no ring for the kind, and the store is locked.
     event!(Pooled, 1usize);
     telemetry::flush();
 }
@@ -170,18 +168,18 @@ extern "C" fn record_and_flush(_: i32) {
 /// `.store.discarded`
 #[test]
 #[expect(unsafe_code, reason = "a signal handler")]
-fn a_flush_that_interrupts_another_swallows_no_count() {
-    let test = "a_flush_that_interrupts_another_swallows_no_count";
+fn a_flush_that_interrupts_another_loses_no_count() {
+    let test = "a_flush_that_interrupts_another_loses_no_count";
     ran(test, &[], || {
         let memory = MemoryPlinth::new();
         telemetry::setup().block_size_log2(12).plinth(Interrupted(memory.clone())).start().unwrap();
         control::set_output_everywhere(u64::MAX);
         event!(Three, 0usize, 0usize, 0usize);
         let handler = record_and_flush as extern "C" fn(i32);
-        // SAFETY: the handler calls nothing but the runtime, which may be called there.
+        // SAFETY: the handler calls only the runtime, which allows that.
         unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
         RAISES.store(true, Ordering::Relaxed);
-        // A block of the store goes out, and is interrupted.
+        // The signal interrupts the write of a block of the store.
         (0..200)
             .for_each(|index| telemetry::label_address(index, telemetry::add_string("a string")));
         assert!(!RAISES.load(Ordering::Relaxed));

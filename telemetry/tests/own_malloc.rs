@@ -1,8 +1,8 @@
-//! A program whose memory manager is its own, and records inside: what the runtime may ask of it.
+//! A program with its own memory manager, which records: the runtime must not call it.
 //!
 //! ```text
 //!  malloc ─▶ lock ─▶ event! ─▶ runtime ─▶ malloc?  never: the lock is taken
-//!  handler ─▶ first event ─▶ runtime ─▶ malloc?    never: it may be what was interrupted
+//!  handler ─▶ first event ─▶ runtime ─▶ malloc?    never: the handler may have interrupted it
 //! ```
 //!
 //! Design: `.sol.ordinary` in `design/telemetry.md`.
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use telemetry::{Writer, event};
 
 thread_local! {
-    /// Whether this thread may call its memory manager.
+    /// Whether this thread must not call the memory manager.
     static IS_FORBIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 /// Whether `malloc` records.
@@ -31,24 +31,24 @@ unsafe extern "C" {
     fn __libc_free(old: *mut c_void);
 }
 
-/// Ends the program where it may not be called.
+/// Ends the program if the thread must not call the memory manager.
 fn enter() {
     if IS_FORBIDDEN.get() {
-        let said = b"the memory manager is called where it may not be\n";
+        let said = b"the memory manager was called where that is forbidden\n";
         // SAFETY: reads the bytes of a slice.
         unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
         std::process::abort();
     }
 }
 
-/// Nothing of what is done allocates.
+/// Runs code that must not allocate.
 fn without_memory_manager(work: impl FnOnce()) {
     IS_FORBIDDEN.set(true);
     work();
     IS_FORBIDDEN.set(false);
 }
 
-// SAFETY: the program's own, in place of the C library's, which does the work.
+// SAFETY: replaces the C library's function, and calls it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     enter();
@@ -59,7 +59,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     unsafe { __libc_malloc(size) }
 }
 
-// SAFETY: the program's own, in place of the C library's, which does the work.
+// SAFETY: replaces the C library's function, and calls it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     enter();
@@ -67,7 +67,7 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     unsafe { __libc_calloc(count, size) }
 }
 
-// SAFETY: the program's own, in place of the C library's, which does the work.
+// SAFETY: replaces the C library's function, and calls it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     enter();
@@ -75,7 +75,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     unsafe { __libc_realloc(old, size) }
 }
 
-// SAFETY: the program's own, in place of the C library's, which does the work.
+// SAFETY: replaces the C library's function, and calls it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(old: *mut c_void) {
     enter();
@@ -92,12 +92,12 @@ extern "C" fn record_first(_: c_int) {
     without_memory_manager(|| event!(Three, 1usize, 1usize, 1usize));
 }
 
-/// The first event of all, in a handler; then those of every sort, full blocks, strings, labels, a
-/// flush, other threads: nothing of it asks for memory, whatever the environment wants, and where
-/// the C library would have to, since the program has many keys and functions to call at its exit.
+/// A handler records the first event. Then come events of every sort, full blocks, strings, labels,
+/// a flush and other threads. None of them allocates, with any setting, even if the program's many
+/// keys and exit functions would make the C library allocate.
 #[test]
-fn recording_never_calls_malloc_whatever_is_wanted() {
-    let test = "recording_never_calls_malloc_whatever_is_wanted";
+fn recording_never_calls_malloc_with_any_setting() {
+    let test = "recording_never_calls_malloc_with_any_setting";
     let names = ["WRITER", "SOCKET", "TRACEBACK", "CRASH", "FILENAME"];
     let names = names.map(|name| format!("MPS_TELEMETRY_{name}"));
     let wanted = ["thread", ".", "20", "1", "tcp://no.such.host.invalid:9"];
@@ -106,14 +106,14 @@ fn recording_never_calls_malloc_whatever_is_wanted() {
     for more in [&[][..], &all, &[of(0), of(4)]] {
         let ran = ran(test, &[&[ALL, SMALL], more].concat(), || {
             for _ in 0..40 {
-                // SAFETY: functions that stay.
+                // SAFETY: the function is static.
                 unsafe {
                     let mut key = 0;
                     assert_eq!(libc::pthread_key_create(&mut key, None), 0);
                     assert_eq!(libc::atexit(nothing), 0);
                 }
             }
-            // SAFETY: a handler that stays.
+            // SAFETY: the handler is static.
             unsafe {
                 let handler = record_first as extern "C" fn(c_int) as libc::sighandler_t;
                 libc::signal(libc::SIGUSR1, handler);
@@ -137,11 +137,11 @@ fn recording_never_calls_malloc_whatever_is_wanted() {
     }
 }
 
-/// `malloc` records, and the thread that writes or serves would need it: the program goes on, and
-/// has the thread once it says that it may be started.
+/// `malloc` records while the writer or service thread would need `malloc`. The program continues,
+/// and starts the thread at `prepare`.
 #[test]
-fn a_program_that_records_inside_malloc_has_a_thread_once_prepared() {
-    let test = "a_program_that_records_inside_malloc_has_a_thread_once_prepared";
+fn prepare_starts_the_thread_of_a_program_with_own_malloc() {
+    let test = "prepare_starts_the_thread_of_a_program_with_own_malloc";
     let socket = || std::fs::exists(format!("{}.sock", std::process::id())).unwrap();
     for wanted in [("MPS_TELEMETRY_WRITER", "thread"), ("MPS_TELEMETRY_SOCKET", ".")] {
         let Some(ran) = ran(test, &[ALL, SMALL, wanted], || {
@@ -167,12 +167,12 @@ extern "C" fn record_at_exit() {
     event!(ThreeSeg, 0usize, 0usize, 0usize);
 }
 
-/// What was asked for at the exit by the linker comes after all that the program asked for.
+/// The runtime ends the log from the linker's exit functions, which run after the program's own.
 #[test]
-fn a_program_that_records_inside_malloc_alone_ends_its_log() {
-    let test = "a_program_that_records_inside_malloc_alone_ends_its_log";
+fn a_program_that_records_only_in_malloc_ends_its_log() {
+    let test = "a_program_that_records_only_in_malloc_ends_its_log";
     let Some(ran) = ran(test, &[ALL], || {
-        // SAFETY: a function that stays.
+        // SAFETY: the function is static.
         unsafe { libc::atexit(record_at_exit) };
         RECORDS.store(true, Ordering::Relaxed);
         drop(std::hint::black_box(vec![1u8; 100]));

@@ -1,7 +1,7 @@
-//! What a thread does that needs a block when none is free: with a host that does not write.
+//! What a thread that needs a block does when none is free, with a host that does not write.
 //!
 //! ```text
-//!  event! ─▶ ring ─▶ (writer thread) ─▶ a plinth that waits until it is let go
+//!  event! ─▶ ring ─▶ (writer thread) ─▶ a plinth that waits until the test releases it
 //! ```
 //!
 //! Design: `.sol.policy` in `design/telemetry.md`.
@@ -22,7 +22,7 @@ const PER_RING: usize = 8 * PER_BLOCK;
 
 /// Whether the host makes a writing thread wait.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
-/// Blocks that it was given.
+/// Blocks that the host was given.
 static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Stuck(MemoryPlinth);
@@ -52,7 +52,7 @@ fn begin() -> MemoryPlinth {
     memory
 }
 
-/// Events that were recorded by `record`.
+/// Events that `record` recorded.
 static RECORD_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn record(from: usize, to: usize) -> Duration {
@@ -64,7 +64,7 @@ fn record(from: usize, to: usize) -> Duration {
     begin.elapsed()
 }
 
-/// Lets the host go some time after this number of events was recorded.
+/// Releases the host some time after this number of events.
 fn free_after(count: usize) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         wait_until("events", || RECORD_COUNT.load(Ordering::Relaxed) >= count);
@@ -79,7 +79,7 @@ fn end(memory: &MemoryPlinth) -> Stream {
     common::read(&memory.bytes())
 }
 
-/// What is in the stream and what was told are what the program counted.
+/// Compares the stream, and the losses that it states, with the program's counts.
 fn check_sums(stream: &Stream, requested: usize) {
     let (losses, told) = (telemetry::losses(), stream.told_of(5));
     assert_eq!(losses.requested, requested as u64);
@@ -90,14 +90,14 @@ fn check_sums(stream: &Stream, requested: usize) {
 }
 
 #[test]
-fn by_default_a_thread_waits_for_the_host_and_nothing_is_lost() {
-    let test = "by_default_a_thread_waits_for_the_host_and_nothing_is_lost";
+fn the_default_policy_waits_for_the_host_and_loses_no_event() {
+    let test = "the_default_policy_waits_for_the_host_and_loses_no_event";
     let _ = ran(test, &[ALL, SMALL, WRITER], || {
         let memory = begin();
         IS_STUCK.store(true, Ordering::Release);
         let free = free_after(PER_RING - 3 * PER_BLOCK);
         record(1, 2 * PER_RING);
-        assert!(!IS_STUCK.load(Ordering::Acquire), "it waited");
+        assert!(!IS_STUCK.load(Ordering::Acquire), "the thread did not wait");
         free.join().unwrap();
         let stream = end(&memory);
         assert_eq!(stream.words(1, 1), (0..2 * PER_RING as u64).collect::<Vec<_>>());
@@ -106,8 +106,8 @@ fn by_default_a_thread_waits_for_the_host_and_nothing_is_lost() {
 }
 
 #[test]
-fn with_discard_a_thread_never_waits_and_what_is_oldest_is_kept() {
-    let test = "with_discard_a_thread_never_waits_and_what_is_oldest_is_kept";
+fn discard_never_waits_and_keeps_the_oldest_events() {
+    let test = "discard_never_waits_and_keeps_the_oldest_events";
     let policy = ("MPS_TELEMETRY_POLICY", "Object=discard");
     let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
         let memory = begin();
@@ -122,10 +122,10 @@ fn with_discard_a_thread_never_waits_and_what_is_oldest_is_kept() {
     });
 }
 
-/// Registered before the setup or after it.
+/// The registry exists before or after the setup.
 #[test]
-fn a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name() {
-    let test = "a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name";
+fn a_setup_sets_policies_that_the_environment_leaves_open() {
+    let test = "a_setup_sets_policies_that_the_environment_leaves_open";
     for policies in ["", "Pool=write", "Object=write"] {
         let policies = ("MPS_TELEMETRY_POLICY", policies);
         let Some(_) = ran(test, &[ALL, SMALL, policies], || {
@@ -146,17 +146,17 @@ fn a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name() {
     }
 }
 
-/// Snapshot mode: with no writer nothing goes out until somebody asks for it.
+/// Snapshot mode: without a writer thread, only a flush writes.
 #[test]
-fn with_overwrite_and_no_writer_the_newest_goes_out_at_a_flush() {
-    let test = "with_overwrite_and_no_writer_the_newest_goes_out_at_a_flush";
+fn overwrite_without_a_writer_keeps_the_newest_for_a_flush() {
+    let test = "overwrite_without_a_writer_keeps_the_newest_for_a_flush";
     let _ = ran(test, &[ALL, SMALL], || {
         let memory = begin();
         control::of(&common::CONTROL).set_policy(Kinds::Object, Policy::Overwrite);
         let before = BLOCK_COUNT.load(Ordering::Relaxed);
         IS_STUCK.store(true, Ordering::Release);
         record(1, 10 * PER_BLOCK);
-        assert_eq!(BLOCK_COUNT.load(Ordering::Relaxed), before, "the host was left alone");
+        assert_eq!(BLOCK_COUNT.load(Ordering::Relaxed), before, "the host was called");
         let stream = end(&memory);
         let words = stream.words(1, 1);
         assert_eq!(words.last(), Some(&(10 * PER_BLOCK as u64 - 1)));
@@ -167,8 +167,8 @@ fn with_overwrite_and_no_writer_the_newest_goes_out_at_a_flush() {
 }
 
 #[test]
-fn with_overwrite_a_thread_does_not_wait_for_a_writer_that_is_stuck() {
-    let test = "with_overwrite_a_thread_does_not_wait_for_a_writer_that_is_stuck";
+fn overwrite_does_not_wait_for_a_stuck_writer() {
+    let test = "overwrite_does_not_wait_for_a_stuck_writer";
     let policy = ("MPS_TELEMETRY_POLICY", "Pool=discard all=overwrite");
     let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
         let memory = begin();
@@ -180,23 +180,23 @@ fn with_overwrite_a_thread_does_not_wait_for_a_writer_that_is_stuck() {
 }
 
 #[test]
-fn with_wait_a_thread_waits_no_longer_than_its_limit() {
-    let test = "with_wait_a_thread_waits_no_longer_than_its_limit";
+fn wait_ends_at_its_limit() {
+    let test = "wait_ends_at_its_limit";
     let policy = ("MPS_TELEMETRY_POLICY", "Object=wait:40ms");
     let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
         let memory = begin();
         IS_STUCK.store(true, Ordering::Release);
         record(1, PER_RING - PER_BLOCK);
-        assert_eq!(telemetry::losses().full, 0, "there is room");
+        assert_eq!(telemetry::losses().full, 0, "the ring has room");
         let mut index = PER_RING - PER_BLOCK;
         let mut time = Duration::ZERO;
         while telemetry::losses().full == 0 {
             time = record(index, index + 1);
             index += 1;
-            assert!(index < 2 * PER_RING, "it never waited");
+            assert!(index < 2 * PER_RING, "the thread never waited");
         }
         assert!((Duration::from_millis(40)..Duration::from_secs(30)).contains(&time), "{time:?}");
-        // Where the host is back within the limit, the event is recorded.
+        // If the host recovers within the limit, the event is recorded.
         let long = Policy::Wait(Duration::from_secs(60));
         control::of(&common::CONTROL).set_policy(Kinds::Object, long);
         let free = free_after(0);
@@ -210,8 +210,8 @@ fn with_wait_a_thread_waits_no_longer_than_its_limit() {
 }
 
 #[test]
-fn a_policy_that_is_not_understood_is_said_once() {
-    let test = "a_policy_that_is_not_understood_is_said_once";
+fn an_invalid_policy_is_reported_once() {
+    let test = "an_invalid_policy_is_reported_once";
     let policy = ("MPS_TELEMETRY_POLICY", "Object=perhaps Nothing=discard Pool=discard");
     let Some(ran) = ran(test, &[ALL, SMALL, policy], || {
         record(0, 2 * PER_BLOCK);
@@ -230,8 +230,8 @@ static IS_CHANGING: AtomicBool = AtomicBool::new(false);
 /// Events during each change of the volume: some blocks, for which a ring has room.
 const CHANGE_EVENT_COUNT: usize = 300;
 
-/// A host that wants a volume of 16 blocks, and takes as long to begin it as it takes to record
-/// some events.
+/// A host with volumes of 16 blocks. It begins a volume only after the program has recorded some
+/// more events.
 struct Slow;
 
 impl Plinth for Slow {
@@ -262,24 +262,24 @@ impl Plinth for Slow {
     }
 }
 
-/// With the writer thread a change of the volume, however long it takes, keeps no thread from
-/// recording while its ring has room.
+/// With a writer thread, a slow change of the volume stops no recording thread while its ring has
+/// room.
 #[test]
-fn a_thread_that_records_does_not_wait_for_the_volume_to_change() {
-    let test = "a_thread_that_records_does_not_wait_for_the_volume_to_change";
+fn a_recording_thread_does_not_wait_for_a_new_volume() {
+    let test = "a_recording_thread_does_not_wait_for_a_new_volume";
     let _ = ran(test, &[ALL, SMALL, WRITER], || {
         telemetry::setup().plinth(Slow).start().unwrap();
         let written = || BLOCK_COUNT.load(Ordering::Acquire);
         let is_changing = || IS_CHANGING.load(Ordering::Acquire);
         let mut index = 0;
-        // Some time after the last change for which one waits.
+        // The loop ends some time after the last slow change.
         while index < 4 * 16 * PER_BLOCK {
             record(index, index + 10);
             index += 10;
-            // The ring has room: except for events that wait for a change, the writer is close.
+            // The ring has room: except during a change, the writer thread follows closely.
             wait_until("room", || is_changing() || written() + 2 >= index / PER_BLOCK);
         }
-        assert!(CHANGED_COUNT.load(Ordering::Acquire) >= 3, "the volume changed");
+        assert!(CHANGED_COUNT.load(Ordering::Acquire) >= 3, "the volume changed too rarely");
         assert_eq!(telemetry::losses().recorded, index as u64);
     });
 }

@@ -1,4 +1,4 @@
-//! The events that are still in memory, as the program itself gets them.
+//! Reads the events that are still in memory from within the program.
 //!
 //! ```text
 //!  record ─▶ rings ─▶ postmortem ─┐
@@ -28,8 +28,8 @@ fn name(event: &Event) -> &'static str {
     event.event_type().expect("a type of the test").name
 }
 
-/// What there is of each thread, newest first: its indexes one after the other, none missing; and
-/// all together in the order of time.
+/// Checks the events of each thread, newest first: their indexes have no gap, and all events are in
+/// the order of time.
 fn judge(events: &[Event]) {
     assert!(events.is_sorted_by(|a, b| a.ticks() >= b.ticks()));
     let mut before = BTreeMap::new();
@@ -42,10 +42,10 @@ fn judge(events: &[Event]) {
     }
 }
 
-/// While other threads record. What this one recorded is the twin's, which it cannot overwrite.
+/// Other threads record meanwhile: they cannot overwrite this thread's events, the twin's.
 #[test]
-fn what_is_in_memory_is_given_newest_first_while_other_threads_record() {
-    let test = "what_is_in_memory_is_given_newest_first_while_other_threads_record";
+fn postmortem_gives_newest_events_first_during_recording() {
+    let test = "postmortem_gives_newest_events_first_during_recording";
     ran(test, &[SMALL], || {
         let done = &AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -80,15 +80,15 @@ fn what_is_in_memory_is_given_newest_first_while_other_threads_record() {
         });
         let (mut given, mut events) = (postmortem(), Vec::new());
         events.extend(given.by_ref());
-        assert_eq!(given.overwritten(), 0, "nobody records any more");
+        assert_eq!(given.overwritten(), 0, "events overwritten without a recording thread");
         judge(&events);
     });
 }
 
-/// `.debug.buffer`: rare kinds reach far back, whatever others have overwritten.
+/// `.debug.buffer`: rare kinds keep old events, whatever other kinds overwrite.
 #[test]
-fn of_each_kind_there_is_what_was_not_overwritten() {
-    let test = "of_each_kind_there_is_what_was_not_overwritten";
+fn postmortem_gives_the_events_of_each_kind() {
+    let test = "postmortem_gives_the_events_of_each_kind";
     ran(test, &[SMALL], || {
         const COUNT: usize = 10_000;
         event!(Rare, 4711usize);
@@ -97,7 +97,7 @@ fn of_each_kind_there_is_what_was_not_overwritten() {
         assert_eq!(rare.iter().map(|event| word(event, "index")).collect::<Vec<_>>(), [4711]);
         let objects: Vec<Event> = postmortem().of_kind("Object").collect();
         judge(&objects);
-        assert_eq!(word(&objects[0], "index"), COUNT - 1, "the newest first");
+        assert_eq!(word(&objects[0], "index"), COUNT - 1, "the newest comes first");
         let losses = telemetry::losses_of(&CONTROL, telemetry::Kinds::Object);
         assert_eq!(objects.len() as u64, losses.recorded - losses.overwritten);
         assert!(objects.len() >= (4096 - 128) / 32, "a block of history at least");
@@ -110,8 +110,8 @@ fn of_each_kind_there_is_what_was_not_overwritten() {
 
 /// `.reg.param.sort`, `.event.string`
 #[test]
-fn every_sort_has_its_value() {
-    let test = "every_sort_has_its_value";
+fn postmortem_gives_values_of_every_sort() {
+    let test = "postmortem_gives_values_of_every_sort";
     ran(test, &[], || {
         let pool = std::ptr::without_provenance::<u8>(0x1000);
         telemetry::label(pool, telemetry::add_string("a pool"));
@@ -153,7 +153,7 @@ fn every_sort_has_its_value() {
         );
         let text = old.to_string();
         assert!(text.contains("Sorts p:0000000000001000[\"a pool\"] b:True u:4294967295 d:-0.5 "));
-        assert!(text.ends_with("sss\""), "whole");
+        assert!(text.ends_with("sss\""), "the string is whole");
         let mut traceback = String::new();
         telemetry::traceback(2, &mut traceback).unwrap();
         let without_age = |text: &str| text.split_once(" s  ").expect("an age").1.to_owned();
@@ -163,8 +163,8 @@ fn every_sort_has_its_value() {
 }
 
 #[test]
-fn a_panic_hook_may_ask_for_it() {
-    let test = "a_panic_hook_may_ask_for_it";
+fn a_panic_hook_may_call_postmortem() {
+    let test = "a_panic_hook_may_call_postmortem";
     let Some(ran) = ran(test, &[], || {
         std::panic::set_hook(Box::new(|info| {
             eprintln!("{}", info.payload_as_str().unwrap_or_default());
@@ -181,7 +181,7 @@ fn a_panic_hook_may_ask_for_it() {
 }
 
 #[test]
-fn nothing_is_in_memory_before_the_first_event() {
-    let test = "nothing_is_in_memory_before_the_first_event";
+fn postmortem_gives_nothing_before_the_first_event() {
+    let test = "postmortem_gives_nothing_before_the_first_event";
     ran(test, &[], || assert_eq!(postmortem().count(), 0));
 }

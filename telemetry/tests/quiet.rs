@@ -1,4 +1,4 @@
-//! What recording does not do: allocate, and call the system.
+//! Recording neither allocates nor makes system calls.
 
 mod common;
 #[path = "common/counting.rs"]
@@ -11,12 +11,12 @@ use telemetry::{control, event};
 
 thread_local!(static ALLOCATION_COUNT: Cell<usize> = const { Cell::new(0) });
 
-/// Counts what it is asked for by each thread: those of libtest allocate when they like.
+/// Counts allocations by thread: libtest's own threads allocate at any time.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting(|| ALLOCATION_COUNT.set(ALLOCATION_COUNT.get() + 1));
 
-/// From the first event to the last of a thread, with everything output: no allocation, not even
-/// for the stream.
+/// From a thread's first event to its last, with all output, nothing allocates, not even the
+/// stream.
 #[test]
 fn recording_allocates_nothing() {
     let test = "recording_allocates_nothing";
@@ -26,7 +26,7 @@ fn recording_allocates_nothing() {
         record_and_flush();
         assert_eq!(ALLOCATION_COUNT.get(), before);
         drop(std::hint::black_box(Box::new(before)));
-        assert_eq!(ALLOCATION_COUNT.get(), before + 1, "one that is made is counted");
+        assert_eq!(ALLOCATION_COUNT.get(), before + 1, "the allocator counts");
     }) else {
         return;
     };
@@ -52,15 +52,15 @@ fn record_and_flush() {
     assert_ne!(telemetry::losses().recorded, 0);
 }
 
-/// Between two marks a program records a million events and outputs half of them. The system sees
-/// the blocks, and the check whether the file still exists, and nothing else.
+/// Between two marks a program records a million events and outputs half of them. It makes system
+/// calls only to write blocks and to check that the file still exists.
 #[test]
-fn recording_calls_the_system_for_blocks_alone() {
-    let test = "recording_calls_the_system_for_blocks_alone";
+fn recording_makes_system_calls_for_blocks_alone() {
+    let test = "recording_makes_system_calls_for_blocks_alone";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         event!(Pooled, 0usize);
-        // The name of the thread would go out before the first block.
+        // Otherwise the thread's name would be written before the first block.
         telemetry::flush();
         mark("BEGIN");
         for index in 0..500_000usize {
@@ -72,7 +72,7 @@ fn recording_calls_the_system_for_blocks_alone() {
     }
     let calls = calls_between_marks(test, &[("MPS_TELEMETRY_CONTROL", "Object")]);
     let per_block = (65536 - 128) / 32;
-    // Before each the file is asked whether it has its name yet.
+    // Before each write the runtime checks that the file still has its name.
     let (asked, written): (Vec<&str>, Vec<&str>) =
         calls.iter().map(|line| &**line).partition(|line| line.contains("stat"));
     assert_eq!(written.len(), (500_000 + 1) / per_block, "{calls:?}");
@@ -80,7 +80,7 @@ fn recording_calls_the_system_for_blocks_alone() {
     assert!(asked.len() <= written.len() + 1, "{asked:?}");
 }
 
-/// The system calls of a test in a process of its own, from one mark to the other.
+/// Returns the system calls of a test process between the two marks.
 fn calls_between_marks(test: &str, environment: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let command = common::command(test, environment);
@@ -100,11 +100,11 @@ fn calls_between_marks(test: &str, environment: &[(&str, &str)]) -> Vec<String> 
     between.take_while(|line| !line.contains("END")).map(str::to_owned).collect()
 }
 
-/// The same with a receiver that reads nothing: it is sent to, without waiting, and nothing else is
-/// asked of the system but whether the socket is still there, and to say so, once.
+/// The receiver reads nothing. The runtime sends without waiting, and makes only two other calls:
+/// it checks the socket, and reports once.
 #[test]
-fn sending_to_a_receiver_that_reads_nothing_never_waits() {
-    let test = "sending_to_a_receiver_that_reads_nothing_never_waits";
+fn sending_never_waits_for_a_receiver() {
+    let test = "sending_never_waits_for_a_receiver";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         telemetry::flush();
@@ -124,7 +124,7 @@ fn sending_to_a_receiver_that_reads_nothing_never_waits() {
     assert!(others.len() == 1 && others[0].contains("write(2, \"telemetry: "), "{others:?}");
 }
 
-/// `.sol.msg`: also where all of it is sent, and to several.
+/// `.sol.msg`: everything is sent, to several hosts.
 #[test]
 fn sending_allocates_nothing() {
     let test = "sending_allocates_nothing";
@@ -145,7 +145,7 @@ fn sending_allocates_nothing() {
     assert!(connected.join().unwrap().iter().all(Result::is_ok));
 }
 
-/// A system call that shows in the trace.
+/// Makes a system call that shows in the trace.
 #[expect(unsafe_code, reason = "a write that nobody buffers")]
 fn mark(text: &str) {
     // SAFETY: reads the bytes of a string.

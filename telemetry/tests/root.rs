@@ -1,5 +1,5 @@
-//! The stream as memory has it: found by its root, as a debugger would, and what it holds compared
-//! with what was recorded.
+//! Finds the stream in memory by its root, as a debugger would, and compares the stream with the
+//! recorded events.
 //!
 //! ```text
 //!  /proc/self/mem ─ magic ─▶ root ─▶ extents ─▶ blocks ─▶ a stream ─▶ common::read
@@ -20,7 +20,7 @@ use telemetry::{Kinds, event};
 
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
-/// `.root.magic`, with every bit turned: so that it is not here, where it would be found.
+/// `.root.magic` with every bit inverted: a search finds no magic in this constant.
 const MAGIC_TURNED: [u8; 16] = [
     0x58, 0x22, 0x75, 0x1E, 0x81, 0xD9, 0x98, 0xB3, 0x28, 0xAE, 0xA2, 0x10, 0xFC, 0x05, 0x4C, 0xBD,
 ];
@@ -28,7 +28,7 @@ const MAGIC_TURNED: [u8; 16] = [
 /// The memory of this process.
 struct Memory {
     bytes: File,
-    /// What of it can be written: from, to.
+    /// The writable regions: from, to.
     writable: Vec<(u64, u64)>,
 }
 
@@ -50,8 +50,8 @@ impl Memory {
         bytes
     }
 
-    /// Where the magic is, at multiples of 64 (`.root.magic`). What is copied to look at it is
-    /// wiped: there the magic would be found, too.
+    /// Returns the addresses of the magic, at multiples of 64 (`.root.magic`). Wipes each copied
+    /// piece, in which a later search would find the magic too.
     fn magics(&self) -> Vec<u64> {
         const PIECE_SIZE: u64 = 1 << 16;
         let mut found = Vec::new();
@@ -59,7 +59,7 @@ impl Memory {
         for &(from, to) in &self.writable {
             for at in (from..to).step_by(PIECE_SIZE as usize) {
                 let size = PIECE_SIZE.min(to - at) as usize;
-                // What cannot be read is none of ours.
+                // The rest of the region cannot be read: it is not the runtime's.
                 if self.bytes.read_exact_at(&mut piece[..size], at).is_err() {
                     break;
                 }
@@ -86,13 +86,13 @@ struct Extent {
     buffer: u32,
 }
 
-/// The root, and what it leads to.
+/// The root, and the process's memory.
 struct Root {
     bytes: Vec<u8>,
     memory: Memory,
 }
 
-/// The entries of a chain (`.root.node`).
+/// Returns the entries of a chain (`.root.node`).
 fn entries(memory: &Memory, first: u64) -> Vec<Vec<u8>> {
     let (mut node, mut found) = (first, Vec::new());
     while node != 0 {
@@ -151,7 +151,7 @@ impl Root {
         entries.iter().map(extent).filter(|extent| extent.what != 0).collect()
     }
 
-    /// Index, recorded, output of each registry.
+    /// Returns index, recorded mask, output mask of each registry.
     fn registries(&self) -> Vec<(u32, u64, u64)> {
         let mask = |at| u64_at(&self.memory.read(at, 8), 0);
         let entries = entries(&self.memory, u64_at(&self.bytes, 72));
@@ -160,7 +160,7 @@ impl Root {
         entries.iter().map(entry).collect()
     }
 
-    /// The stream (`.root.stream`, `.root.preamble`).
+    /// Returns the stream (`.root.stream`, `.root.preamble`).
     fn stream(&self) -> Stream {
         let id = &self.bytes[40..48];
         let mut bytes = Vec::new();
@@ -182,14 +182,14 @@ impl Root {
         common::read(&bytes)
     }
 
-    /// Of the rings of a registry and kind, what of each count there is in all.
+    /// Returns the sum of each count over the rings of a registry and kind.
     fn counts_of(&self, registry: u16, kind: u8) -> Vec<u64> {
         let of_kind = |e: &Extent| e.what == 3 && (e.registry, e.kind) == (registry, kind);
         let rings = self.extents().into_iter().filter(of_kind);
         rings.fold(vec![0; 5], |sum, e| sum.iter().zip(&e.counts).map(|(a, b)| a + b).collect())
     }
 
-    /// Extents of a sort.
+    /// Returns the number of extents of a sort.
     fn count_of(&self, what: u8) -> usize {
         self.extents().iter().filter(|extent| extent.what == what).count()
     }
@@ -207,7 +207,7 @@ fn numbers(count: u64) -> Vec<u64> {
     (0..count).collect()
 }
 
-/// The indexes that a thread recorded, as found.
+/// Returns the indexes that a thread recorded, as found.
 fn of_thread(stream: &Stream, code: u16, who: usize) -> Vec<u64> {
     let of = stream.of(code).into_iter().filter(|event| event.word(0) == who as u64);
     of.map(|event| event.word(1)).collect()
@@ -215,8 +215,8 @@ fn of_thread(stream: &Stream, code: u16, who: usize) -> Vec<u64> {
 
 /// `.root.self`, `.root.magic`
 #[test]
-fn a_program_that_recorded_nothing_has_a_root_without_its_address() {
-    let test = "a_program_that_recorded_nothing_has_a_root_without_its_address";
+fn the_root_has_no_address_before_the_first_event() {
+    let test = "the_root_has_no_address_before_the_first_event";
     ran(test, &[ALL], || {
         assert!(Root::find().is_none());
         telemetry::setup().block_size_log2(13).start().unwrap();
@@ -226,8 +226,8 @@ fn a_program_that_recorded_nothing_has_a_root_without_its_address() {
 
 /// `.root.stream`, `.root.preamble`, `.root.extent`, `.root.node`
 #[test]
-fn what_is_not_output_is_found_in_memory() {
-    ran("what_is_not_output_is_found_in_memory", &[SMALL], || {
+fn memory_holds_events_that_are_not_output() {
+    ran("memory_holds_events_that_are_not_output", &[SMALL], || {
         three(0, 50);
         event!(Rare, 7usize);
         event!(Sorts, core::ptr::null::<u8>(), true, 9u32, 1.5, 10usize, 11usize, "text");
@@ -244,11 +244,11 @@ fn what_is_not_output_is_found_in_memory() {
     });
 }
 
-/// Events of threads with different fates, of three kinds; one kind is output after a while. Memory
-/// has the end of them, without a gap; together with the log it has all events that were output.
+/// Several threads record two kinds, and half of the threads end. Memory holds each thread's last
+/// events of each kind, without a gap.
 #[test]
-fn the_end_of_what_every_thread_recorded_is_found_in_memory() {
-    let test = "the_end_of_what_every_thread_recorded_is_found_in_memory";
+fn memory_holds_the_last_events_of_every_thread() {
+    let test = "memory_holds_the_last_events_of_every_thread";
     ran(test, &[SMALL], || {
         for seed in 1..=3u64 {
             record_and_compare(seed);
@@ -266,7 +266,7 @@ fn record_and_compare(seed: u64) {
     };
     let (done, looked) = (Barrier::new(THREAD_COUNT / 2 + 1), Mutex::new(()));
     let looking = looked.lock().unwrap();
-    // Events of each thread: half of the threads have ended when memory is looked at.
+    // Half of the threads have ended when the test reads the memory.
     let counts: Vec<[usize; 2]> =
         (0..THREAD_COUNT).map(|_| [next(1000) as usize, 1 + next(300) as usize]).collect();
     std::thread::scope(|scope| {
@@ -284,7 +284,7 @@ fn record_and_compare(seed: u64) {
                 })
             })
             .collect();
-        // Given up where this panics, so that they end.
+        // Released if the test panics, so that the threads end.
         let looking = looking;
         done.wait();
         let (ended, _): (Vec<_>, Vec<_>) =
@@ -298,7 +298,7 @@ fn record_and_compare(seed: u64) {
                 let found = of_thread(&stream, code, seed as usize * 100 + index);
                 let from = count - found.len() as u64;
                 assert_eq!(found, (from..count).collect::<Vec<_>>(), "seed {seed}, {index}");
-                // A block of those who are still there has their last event.
+                // A running thread's block has its last event.
                 assert!(index % 2 == 1 || !found.is_empty() || count == 0, "seed {seed}, {index}");
             }
         }
@@ -307,7 +307,7 @@ fn record_and_compare(seed: u64) {
             let overwritten = root.counts_of(1, kinds.bits().trailing_zeros() as u8)[4];
             let losses = telemetry::losses_of(&CONTROL, kinds);
             assert_eq!(overwritten, losses.overwritten, ".root.counts: seed {seed}");
-            // What is counted as overwritten may still be there.
+            // Events that are counted as overwritten may still exist.
             assert!(stream.of(code).len() as u64 + overwritten >= losses.recorded, "seed {seed}");
         }
         assert!(found_in_all > 0);
@@ -315,7 +315,7 @@ fn record_and_compare(seed: u64) {
     });
 }
 
-/// What is output is in memory, too, as the same events (`.event.identity`): together they are all.
+/// Events that are output are in memory, too, with the same numbers (`.event.identity`).
 #[test]
 fn memory_and_log_have_the_same_events_under_the_same_numbers() {
     let test = "memory_and_log_have_the_same_events_under_the_same_numbers";
@@ -335,16 +335,16 @@ fn memory_and_log_have_the_same_events_under_the_same_numbers() {
     });
 }
 
-/// `.root.preamble`: of the six large registries that have room, in several blocks.
+/// `.root.preamble`: the six large registries that have room take several blocks.
 #[test]
-fn every_registry_is_in_the_preamble() {
-    ran("every_registry_is_in_the_preamble", &[SMALL], || {
+fn the_preamble_holds_every_registry() {
+    ran("the_preamble_holds_every_registry", &[SMALL], || {
         event!(Pooled, 1usize);
         wide::record_all();
         wide::record_all();
         let root = Root::find().unwrap();
         let stream = root.stream();
-        assert!(root.count_of(1) > 1, "more than a block");
+        assert!(root.count_of(1) > 1, "the preamble has one block");
         assert_eq!(root.registries().len(), 8);
         for (index, (found, recorded, _)) in root.registries().into_iter().enumerate() {
             assert_eq!((found, recorded), (index as u32, u64::MAX));
@@ -364,10 +364,10 @@ fn every_registry_is_in_the_preamble() {
     });
 }
 
-/// `.root.counts`, `.root.loss`: what no header says yet.
+/// `.root.counts`, `.root.loss`: the root's counts are newer than those of any header.
 #[test]
-fn losses_are_found_that_no_header_says_yet() {
-    ran("losses_are_found_that_no_header_says_yet", &[SMALL], || {
+fn the_root_counts_losses_that_no_header_states_yet() {
+    ran("the_root_counts_losses_that_no_header_states_yet", &[SMALL], || {
         let long = "x".repeat(5000);
         for _ in 0..3 {
             event!(Sorts, core::ptr::null::<u8>(), true, 9u32, 1.5, 1usize, 1usize, &long);
@@ -384,11 +384,11 @@ fn losses_are_found_that_no_header_says_yet() {
 
 /// `.root.sync`
 #[test]
-fn the_last_clock_sync_is_in_the_root() {
-    ran("the_last_clock_sync_is_in_the_root", &[SMALL], || {
+fn the_root_holds_the_last_clock_sync() {
+    ran("the_root_holds_the_last_clock_sync", &[SMALL], || {
         let sync = || {
             let bytes = Root::find().unwrap().bytes;
-            assert_eq!(u32_at(&bytes, 80) % 2, 0, "not just being stored");
+            assert_eq!(u32_at(&bytes, 80) % 2, 0, "the clock sync is incomplete");
             (u32_at(&bytes, 80), [88, 96, 104].map(|at| u64_at(&bytes, at)))
         };
         three(0, 1);
@@ -402,12 +402,12 @@ fn the_last_clock_sync_is_in_the_root() {
     });
 }
 
-/// Events output into a mapped file are read there, and all others in private memory.
+/// The file holds the events that are output; private memory holds all others.
 #[test]
-fn the_blocks_of_a_mapped_file_are_an_extent() {
+fn the_root_lists_a_mapped_file_as_an_extent() {
     let ring = ("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
     let objects = ("MPS_TELEMETRY_CONTROL", "Object");
-    ran("the_blocks_of_a_mapped_file_are_an_extent", &[objects, SMALL, ring], || {
+    ran("the_root_lists_a_mapped_file_as_an_extent", &[objects, SMALL, ring], || {
         let label = telemetry::add_string("a label");
         telemetry::label_address(0x77, label);
         three(0, 2000);
@@ -420,7 +420,7 @@ fn the_blocks_of_a_mapped_file_are_an_extent() {
         assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
         forked(|| {
             let root = Root::find().unwrap();
-            assert_eq!(root.stream().of(1).len(), 0, "the parent's are not the child's");
+            assert_eq!(root.stream().of(1).len(), 0, "the child has its parent's events");
             (0..10usize).for_each(|index| event!(ThreeSeg, 1usize, index, index));
             three(1, 500);
             let stream = Root::find().unwrap().stream();
@@ -433,11 +433,11 @@ fn the_blocks_of_a_mapped_file_are_an_extent() {
 
 /// Runs `child` in a forked child, and waits for it.
 fn forked(child: impl FnOnce()) {
-    // SAFETY: the child has this thread alone, which goes on in it.
+    // SAFETY: the child continues with this thread alone.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
-        // SAFETY: ends the child, which leaves what it has to the kernel.
+        // SAFETY: ends the child, whose resources the kernel frees.
         unsafe { libc::_exit(i32::from(!done)) };
     }
     let mut status = 1;
@@ -446,20 +446,20 @@ fn forked(child: impl FnOnce()) {
     assert_eq!(status, 0, "the child failed");
 }
 
-/// A child has a root of its own, with what it records, and with its parent's labels before that.
+/// A child's root leads to its own events, and to its parent's earlier labels.
 #[test]
-fn a_forked_child_has_a_stream_of_its_own_in_memory() {
-    ran("a_forked_child_has_a_stream_of_its_own_in_memory", &[SMALL], || {
+fn a_forked_child_has_its_own_stream_in_memory() {
+    ran("a_forked_child_has_its_own_stream_in_memory", &[SMALL], || {
         telemetry::label_address(0x77, telemetry::add_string("before"));
         three(1, 300);
         wide::record_all();
-        // Rings of threads that are gone, and a second node of extents.
+        // Rings of ended threads, and a second node of extents.
         (0..3).for_each(|_| drop(std::thread::spawn(|| three(9, 3)).join()));
         let parent = Root::find().unwrap();
         forked(|| {
             let before = Root::find().unwrap();
             assert_ne!(before.uuid(), parent.uuid());
-            assert_eq!(before.stream().events.len(), 0, "nothing is the child's yet");
+            assert_eq!(before.stream().events.len(), 0, "the child has an event too early");
             three(2, 40);
             (0..7usize).for_each(|index| event!(Pooled, index));
             check_child(&Root::find().unwrap(), 40);
@@ -489,14 +489,14 @@ fn check_child(root: &Root, count: u64) {
     let labels = stream.store(0xFF02);
     assert_eq!(labels.iter().map(|label| label.word(0)).collect::<Vec<_>>(), [0x77]);
     let first = stream.of(1)[0].ticks.min(stream.of(5)[0].ticks);
-    assert!(labels[0].ticks <= first, "what is labelled is so from the first event on");
-    assert_eq!(stream.store(0xFF03).len(), 1, "the one thread");
+    assert!(labels[0].ticks <= first, "a label is later than the first event");
+    assert_eq!(stream.store(0xFF03).len(), 1, "the child has one thread");
 }
 
-/// `.root.node`: more extents than a node has, added by threads while they are looked at.
+/// `.root.node`: threads add more extents than a node holds while the test reads the chain.
 #[test]
-fn a_chain_is_right_while_threads_add_to_it() {
-    ran("a_chain_is_right_while_threads_add_to_it", &[SMALL], || {
+fn a_chain_stays_valid_while_threads_extend_it() {
+    ran("a_chain_stays_valid_while_threads_extend_it", &[SMALL], || {
         const COUNT: usize = 100;
         let done = Mutex::new(());
         let adding = done.lock().unwrap();
@@ -518,7 +518,7 @@ fn a_chain_is_right_while_threads_add_to_it() {
                 let now = root.extents();
                 assert!(now.iter().all(|extent| extent.address % 4096 == 0 && extent.count > 0));
                 let places = |all: &[Extent]| all.iter().map(|e| e.address).collect::<Vec<_>>();
-                // One that was being added may have come in between.
+                // A new extent may have appeared between the others.
                 let now_places = places(&now);
                 assert!(places(&before).iter().all(|place| now_places.contains(place)));
                 before = now;

@@ -1,4 +1,4 @@
-//! The service: control of a program from outside, as seen from the program.
+//! The control service: other processes control a program, as seen from the program.
 //!
 //! ```text
 //!  a process of a test ── its own client ──▶ ./PID.sock ──▶ the service of the process
@@ -30,12 +30,12 @@ static WATCHING: AtomicBool = AtomicBool::new(false);
 #[expect(unsafe_code, reason = "the name of a thread")]
 fn is_of_runtime() -> bool {
     let mut name = [0u8; 16];
-    // SAFETY: at most 16 bytes are written.
+    // SAFETY: the call writes at most 16 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name.starts_with(b"telemetry")
 }
 
-/// Counts what threads of the runtime ask the allocator for, which are known by their names.
+/// Counts allocations by threads of the runtime, which have known names.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting(|| {
     if WATCHING.load(Ordering::Relaxed) && is_of_runtime() {
@@ -43,7 +43,7 @@ static ALLOCATOR: Counting = Counting(|| {
     }
 });
 
-/// `.control.tool`: with a thread of its own and with the writer thread.
+/// `.control.tool`: on the service's own thread, and on the writer thread.
 #[test]
 fn requests_read_and_change_the_masks() {
     let test = "requests_read_and_change_the_masks";
@@ -57,12 +57,12 @@ fn requests_read_and_change_the_masks() {
             let all = "Arena Pool Trace Seg Ref Object User";
             assert_eq!(value(&masks, "registry.1.kinds"), all);
             assert_eq!(value(&masks, "registry.1.recorded"), all);
-            // Also by number; only what was asked for is told of.
+            // Numbers work too; the answer lists only the requested kinds.
             let set = ask("set pool 0x20");
             assert_eq!(value(&set, "registry.1.output"), "Pool Object");
             assert_eq!(control::of(&CONTROL).output(), Kinds::Pool | Kinds::Object);
             assert_eq!((&*value(&set, "standing"), &*value(&set, "log")), ("open", "mpsio.log"));
-            // What the ring held comes out too.
+            // The earlier events in the ring are written too.
             ask("flush");
             assert_eq!(common::read(&std::fs::read("mpsio.log").unwrap()).of(5).len(), 10);
             assert_eq!(value(&ask("reset Object"), "registry.1.output"), "-");
@@ -75,7 +75,7 @@ fn requests_read_and_change_the_masks() {
                 all
             );
             event!(Pooled, 10usize);
-            assert_eq!(control::of(&CONTROL).output(), Kinds::Pool, "the other mask is as it was");
+            assert_eq!(control::of(&CONTROL).output(), Kinds::Pool, "the output mask changed");
         }) else {
             return;
         };
@@ -103,18 +103,18 @@ mod own {
     }
 }
 
-/// `.control.tool.request`: names mean the kind of each registry that is called so, also where that
-/// comes later; one registry alone is changed where it is named.
+/// `.control.tool.request`: a name selects the kind of that name in each registry, also in later
+/// ones. A request may name one registry.
 #[test]
-fn kinds_are_switched_by_name_in_registries_to_come_as_well() {
-    let test = "kinds_are_switched_by_name_in_registries_to_come_as_well";
+fn a_request_switches_kinds_by_name_in_later_registries() {
+    let test = "a_request_switches_kinds_by_name_in_later_registries";
     let Some(_) = ran(test, &[HERE], || {
         event!(Rare, 1usize);
         ask("set Pool Arena");
         ask("set registry:test User");
         ask("reset mask:recorded pool");
         event!(own::Paged, 1usize);
-        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::Pool, "its Pool, not index 1");
+        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::Pool, "not its kind Pool");
         assert_eq!(control::of(&own::CONTROL).recorded(), !own::Kinds::Pool);
         assert_eq!(control::of(&CONTROL).output(), Kinds::Arena | Kinds::Pool | Kinds::User);
         assert_eq!(control::of(&CONTROL).recorded(), !Kinds::Pool);
@@ -129,8 +129,8 @@ fn kinds_are_switched_by_name_in_registries_to_come_as_well() {
 
 /// `.control.tool.answer`
 #[test]
-fn what_is_wrong_is_answered_by_one_line_that_names_what_there_is() {
-    let test = "what_is_wrong_is_answered_by_one_line_that_names_what_there_is";
+fn an_invalid_request_gets_one_line_with_the_valid_names() {
+    let test = "an_invalid_request_gets_one_line_with_the_valid_names";
     let Some(_) = ran(test, &[HERE], || {
         event!(Rare, 1usize);
         event!(own::Paged, 1usize);
@@ -147,13 +147,13 @@ fn what_is_wrong_is_answered_by_one_line_that_names_what_there_is() {
         ] {
             assert_eq!(ask(request), format!("error: {expected}\n"));
         }
-        assert_eq!(control::of(&CONTROL).output(), Kinds::empty(), "nothing is done by halves");
+        assert_eq!(control::of(&CONTROL).output(), Kinds::empty(), "half a request is done");
     }) else {
         return;
     };
 }
 
-/// Ends the threads of a test, also where it fails.
+/// Ends the threads of a test, also if the test fails.
 struct AtEnd<'a>(&'a AtomicBool);
 
 impl Drop for AtEnd<'_> {
@@ -162,15 +162,15 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// `.control.tool.answer`: a flush that was answered is on the host, all of what was published.
+/// `.control.tool.answer`: when the answer comes, the host has every published event.
 #[test]
-fn a_flush_is_answered_when_the_host_has_all_that_was_published() {
-    let test = "a_flush_is_answered_when_the_host_has_all_that_was_published";
+fn the_answer_to_a_flush_follows_the_last_write() {
+    let test = "the_answer_to_a_flush_follows_the_last_write";
     for writer in [("UNUSED", ""), WRITER] {
         let Some(ran) = ran(test, &[HERE, OBJECT, SMALL, writer], || {
             let published = [const { AtomicUsize::new(0) }; 4];
             let done = AtomicBool::new(false);
-            // There is a service from the first event on.
+            // The first event starts the service.
             event!(Rare, 1usize);
             std::thread::scope(|scope| {
                 let _end = AtEnd(&done);
@@ -215,8 +215,8 @@ fn a_flush_is_answered_when_the_host_has_all_that_was_published() {
 
 /// `.control.status`
 #[test]
-fn the_status_says_what_was_recorded_written_and_lost() {
-    let test = "the_status_says_what_was_recorded_written_and_lost";
+fn the_status_states_recorded_written_and_lost_events() {
+    let test = "the_status_states_recorded_written_and_lost_events";
     let Some(ran) = ran(test, &[HERE, OBJECT, SMALL], || {
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
         let thread = || (0..500usize).for_each(|index| event!(Three, 1usize, index, index));
@@ -232,7 +232,7 @@ fn the_status_says_what_was_recorded_written_and_lost() {
         );
         assert_eq!(number(&status, "requested"), 1501);
         assert_eq!((number(&status, "recorded"), number(&status, "lost")), (1501, 0));
-        // 124 events of three words to a block; what is left goes as parts.
+        // 124 events of three words fill a block; the rest is written as parts.
         assert_eq!(number(&status, "blocks"), 500 / 124 + 1000 / 124);
         let size = std::fs::metadata("mpsio.log").unwrap().len();
         let bytes = number(&status, "bytes");
@@ -247,7 +247,7 @@ fn the_status_says_what_was_recorded_written_and_lost() {
         let events =
             "requested 1501, recorded 1501, overwritten 0, full 0, nested 0, large 0, io 0";
         assert_eq!(value(&status, "registry.1.events"), events);
-        // The program's own view is the same.
+        // The program's own status is the same.
         let own = telemetry::status().to_string();
         assert_eq!(own.replace("registry.1", "") + "ok\n", status.replace("registry.1", ""));
         let uuid = value(&status, "stream").replace('-', "");
@@ -262,14 +262,14 @@ fn the_status_says_what_was_recorded_written_and_lost() {
 
 /// `.control.tool.owner`, `.control.tool.socket`
 #[test]
-fn the_socket_is_its_users_alone_and_is_gone_when_the_program_is() {
-    let test = "the_socket_is_its_users_alone_and_is_gone_when_the_program_is";
+fn the_socket_is_private_and_ends_with_the_program() {
+    let test = "the_socket_is_private_and_ends_with_the_program";
     let Some(ran) = ran(test, &[HERE], || {
         event!(Rare, 1usize);
         let about = std::fs::symlink_metadata(socket_of(std::process::id())).unwrap();
         assert!(about.file_type().is_socket());
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
-        // The directory is known also from elsewhere.
+        // The runtime knows the directory also after `chdir`.
         std::fs::create_dir("elsewhere").unwrap();
         std::env::set_current_dir("elsewhere").unwrap();
     }) else {
@@ -281,10 +281,10 @@ fn the_socket_is_its_users_alone_and_is_gone_when_the_program_is() {
     assert!(ran.said().is_empty(), "{:?}", ran.said());
 }
 
-/// `.control.tool`: what serves does not ask the program's allocator for anything.
+/// `.control.tool`: the service never uses the program's allocator.
 #[test]
-fn the_service_allocates_nothing_of_the_program() {
-    let test = "the_service_allocates_nothing_of_the_program";
+fn the_service_never_uses_the_programs_allocator() {
+    let test = "the_service_never_uses_the_programs_allocator";
     for writer in [("UNUSED", ""), WRITER] {
         let Some(_) = ran(test, &[HERE, writer], || {
             event!(Three, 0usize, 0usize, 0usize);
@@ -299,17 +299,17 @@ fn the_service_allocates_nothing_of_the_program() {
                 .unwrap()
                 .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
             let is_there = |name: &String| name.starts_with("telemetry");
-            assert_eq!(names.filter(is_there).count(), 1, "there is one that is watched");
+            assert_eq!(names.filter(is_there).count(), 1, "the allocator watches one thread");
         }) else {
             return;
         };
     }
 }
 
-/// `.control.tool`: opt-in. Without the variable there is no socket and no thread.
+/// `.control.tool`: the service is opt-in.
 #[test]
-fn without_the_variable_there_is_no_socket_and_no_thread() {
-    let test = "without_the_variable_there_is_no_socket_and_no_thread";
+fn the_service_starts_only_with_its_variable() {
+    let test = "the_service_starts_only_with_its_variable";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         telemetry::flush();
@@ -335,35 +335,35 @@ fn without_the_variable_there_is_no_socket_and_no_thread() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
         assert_eq!(calls.matches("socket(AF_UNIX").count(), socket_count, "{calls}");
-        // libtest has its own thread for the one test.
+        // libtest runs the test on a thread of its own.
         let threads = text.lines().find_map(|line| line.split_once("threads ")).unwrap().1;
         assert_eq!(threads, (2 + socket_count).to_string(), "{text}");
     }
 }
 
-/// `.control.tool.fork`: the child gives up what is the parent's, and has a socket of its own when
-/// it next comes to the cold path.
+/// `.control.tool.fork`: the child closes its parent's socket, and opens its own the next time it
+/// takes the cold path.
 #[test]
 #[expect(unsafe_code, reason = "fork")]
-fn a_forked_child_has_a_socket_of_its_own() {
-    let test = "a_forked_child_has_a_socket_of_its_own";
+fn a_forked_child_opens_its_own_socket() {
+    let test = "a_forked_child_opens_its_own_socket";
     for writer in [("UNUSED", ""), WRITER] {
         let Some(_) = ran(test, &[HERE, writer], || {
             event!(Rare, 1usize);
             assert!(ask("get").ends_with("ok\n"));
             let mut hanging = connect();
-            // SAFETY: the child records, leaves by `_exit`, and otherwise does what the test shows.
+            // SAFETY: the child records, asks its own service, and exits.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 telemetry::flush();
                 let is_served = value(&ask("get"), "registry.1") == "test 1.2.3";
-                // SAFETY: the call ends the process, having called what is called at exit.
+                // SAFETY: ends the process after its exit functions.
                 unsafe { libc::exit(if is_served { 7 } else { 8 }) };
             }
             hanging.write_all(b"get\n").unwrap();
             let mut text = String::new();
             hanging.read_to_string(&mut text).unwrap();
-            assert!(text.ends_with("ok\n"), "the parent serves as before");
+            assert!(text.ends_with("ok\n"), "the parent's service");
             let mut status = 0;
             // SAFETY: fills an integer that lives through the call.
             unsafe { libc::waitpid(child, &mut status, 0) };
@@ -376,7 +376,7 @@ fn a_forked_child_has_a_socket_of_its_own() {
     }
 }
 
-/// What control from outside does to the masks the program's own functions see, and the reverse.
+/// The service and the program's own functions change the same masks.
 #[test]
 fn the_program_and_the_tool_change_the_same_masks() {
     let test = "the_program_and_the_tool_change_the_same_masks";
@@ -388,7 +388,7 @@ fn the_program_and_the_tool_change_the_same_masks() {
         control::reset_output_everywhere(u64::MAX);
         assert_eq!(value(&ask("get"), "registry.1.output"), "-");
         event!(own::Paged, 1usize);
-        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::empty(), "what is newer wins");
+        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::empty(), "the newer wins");
     }) else {
         return;
     };

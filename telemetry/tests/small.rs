@@ -1,11 +1,11 @@
-//! A small program with all that there is in it: threads that record, advance, flush and end. Small
-//! enough for Miri, which tells of data races and of pointers that should not be used.
+//! A small program that uses the whole runtime: threads record, advance, flush and end. Miri can
+//! run it, and reports data races and invalid pointers.
 //!
 //! ```text
 //!  3 threads ∥ flush ∥ another that adopts their rings ─▶ the log in memory ─▶ each event once
 //! ```
 //!
-//! `./proofs` runs it so, and under a thread sanitizer. Design: `.sol.ordering` in
+//! `./proofs` runs it under Miri, and under a thread sanitizer. Design: `.sol.ordering` in
 //! `design/telemetry.md`.
 
 mod common;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 3;
-/// More than a block holds.
+/// More events than a block holds.
 const EVENT_COUNT: usize = if cfg!(miri) { 150 } else { 30_000 };
 
 #[test]
@@ -34,7 +34,7 @@ fn a_small_program_records_every_event_once() {
         let recorders: Vec<_> =
             (1..=THREAD_COUNT).map(|thread| scope.spawn(move || record(thread))).collect();
         recorders.into_iter().for_each(|thread| thread.join().unwrap());
-        // Has a ring of those that ended.
+        // This thread reuses the rings of the ended ones.
         scope.spawn(|| record(THREAD_COUNT + 1)).join().unwrap();
         done.store(true, Ordering::Relaxed);
         flusher.join().unwrap();

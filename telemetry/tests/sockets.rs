@@ -1,4 +1,4 @@
-//! Receivers: one that reads nothing, one that is not there, one that is lost; and several hosts.
+//! Receivers that read nothing, are absent, or vanish; and several hosts at once.
 //!
 //! ```text
 //!  a process that records ── tcp, unix ──▶ a receiver of the test ──▶ common::read
@@ -16,7 +16,7 @@ use telemetry::{Plinth, SocketPlinth, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const FILENAME: &str = "MPS_TELEMETRY_FILENAME";
-/// Events of a long run: some 6 MiB, which neither the system nor a queue holds.
+/// Events of a long run: 6 MiB, more than the system and a queue hold.
 const LONG: usize = 200_000;
 
 fn record(count: usize) {
@@ -27,7 +27,7 @@ fn is_child() -> bool {
     std::env::var_os(common::PROCESS_VARIABLE).is_some()
 }
 
-/// A receiver of TCP, and its address as a plinth has it.
+/// Opens a TCP receiver, and returns its address in the form of a plinth.
 fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
@@ -40,7 +40,7 @@ fn read_all(mut from: impl Read) -> Vec<u8> {
     bytes
 }
 
-/// Every event is in the stream or counted there as *io*, and that is all.
+/// Checks that the stream holds each event or counts it as *io*, and returns that count.
 fn assert_whole(bytes: &[u8], count: usize) -> u64 {
     let stream = common::read(bytes);
     let told = stream.told_of(5);
@@ -53,8 +53,8 @@ fn assert_whole(bytes: &[u8], count: usize) -> u64 {
 
 /// `.sol.msg`, `.req.multi`
 #[test]
-fn what_is_sent_is_the_stream_by_tcp_and_by_unix() {
-    let test = "what_is_sent_is_the_stream_by_tcp_and_by_unix";
+fn a_receiver_gets_the_whole_stream_by_tcp_and_by_unix() {
+    let test = "a_receiver_gets_the_whole_stream_by_tcp_and_by_unix";
     if is_child() {
         telemetry::label_address(1, telemetry::add_string("a string"));
         return record(5000);
@@ -77,7 +77,7 @@ fn what_is_sent_is_the_stream_by_tcp_and_by_unix() {
     assert_eq!(common::read(&bytes).store(0xFF02).len(), 1);
 }
 
-/// The time that a long run takes, in the process of a test.
+/// Returns the time of a long run, in a test process.
 fn recording_time() -> Duration {
     let begin = Instant::now();
     record(LONG);
@@ -88,10 +88,10 @@ fn said_time(ran: &common::Ran) -> f64 {
     ran.stderr.lines().find_map(|line| line.strip_prefix("time ")).unwrap().parse().unwrap()
 }
 
-/// `.sol.msg`: and in the end, when it reads after all, it knows what it did not get.
+/// `.sol.msg`: when the receiver reads at last, the stream states the losses.
 #[test]
-fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
-    let test = "a_receiver_that_reads_nothing_does_not_slow_the_program_down";
+fn a_stuck_receiver_does_not_slow_the_program_down() {
+    let test = "a_stuck_receiver_does_not_slow_the_program_down";
     const GO: &str = "TELEMETRY_TEST_GO";
     if is_child() {
         eprintln!("time {}", recording_time().as_secs_f64());
@@ -103,7 +103,7 @@ fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
         }
         return;
     }
-    // The best of at least three: other tests and programs run at the same time.
+    // The best of at least three runs: other programs run at the same time.
     let (mut slow, mut file) = (f64::MAX, f64::MAX);
     for round in 1..=30 {
         let (listener, address) = listen();
@@ -125,16 +125,16 @@ fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
     assert!(slow < 3.0 * file, "{slow} s, and {file} s to a file");
 }
 
-/// `.sol.exit`: the end of the program waits for it, one second in all.
+/// `.sol.exit`: the exit waits for all receivers together for one second.
 #[test]
-fn a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more() {
-    let test = "a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more";
+fn the_exit_waits_one_second_for_stuck_receivers() {
+    let test = "the_exit_waits_one_second_for_stuck_receivers";
     if is_child() {
         return record(LONG);
     }
     let (one, a) = listen();
     let (two, b) = listen();
-    // Best of some: a machine may be so busy that a program takes seconds to begin.
+    // The best of several: on a busy machine a program may take seconds to begin.
     let mut best = Duration::MAX;
     for _ in 0..20 {
         let begin = Instant::now();
@@ -154,10 +154,10 @@ fn a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more() {
     drop((one, two));
 }
 
-/// A receiver that was never there.
+/// The receiver never existed.
 #[test]
-fn without_a_receiver_the_program_goes_on_and_counts() {
-    let test = "without_a_receiver_the_program_goes_on_and_counts";
+fn a_program_without_a_receiver_counts_its_losses() {
+    let test = "a_program_without_a_receiver_counts_its_losses";
     if is_child() {
         record(10_000);
         telemetry::flush();
@@ -180,8 +180,8 @@ fn without_a_receiver_the_program_goes_on_and_counts() {
 }
 
 #[test]
-fn an_address_that_can_be_nobodys_is_said_once() {
-    let test = "an_address_that_can_be_nobodys_is_said_once";
+fn an_impossible_address_is_reported_once() {
+    let test = "an_impossible_address_is_reported_once";
     if is_child() {
         return record(10_000);
     }
@@ -199,15 +199,15 @@ fn an_address_that_can_be_nobodys_is_said_once() {
     }
 }
 
-/// `.read.loss`: EPIPE neither ends the program nor disturbs it.
+/// `.read.loss`: EPIPE does not disturb the program.
 #[test]
-fn a_receiver_that_goes_away_is_said_once_and_counted() {
-    let test = "a_receiver_that_goes_away_is_said_once_and_counted";
+fn a_broken_connection_is_reported_once_and_counted() {
+    let test = "a_broken_connection_is_reported_once_and_counted";
     if is_child() {
         record(1000);
         telemetry::flush();
         let address = std::env::var(FILENAME).unwrap();
-        // The receiver goes once this connection exists.
+        // The receiver closes its connection once this second connection exists.
         let mut gone = TcpStream::connect(address.trim_start_matches("tcp://")).unwrap();
         assert_eq!(gone.read(&mut [0]).unwrap(), 0);
         record(100_000);
@@ -231,9 +231,9 @@ fn a_receiver_that_goes_away_is_said_once_and_counted() {
     assert_eq!(common::read(&received.join().unwrap()).registries.len(), 2);
 }
 
-/// `.header.volume`: what the stream asks the plinth, and what it gets.
+/// `.header.volume`: the stream asks the plinth for a new volume.
 #[test]
-fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
+fn the_plinth_finds_a_returning_receiver_after_a_second() {
     const SIZE: usize = 4096;
     const REFUSED: i32 = libc::ECONNREFUSED;
     let folder = tempfile::tempdir().unwrap();
@@ -246,17 +246,17 @@ fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
     let (mut first, _) = listener.accept().unwrap();
     first.read_exact(&mut [0; SIZE]).unwrap();
     drop((first, listener));
-    // A child that another test is just making has the connection too, until it executes.
+    // A child that another test forks shares the connection until it executes a program.
     let write = |_| {
         thread::sleep(Duration::from_millis(1));
         plinth.write_block(SIZE as u64, &[2; SIZE]).err()
     };
-    let lost = (0..100_000).find_map(write).expect("it is lost");
+    let lost = (0..100_000).find_map(write).expect("the connection breaks");
     assert_eq!(lost.errno, libc::EPIPE);
     let begin = Instant::now();
-    assert!(plinth.create(SIZE).is_err(), "not yet");
-    // There is nobody when it looks for the first time, within 1.2 s or whenever this thread has
-    // its turn: it looks again a second later.
+    assert!(plinth.create(SIZE).is_err(), "the plinth found a receiver");
+    // The plinth's first attempt, within 1.2 s or at this thread's next turn, finds no receiver:
+    // its next attempt is a second later.
     let mut time = Duration::ZERO;
     while time < Duration::from_millis(1200) {
         time = begin.elapsed();
@@ -277,7 +277,7 @@ fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
     let mut bytes = [0; SIZE];
     second.read_exact(&mut bytes).unwrap();
     assert_eq!(bytes, [3; SIZE]);
-    // A volume for another reason goes through the same connection.
+    // A volume for another reason uses the same connection.
     plinth.create(SIZE).unwrap();
     plinth.write_block(0, &[4; SIZE]).unwrap();
     second.read_exact(&mut bytes).unwrap();
@@ -286,17 +286,17 @@ fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
 
 /// The same for a whole program: a later volume can be read alone.
 #[test]
-fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
-    let test = "a_program_whose_receiver_comes_back_goes_on_in_another_volume";
+fn a_returning_receiver_gets_another_volume() {
+    let test = "a_returning_receiver_gets_another_volume";
     if is_child() {
         let path = std::env::var(FILENAME).unwrap();
         let path = std::path::Path::new(path.trim_start_matches("unix:"));
         telemetry::label_address(1, telemetry::add_string("a string"));
         record(3000);
         telemetry::flush();
-        // The receiver goes, and comes back under the same name.
+        // The receiver vanishes, and returns under the same name.
         wait_until("the receiver", || path.with_extension("back").exists());
-        wait_until("that it has something", || {
+        wait_until("the second volume", || {
             record(3000);
             thread::sleep(Duration::from_millis(20));
             path.with_extension("enough").exists()
@@ -333,10 +333,10 @@ fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
     assert!(stream.ended && stream.of(1).len() > 3000);
 }
 
-/// `.sol.msg`: nobody need flush for it.
+/// `.sol.msg`: the runtime finds the receiver without a flush.
 #[test]
-fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
-    let test = "a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone";
+fn a_late_receiver_gets_a_volume_that_is_readable_alone() {
+    let test = "a_late_receiver_gets_a_volume_that_is_readable_alone";
     if is_child() {
         telemetry::label_address(1, telemetry::add_string("a string"));
         record(3000);
@@ -352,13 +352,13 @@ fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
         while !received.is_finished() {
             record(500);
             thread::sleep(Duration::from_millis(5));
-            assert!(begin.elapsed() < common::WAIT_MAX, "it is not found");
+            assert!(begin.elapsed() < common::WAIT_MAX, "the runtime found no receiver");
         }
         let (begun, stream) = received.join().unwrap();
         let begun = common::read(&begun);
         assert_eq!((begun.registries.len(), begun.store(0xFF02).len()), (2, 1));
         assert!(begun.told_of(5).io > 0);
-        // It exists until the process has ended.
+        // The stream must exist until the process has ended.
         std::mem::forget(stream);
         return;
     }
@@ -366,10 +366,10 @@ fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
     assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
 }
 
-/// `.req.multi`: each of several hosts has the stream, whole.
+/// `.req.multi`: each of several hosts gets the whole stream.
 #[test]
-fn a_tee_brings_the_stream_to_all_its_hosts() {
-    let test = "a_tee_brings_the_stream_to_all_its_hosts";
+fn a_tee_gives_the_stream_to_all_its_hosts() {
+    let test = "a_tee_gives_the_stream_to_all_its_hosts";
     if is_child() {
         return record(5000);
     }
@@ -384,10 +384,10 @@ fn a_tee_brings_the_stream_to_all_its_hosts() {
     assert!(ran.file("mpsio.log") == bytes && ran.file("again.log") == bytes);
 }
 
-/// A tee with a host that is slow: the other has all.
+/// One host of the tee is slow: the other gets everything.
 #[test]
-fn a_slow_host_of_a_tee_costs_the_others_nothing() {
-    let test = "a_slow_host_of_a_tee_costs_the_others_nothing";
+fn a_slow_host_of_a_tee_does_not_harm_the_others() {
+    let test = "a_slow_host_of_a_tee_does_not_harm_the_others";
     if is_child() {
         telemetry::setup().block_size_log2(12).start().unwrap();
         return record(LONG);
@@ -399,9 +399,9 @@ fn a_slow_host_of_a_tee_costs_the_others_nothing() {
     assert_eq!((stream.of(1).len(), stream.told_of(5).io, stream.ended), (LONG, 0, true));
 }
 
-/// `.sol.fork`: a child that leaves the connection to its parent does not keep it open.
+/// `.sol.fork`: a child that leaves the connection to its parent closes its own descriptor.
 #[test]
-fn what_a_plinth_that_left_had_is_closed() {
+fn a_plinth_that_leaves_closes_its_connection() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
@@ -409,7 +409,7 @@ fn what_a_plinth_that_left_had_is_closed() {
     plinth.create(4096).unwrap();
     plinth.write_block(0, &[1; 4096]).unwrap();
     let (mut first, _) = listener.accept().unwrap();
-    assert!(plinth.leave(), "it can begin another one");
+    assert!(plinth.leave(), "the plinth can begin another stream");
     assert_eq!(read_all(&mut first), [1; 4096]);
     plinth.create(4096).unwrap();
     plinth.write_block(0, &[2; 4096]).unwrap();

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
-/// Whether a thread sanitizer looks on (`./proofs race`): each event takes it 100 times as long.
+/// Whether a thread sanitizer is active (`./proofs race`): each event takes 100 times as long.
 const IS_RACE: bool = option_env!("TELEMETRY_RACE").is_some();
 const EVENT_COUNT: usize = if IS_RACE { 20_000 } else { 200_000 };
 /// The variable with another number of events of each thread: `./proofs soak` has a million.
 const EVENT_COUNT_VARIABLE: &str = "TELEMETRY_THREAD_EVENTS";
 
 #[test]
-fn eight_threads_record_at_once_and_all_events_are_in_the_log() {
-    let test = "eight_threads_record_at_once_and_all_events_are_in_the_log";
+fn the_log_has_all_events_of_eight_threads() {
+    let test = "the_log_has_all_events_of_eight_threads";
     ran(test, &[], eight_threads_record_at_once);
 }
 
@@ -45,7 +45,7 @@ fn eight_threads_record_at_once() {
     assert_eq!((losses.requested, losses.recorded), (total, total), "{losses:?}");
     let of_test: Vec<_> = stream.events.values().filter(|event| event.registry == 1).collect();
     assert_eq!(of_test.len() as u64, total);
-    // Each thread's events of a kind are in its order, and between them are all of its indexes.
+    // The events of each thread and kind are in order, and together have all indexes.
     let mut indexes = std::collections::BTreeMap::<u32, Vec<u64>>::new();
     let mut last = std::collections::BTreeMap::new();
     for event in &of_test {
@@ -65,17 +65,17 @@ fn eight_threads_record_at_once() {
 
 /// `.part.events`, `.event.identity`
 #[test]
-fn a_flush_from_another_thread_neither_splits_nor_loses_an_event() {
-    let test = "a_flush_from_another_thread_neither_splits_nor_loses_an_event";
+fn a_flush_from_another_thread_loses_and_splits_no_event() {
+    let test = "a_flush_from_another_thread_loses_and_splits_no_event";
     if let Some(stream) = flush_while_recording(test, "65536") {
         assert!(stream.event_parts > 10, "{} parts", stream.event_parts);
     }
 }
 
-/// The same where most flushes come while a block is handed over.
+/// Most flushes come while the thread hands a block over.
 #[test]
-fn a_flush_while_a_block_is_handed_over_loses_nothing() {
-    let test = "a_flush_while_a_block_is_handed_over_loses_nothing";
+fn a_flush_during_a_handover_loses_no_event() {
+    let test = "a_flush_during_a_handover_loses_no_event";
     flush_while_recording(test, "4096");
 }
 
@@ -89,7 +89,7 @@ fn flush_while_recording(test: &str, block_size: &str) -> Option<common::Stream>
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for index in 0..FLUSH_COUNT * EVENTS_PER_FLUSH {
-                    // Not too far ahead, so that there is something to record during every flush.
+                    // The recording thread stays close, so that it records during every flush.
                     while index >= (flushed.load(Ordering::Relaxed) + 1) * EVENTS_PER_FLUSH {
                         std::thread::yield_now();
                     }
@@ -116,10 +116,10 @@ fn flush_while_recording(test: &str, block_size: &str) -> Option<common::Stream>
     Some(stream)
 }
 
-/// `.event.number`: the buffer goes on where the thread before it stopped.
+/// `.event.number`: the numbers of a reused buffer continue.
 #[test]
-fn rings_of_threads_that_ended_are_used_again() {
-    let test = "rings_of_threads_that_ended_are_used_again";
+fn a_thread_reuses_the_ring_of_an_ended_thread() {
+    let test = "a_thread_reuses_the_ring_of_an_ended_thread";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
         for thread in 0..100usize {
             std::thread::spawn(move || {
@@ -146,10 +146,10 @@ fn rings_of_threads_that_ended_are_used_again() {
     assert!(stream.block_count <= 2, "short threads cost no blocks: {}", stream.block_count);
 }
 
-/// What a thread recorded is in the log when it has ended, without a flush.
+/// The log has the events of an ended thread without a flush.
 #[test]
-fn a_thread_that_ends_flushes_what_it_recorded() {
-    let test = "a_thread_that_ends_flushes_what_it_recorded";
+fn an_ending_thread_flushes_its_events() {
+    let test = "an_ending_thread_flushes_its_events";
     let Some(_) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
         std::thread::spawn(|| event!(Three, 7usize, 0usize, 0usize)).join().unwrap();
         let stream = common::read(&std::fs::read("mpsio.log").unwrap());
@@ -160,9 +160,9 @@ fn a_thread_that_ends_flushes_what_it_recorded() {
     };
 }
 
-/// Recorded by the destructor of a thread-local value, which runs when the thread ends.
+/// The destructor of a thread-local value records at the end of the thread.
 #[test]
-fn events_of_destructors_of_threads_are_in_the_log() {
+fn the_log_has_events_of_a_threads_destructors() {
     struct Records;
     impl Drop for Records {
         fn drop(&mut self) {
@@ -170,7 +170,7 @@ fn events_of_destructors_of_threads_are_in_the_log() {
         }
     }
     thread_local!(static RECORDS: Records = const { Records });
-    let test = "events_of_destructors_of_threads_are_in_the_log";
+    let test = "the_log_has_events_of_a_threads_destructors";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
         std::thread::spawn(|| {
             RECORDS.with(|_| ());
@@ -184,10 +184,10 @@ fn events_of_destructors_of_threads_are_in_the_log() {
     assert_eq!(ran.stream().words(1, 0), [8, 9]);
 }
 
-/// With a writer thread nothing is lost either, also where it does not keep up.
+/// A writer thread loses no event, even if it is too slow.
 #[test]
-fn a_writer_thread_writes_what_many_threads_record() {
-    let test = "a_writer_thread_writes_what_many_threads_record";
+fn a_writer_thread_writes_all_events_of_many_threads() {
+    let test = "a_writer_thread_writes_all_events_of_many_threads";
     let environment = [
         ("MPS_TELEMETRY_CONTROL", "Object"),
         ("MPS_TELEMETRY_WRITER", "thread"),

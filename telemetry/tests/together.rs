@@ -1,4 +1,4 @@
-//! What bad days have in common: forks, fatal signals, volumes and the mapped ring, two at a time.
+//! Two difficulties at a time: forks, fatal signals, volumes, the mapped ring.
 //!
 //! Design: `.sol.fork`, `.sol.exit`, `.sol.volume`, `.sol.mapped` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "fork, signals")]
@@ -20,15 +20,15 @@ const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
 const NAME: &str = "MPS_TELEMETRY_FILENAME";
 const RING: (&str, &str) = (NAME, "ring:ring?size=1M");
 
-/// Runs `child` in a forked child, which ends by this signal; gives its number.
+/// Runs `child` in a forked child, which this signal ends; returns the child's number.
 fn killed(signal: i32, child: impl FnOnce()) -> i32 {
-    // SAFETY: the child has this thread alone, which goes on in it.
+    // SAFETY: the child continues with this thread alone.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
         // SAFETY: ends the child.
         unsafe { libc::raise(signal) };
-        // SAFETY: it did not.
+        // SAFETY: ends the child if the signal did not.
         unsafe { libc::_exit(1) };
     }
     let mut status = 0;
@@ -38,7 +38,7 @@ fn killed(signal: i32, child: impl FnOnce()) -> i32 {
     pid
 }
 
-/// The sealed and open blocks of a ring: the second words of `Three`.
+/// Returns the second word of each `Three` in a ring's sealed and open blocks.
 fn indexes_in_ring(bytes: &[u8]) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for block in bytes.chunks(4096).skip(1) {
@@ -60,7 +60,7 @@ fn indexes_in_ring(bytes: &[u8]) -> BTreeSet<u64> {
     found
 }
 
-/// Labels and strings of a ring.
+/// Counts the copies of the test's string in a ring.
 fn strings_in_ring(bytes: &[u8]) -> usize {
     bytes.windows(13).filter(|window| window == b"what is what,").count()
 }
@@ -70,8 +70,8 @@ fn record(count: usize) {
 }
 
 #[test]
-fn what_a_child_records_into_its_own_ring_is_there_when_it_is_killed() {
-    let test = "what_a_child_records_into_its_own_ring_is_there_when_it_is_killed";
+fn a_killed_childs_own_ring_has_its_events() {
+    let test = "a_killed_childs_own_ring_has_its_events";
     let Some(ran) = ran(test, &[ALL, SMALL, RING], || {
         telemetry::label_address(7, telemetry::add_string("what is what,"));
         record(10);
@@ -97,8 +97,8 @@ fn what_a_child_records_into_its_own_ring_is_there_when_it_is_killed() {
 }
 
 #[test]
-fn a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork() {
-    let test = "a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork";
+fn a_crashed_childs_log_has_the_labels_before_the_fork() {
+    let test = "a_crashed_childs_log_has_the_labels_before_the_fork";
     let Some(ran) = ran(test, &[ALL, SMALL, CRASH], || {
         telemetry::label_address(7, telemetry::add_string("what is what,"));
         record(10);
@@ -118,13 +118,13 @@ fn a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork() {
     }
 }
 
-/// Words that parent and child both see: how many events are published, and the thread that records
-/// them.
+/// Maps two words that parent and child share: the number of published events, and the recording
+/// thread.
 fn shared(path: &Path) -> &'static [AtomicU64; 2] {
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len(16).unwrap();
-    // SAFETY: a mapping of its own, of words that are atomic on both sides.
+    // SAFETY: a new mapping, of words that both processes use as atomics.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
@@ -134,14 +134,13 @@ fn shared(path: &Path) -> &'static [AtomicU64; 2] {
     }
 }
 
-/// `.volume.header`: also the memory as a signal finds it while one file ends and the next begins.
-/// If the signal interrupts the recording thread, everything that the thread published is found. If
-/// it interrupts another thread, everything published before is found, and the recording thread
-/// goes on.
+/// `.volume.header`: the signal may also come between the end of one file and the beginning of the
+/// next. If it interrupts the recording thread, the files hold all events that the thread
+/// published. If it interrupts another thread, the files hold all events published before, and the
+/// recording thread continues.
 #[test]
-fn a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_be_read() {
-    let test =
-        "a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_be_read";
+fn a_signal_during_a_change_of_volume_keeps_the_newest_events() {
+    let test = "a_signal_during_a_change_of_volume_keeps_the_newest_events";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         let [published, recorder] = shared(Path::new("published"));
         let recorder = std::thread::spawn(move || {
@@ -172,7 +171,7 @@ fn a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_
         let mut certain = published.load(Ordering::Acquire);
         let (process, is_recorder) = (child.id() as i32, run % 2 == 0);
         let thread = recorder.load(Ordering::Acquire) as i32;
-        // SAFETY: a child of ours that was not waited for.
+        // SAFETY: the child has not been waited for.
         let sent = unsafe {
             match is_recorder {
                 true => libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGTERM) as i32,
@@ -195,7 +194,7 @@ fn a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_
     }
 }
 
-/// A file in volumes during whose third beginning a signal comes.
+/// A file in volumes; a signal comes during the beginning of the third.
 struct Interrupted {
     file: FilePlinth,
     count: AtomicU64,
@@ -205,7 +204,7 @@ struct Interrupted {
 impl Plinth for Interrupted {
     fn create(&self, block_size: usize) -> Result<(), PlinthError> {
         let is_third = self.count.fetch_add(1, Ordering::Relaxed) == 2;
-        // SAFETY: the handlers call only what they may.
+        // SAFETY: the handlers call only what a handler may call.
         let raise = |signal| unsafe { libc::raise(signal) };
         if is_third && !self.ends {
             raise(libc::SIGUSR1);
@@ -238,7 +237,7 @@ impl Plinth for Interrupted {
     }
 }
 
-/// Records until the signal came, and 100 events more where that is not the end.
+/// Records until the signal comes, and 100 more events if the program continues.
 fn interrupted(ends: bool) -> u64 {
     let file = FilePlinth::bounded("mpsio.log", 32 << 10, 3).unwrap();
     telemetry::setup()
@@ -258,7 +257,7 @@ fn interrupted(ends: bool) -> u64 {
     recorded + 100
 }
 
-/// Of the files of a stream in volumes: the newest events.
+/// Returns the newest events, from the files of a stream in volumes.
 fn newest(folder: &Path, name: &str) -> BTreeSet<u64> {
     let names = ["", ".1", ".2"].map(|after| folder.join(format!("{name}{after}")));
     let files = names.iter().filter(|path| path.exists());
@@ -268,8 +267,8 @@ fn newest(folder: &Path, name: &str) -> BTreeSet<u64> {
 static FORKED: AtomicI32 = AtomicI32::new(0);
 
 #[test]
-fn a_signal_in_the_middle_of_a_volume_s_beginning_loses_nothing() {
-    let test = "a_signal_in_the_middle_of_a_volume_s_beginning_loses_nothing";
+fn a_signal_at_the_beginning_of_a_volume_loses_no_event() {
+    let test = "a_signal_at_the_beginning_of_a_volume_loses_no_event";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         interrupted(true);
     }
@@ -284,15 +283,15 @@ fn a_signal_in_the_middle_of_a_volume_s_beginning_loses_nothing() {
 }
 
 extern "C" fn fork_in_handler(_: libc::c_int) {
-    // SAFETY: may be called in a handler; the child calls nothing but the runtime.
+    // SAFETY: a handler may fork; the child calls only the runtime.
     FORKED.store(unsafe { libc::fork() } + 1, Ordering::Relaxed);
 }
 
 #[test]
-fn a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent() {
-    let test = "a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent";
+fn a_fork_while_a_volume_begins_leaves_the_volume_to_the_parent() {
+    let test = "a_fork_while_a_volume_begins_leaves_the_volume_to_the_parent";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
-        // SAFETY: a handler of this form.
+        // SAFETY: the handler has the form of a handler.
         unsafe { libc::signal(libc::SIGUSR1, fork_in_handler as *const () as usize) };
         let count = interrupted(false);
         let name = match FORKED.load(Ordering::Relaxed) - 1 {
@@ -302,7 +301,7 @@ fn a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent() {
                 // SAFETY: waits for a child, and writes to `status`.
                 unsafe { libc::waitpid(child, &mut status, 0) };
                 assert_eq!(status, 0, "the child failed");
-                // Volumes that begin afterwards, by the parent alone.
+                // The parent alone begins further volumes.
                 record(5000);
                 std::fs::write("child", child.to_string()).unwrap();
                 "count".into()
@@ -319,14 +318,14 @@ fn a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent() {
     let count = number(&format!("count-{child}"));
     let found = newest(ran.folder.path(), &format!("mpsio.log-{child}"));
     assert!((count - 100..count).all(|index| found.contains(&index)), "{:?}", ran.said());
-    assert!(found.iter().all(|index| *index >= count - 101), "the parent's: {found:?}");
+    assert!(found.iter().all(|index| *index >= count - 101), "too old: {found:?}");
 }
 
-/// The kernel copies a forking process's files before its memory, in which another thread may have
-/// put the number of one that it opened in between.
+/// A fork copies the descriptors before the memory. In between, another thread may open a file and
+/// store its descriptor.
 #[test]
-fn a_file_that_the_parent_opened_while_it_forked_is_no_file_of_the_child() {
-    let test = "a_file_that_the_parent_opened_while_it_forked_is_no_file_of_the_child";
+fn a_child_ignores_a_file_that_was_opened_during_the_fork() {
+    let test = "a_child_ignores_a_file_that_was_opened_during_the_fork";
     let _ = ran(test, &[], || {
         let plinth = FilePlinth::bounded("mpsio.log", 64 << 10, 3).unwrap();
         plinth.create(4096).unwrap();
@@ -335,7 +334,7 @@ fn a_file_that_the_parent_opened_while_it_forked_is_no_file_of_the_child() {
             name.is_ok_and(|name| name.ends_with("mpsio.log"))
         };
         let file = (0..1000).find(is_log).unwrap();
-        // SAFETY: the plinth alone has it, and is told that it is gone.
+        // SAFETY: the plinth alone uses the file, and learns of its end below.
         unsafe { libc::close(file) };
         assert!(plinth.leave());
         plinth.create(4096).unwrap();

@@ -1,7 +1,7 @@
-//! The last events, when a program panics.
+//! The last events, printed when a program panics.
 //!
 //! ```text
-//!  panic ─▶ its own words ─▶ telemetry: the last 20 events in memory, newest last:
+//!  panic ─▶ its message ─▶ telemetry: the last 20 events in memory, newest last:
 //! ```
 //!
 //! Design: `.sol.traceback`, `.debug.buffer.reverse` in `design/telemetry.md`.
@@ -17,8 +17,8 @@ fn twenty(count: &str) -> [(&str, &str); 1] {
     [("MPS_TELEMETRY_TRACEBACK", count)]
 }
 
-/// The traceback in what a program said, without the ages, which are only checked: none is older
-/// than the one before it.
+/// Returns the traceback in a program's output without the ages. Checks that no event is older than
+/// the one before.
 fn traceback(stderr: &str) -> String {
     let mut text = String::new();
     let mut age_before = f64::NEG_INFINITY;
@@ -55,7 +55,7 @@ fn record_all_sorts() {
     }
 }
 
-/// Of events that are not output.
+/// No kind is output.
 #[test]
 fn a_panic_shows_the_last_events_of_all_threads() {
     let test = "a_panic_shows_the_last_events_of_all_threads";
@@ -70,20 +70,20 @@ fn a_panic_shows_the_last_events_of_all_threads() {
     }) else {
         return;
     };
-    let words = ran.stderr.find("on purpose").expect("its own words");
-    assert!(words < ran.stderr.find("telemetry: ").expect("ours, after them"));
+    let words = ran.stderr.find("on purpose").expect("the panic's message");
+    assert!(words < ran.stderr.find("telemetry: ").expect("the traceback follows"));
     let golden = include_str!("golden/traceback.txt");
     let found = traceback(&ran.stderr);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write("tests/golden/traceback.txt", &found).unwrap();
     }
     assert_eq!(found, golden);
-    assert!(!ran.folder.path().join("mpsio.log").exists(), "nothing is output");
+    assert!(!ran.folder.path().join("mpsio.log").exists(), "a log exists");
 }
 
 #[test]
-fn no_more_events_are_shown_than_asked_for_and_those_are_the_newest() {
-    let test = "no_more_events_are_shown_than_asked_for_and_those_are_the_newest";
+fn a_traceback_shows_the_requested_number_of_newest_events() {
+    let test = "a_traceback_shows_the_requested_number_of_newest_events";
     ran(test, &[], || {
         let threads = [0usize, 1, 2, 3].map(|thread| {
             std::thread::spawn(move || {
@@ -106,7 +106,7 @@ fn no_more_events_are_shown_than_asked_for_and_those_are_the_newest() {
     });
 }
 
-/// Threads that record on meanwhile are shown as they are, without harm.
+/// Other threads record meanwhile.
 #[test]
 fn a_traceback_while_threads_record_shows_whole_events() {
     let test = "a_traceback_while_threads_record_shows_whole_events";
@@ -130,14 +130,14 @@ fn a_traceback_while_threads_record_shows_whole_events() {
 }
 
 #[test]
-fn a_value_that_is_no_number_is_said_once() {
-    let test = "a_value_that_is_no_number_is_said_once";
+fn an_invalid_count_is_reported_once() {
+    let test = "an_invalid_count_is_reported_once";
     said_once(test, "many", "`many` is not a number of events; a panic shows none");
 }
 
 #[test]
-fn a_value_beyond_the_limit_is_said_once() {
-    let test = "a_value_beyond_the_limit_is_said_once";
+fn a_count_beyond_the_limit_is_reported_once() {
+    let test = "a_count_beyond_the_limit_is_reported_once";
     said_once(test, "2000", "`2000` is more than the limit; a panic shows the last 1024 events");
 }
 
@@ -154,7 +154,7 @@ fn said_once(test: &str, value: &str, said: &str) {
     assert_eq!(lines.iter().filter(|line| line.contains("TRACEBACK")).collect::<Vec<_>>(), [&said]);
 }
 
-/// The runtime as the tests of this package were linked with it: the newest.
+/// Returns the runtime library that the tests of this package link: the newest.
 fn library() -> PathBuf {
     let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
@@ -187,10 +187,10 @@ fn main() {
 }
 "#;
 
-/// A real program that is compiled with `-C panic=abort`: the traceback is shown, and then, on the
-/// signal by which it dies, everything goes out.
+/// The program is compiled with `-C panic=abort`: it prints the traceback, and the crash handler
+/// then writes all events.
 #[test]
-fn a_panic_that_aborts_shows_the_last_events_and_brings_all_out() {
+fn an_aborting_panic_shows_and_writes_the_last_events() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("aborting.rs"), ABORTING).unwrap();

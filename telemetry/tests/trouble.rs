@@ -1,4 +1,4 @@
-//! What the runtime does where the host, the user or a signal is in its way.
+//! What the runtime does when the host, the user or a signal causes trouble.
 
 mod common;
 #[path = "common/registries.rs"]
@@ -13,8 +13,8 @@ use telemetry::{control, event};
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 
 #[test]
-fn an_unwritable_file_is_said_once_and_the_events_are_counted() {
-    let test = "an_unwritable_file_is_said_once_and_the_events_are_counted";
+fn an_unwritable_file_is_reported_once_and_losses_are_counted() {
+    let test = "an_unwritable_file_is_reported_once_and_losses_are_counted";
     let nowhere = ("MPS_TELEMETRY_FILENAME", "no/such/folder/%p.log");
     let environment = [OBJECT, nowhere, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
     let Some(ran) = ran(test, &environment, || {
@@ -22,7 +22,7 @@ fn an_unwritable_file_is_said_once_and_the_events_are_counted() {
         telemetry::flush();
         let losses = telemetry::losses();
         assert_eq!((losses.requested, losses.recorded), (1000, 1000));
-        assert_eq!(losses.io, 1000, "nobody took them");
+        assert_eq!(losses.io, 1000, "all events are lost");
     }) else {
         return;
     };
@@ -34,8 +34,8 @@ fn an_unwritable_file_is_said_once_and_the_events_are_counted() {
 
 /// `.write.fail`
 #[test]
-fn a_full_device_is_said_once_and_the_events_are_counted() {
-    let test = "a_full_device_is_said_once_and_the_events_are_counted";
+fn a_full_device_is_reported_once_and_losses_are_counted() {
+    let test = "a_full_device_is_reported_once_and_losses_are_counted";
     let full = ("MPS_TELEMETRY_FILENAME", "/dev/full");
     let environment = [OBJECT, full, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
     let Some(ran) = ran(test, &environment, || {
@@ -51,8 +51,8 @@ fn a_full_device_is_said_once_and_the_events_are_counted() {
 }
 
 #[test]
-fn names_of_no_kind_are_said_once_with_those_there_are() {
-    let test = "names_of_no_kind_are_said_once_with_those_there_are";
+fn an_unknown_kind_is_reported_once_with_the_known_kinds() {
+    let test = "an_unknown_kind_is_reported_once_with_the_known_kinds";
     let environment = [("MPS_TELEMETRY_CONTROL", "Pool Nonsense object 0x1 09")];
     let Some(ran) = ran(test, &environment, || {
         assert_eq!(control::of(&CONTROL).output(), Kinds::Pool | Kinds::Object | Kinds::Arena);
@@ -65,13 +65,13 @@ fn names_of_no_kind_are_said_once_with_those_there_are() {
         format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; {kinds}")
     };
     assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
-    assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
+    assert_eq!(ran.stream().of(5).len(), 10, "the known kinds are output");
 }
 
 /// A message about a later registry is true when it is printed, and is printed once.
 #[test]
-fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
-    let test = "a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist";
+fn a_kind_of_a_later_registry_is_only_missing_so_far() {
+    let test = "a_kind_of_a_later_registry_is_only_missing_so_far";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
         event!(Pooled, 1usize);
         wide::record_all();
@@ -81,12 +81,12 @@ fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
     let of_kinds: Vec<_> = ran.said().into_iter().filter(|line| line.contains("kind `")).collect();
     assert_eq!(of_kinds.len(), 1, "{of_kinds:?}");
     assert!(of_kinds[0].contains("there is no kind `Last` so far; there are: Arena "));
-    assert_ne!(ran.stream().told.len(), 0, "its registry was output");
+    assert_ne!(ran.stream().told.len(), 0, "its registry is not in the log");
 }
 
 #[test]
-fn the_log_is_called_what_the_environment_says() {
-    let test = "the_log_is_called_what_the_environment_says";
+fn the_environment_names_the_log() {
+    let test = "the_environment_names_the_log";
     let name = ("MPS_TELEMETRY_FILENAME", "100%%-%p.io");
     let Some(ran) = ran(test, &[OBJECT, name], || event!(Three, 0usize, 0usize, 0usize)) else {
         return;
@@ -97,10 +97,10 @@ fn the_log_is_called_what_the_environment_says() {
     assert_eq!(name, format!("100%-{pid}.io"));
 }
 
-/// What is beyond the longest name of a file is the system's to refuse, even where `%p` is cut.
+/// The system refuses a name that is too long, even if `%p` is cut off.
 #[test]
-fn a_name_that_is_too_long_is_said_by_its_beginning() {
-    let test = "a_name_that_is_too_long_is_said_by_its_beginning";
+fn a_message_shows_the_beginning_of_a_long_name() {
+    let test = "a_message_shows_the_beginning_of_a_long_name";
     for size in [5000, 4097] {
         let name = format!("{}%p", "folder/".repeat(size).split_at(size - 2).0);
         let environment = [OBJECT, ("MPS_TELEMETRY_FILENAME", &name)];
@@ -114,10 +114,10 @@ fn a_name_that_is_too_long_is_said_by_its_beginning() {
     }
 }
 
-/// The control variable is read to its end, however long it is.
+/// The runtime reads the whole control variable.
 #[test]
-fn a_long_control_variable_is_not_cut() {
-    let test = "a_long_control_variable_is_not_cut";
+fn the_runtime_reads_a_long_control_variable() {
+    let test = "the_runtime_reads_a_long_control_variable";
     let control = format!("{}Object", " ".repeat(4094));
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", &control)], || {
         event!(Three, 0usize, 0usize, 0usize);
@@ -127,7 +127,7 @@ fn a_long_control_variable_is_not_cut() {
     assert_eq!((ran.stream().of(1).len(), ran.said().len()), (1, 0));
 }
 
-/// Signals that came, and what their handlers asked for.
+/// Counts the signals that came; their handlers record.
 static SIGNAL_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn record_in_handler(_: i32) {
@@ -140,14 +140,14 @@ extern "C" fn record_in_handler(_: i32) {
 /// records one of them.
 #[test]
 #[expect(unsafe_code, reason = "a signal handler")]
-fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
-    let test = "events_of_signal_handlers_are_recorded_or_counted_exactly";
+fn every_event_of_a_signal_handler_is_recorded_or_counted() {
+    let test = "every_event_of_a_signal_handler_is_recorded_or_counted";
     let kinds = ("MPS_TELEMETRY_CONTROL", "Object Pool");
     let small = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
     const COUNT: usize = 3_000_000;
     let Some(ran) = ran(test, &[kinds, small], || {
         let handler = record_in_handler as extern "C" fn(i32);
-        // SAFETY: the handler calls nothing but the runtime, which may be called there.
+        // SAFETY: the handler calls only the runtime, which allows that.
         unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
         // SAFETY: the call cannot fail.
         let victim = unsafe { libc::pthread_self() };
@@ -183,7 +183,7 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     let signals: u64 = String::from_utf8(ran.file("signals")).unwrap().parse().unwrap();
     let stream = ran.stream();
     let (object, pool) = (stream.told_of(5), stream.told_of(1));
-    // Each is a total so far: the last one of a kind and cause counts.
+    // Each count is a running total: the last one of a kind and cause holds.
     let told = stream.store(0xFF04).into_iter();
     let totals = told.map(|event| ((event.word(0), event.word(1) as u32), event.word(2)));
     let unhoused: u64 = totals.collect::<BTreeMap<_, _>>().into_values().sum();
@@ -192,26 +192,25 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     let requested = requested + u64::from(pool.nested + pool.full) + unhoused;
     assert_eq!(requested, COUNT as u64 + 2 * signals, "{object:?} {pool:?} {unhoused}");
     assert!(signals > 100, "{signals} signals");
-    assert!(object.nested > 0, "of {signals} signals none came while an event was recorded");
-    // The interrupted code lost nothing.
+    assert!(object.nested > 0, "none of {signals} signals interrupted an event");
+    // The interrupted code lost no event.
     let own = stream.of(1).iter().filter(|event| event.word(0) == 0).count() as u64;
     assert_eq!(own + u64::from(object.full), COUNT as u64);
 }
 
-/// There is no stream to be left to the parent: each has its own, and what was recorded before is
-/// the parent's.
+/// Without a stream at the fork, each process begins its own; earlier events belong to the parent.
 #[test]
 #[expect(unsafe_code, reason = "fork")]
-fn a_child_that_is_forked_before_there_is_a_stream_has_one() {
-    let test = "a_child_that_is_forked_before_there_is_a_stream_has_one";
+fn a_child_forked_before_the_stream_begins_its_own() {
+    let test = "a_child_forked_before_the_stream_begins_its_own";
     let each = ("MPS_TELEMETRY_FILENAME", "%p.log");
     let Some(ran) = ran(test, &[each, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..10usize).for_each(|index| event!(Three, 1usize, index, index));
-        // SAFETY: the child calls nothing but the runtime, and exits.
+        // SAFETY: the child calls only the runtime, and exits.
         let child = unsafe { libc::fork() };
         let who = if child == 0 { 2usize } else { 3 };
         control::set_output_everywhere(Kinds::Object);
-        // The child has threads as well, and these wait for one another.
+        // The child has threads as well, which wait for one another.
         std::thread::scope(|scope| {
             scope.spawn(|| (0..1000usize).for_each(|index| event!(Pooled, index)));
             (10..1000usize).for_each(|index| event!(Three, who, index, index));
@@ -253,11 +252,11 @@ fn a_child_that_is_forked_before_there_is_a_stream_has_one() {
 /// A forked child leaves its parent's log alone.
 #[test]
 #[expect(unsafe_code, reason = "fork")]
-fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
-    let test = "a_forked_child_writes_nothing_into_the_log_of_its_parent";
+fn a_forked_child_writes_nothing_to_its_parents_log() {
+    let test = "a_forked_child_writes_nothing_to_its_parents_log";
     let Some(ran) = ran(test, &[OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..1000usize).for_each(|index| event!(Three, 1usize, index, index));
-        // SAFETY: the child calls nothing but the runtime, and exits.
+        // SAFETY: the child calls only the runtime, and exits.
         unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -285,11 +284,11 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!(child.of(1).len(), 2000);
 }
 
-/// Many kinds: six such registries fit next to that of the tests, the other two do not. The store
-/// has the counts of their events by kind.
+/// Six registries of many kinds fit next to that of the tests; the other two do not. The store
+/// counts their events by kind.
 #[test]
-fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
-    let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";
+fn events_of_a_registry_without_room_are_counted() {
+    let test = "events_of_a_registry_without_room_are_counted";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         event!(Pooled, 1usize);
         wide::record_all();
@@ -312,10 +311,10 @@ fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
     assert_eq!((registry, kind, told[0].word(2)), (65535, 63, 4));
 }
 
-/// A registry takes a slot for each kind that it has, whatever their indexes.
+/// A registry takes a slot for each of its kinds, whatever their indexes.
 #[test]
-fn kinds_with_high_indexes_take_no_more_room() {
-    let test = "kinds_with_high_indexes_take_no_more_room";
+fn kinds_with_high_indexes_take_one_slot_each() {
+    let test = "kinds_with_high_indexes_take_one_slot_each";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
         sparse::record_all();
         let losses = telemetry::losses_of(&sparse::a::CONTROL, sparse::a::Kinds::Last);

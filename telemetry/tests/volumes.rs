@@ -1,5 +1,5 @@
-//! Streams in several files: what is in each alone, what is in all together, and what there is when
-//! the host fails or the program is killed while the volume changes.
+//! Streams in several files: the content of each and of all, also when the host fails or a kill
+//! interrupts a change of volume.
 
 mod common;
 
@@ -16,7 +16,7 @@ const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
 const NAME: &str = "MPS_TELEMETRY_FILENAME";
 
-/// The files of a stream that are left, the oldest first.
+/// Returns the remaining files of a stream, the oldest first.
 fn names(folder: &Path) -> Vec<PathBuf> {
     let name = |number: u32| match number {
         0 => folder.join("mpsio.log"),
@@ -29,7 +29,7 @@ fn read_all(folder: &Path) -> Vec<Stream> {
     names(folder).iter().map(|path| common::read(&std::fs::read(path).unwrap())).collect()
 }
 
-/// Each volume says of itself what it is, and all but the last that another follows
+/// Checks that each volume states its number, and that all but the last state a successor
 /// (`.volume.end`).
 fn check_chain(volumes: &[Stream]) {
     for (at, volume) in volumes.iter().enumerate() {
@@ -42,8 +42,8 @@ fn check_chain(volumes: &[Stream]) {
     }
 }
 
-/// The strings and labels of a volume by themselves: every label has its string, and what was
-/// labelled at first is (`.volume.store`).
+/// Checks the labels of a volume alone: every label has its string, and the first labels are
+/// present (`.volume.store`).
 fn check_labels(volume: &Stream, count: usize) {
     let strings: BTreeMap<u64, String> =
         volume.store(0xFF01).iter().map(|event| (event.word(0), event.string(16))).collect();
@@ -55,7 +55,7 @@ fn check_labels(volume: &Stream, count: usize) {
     }
 }
 
-/// All events of the volumes, each once.
+/// Returns all events of the volumes, each once.
 fn union(volumes: &[Stream]) -> BTreeMap<(u32, u64), Read> {
     let mut all = BTreeMap::new();
     for volume in volumes {
@@ -87,7 +87,7 @@ fn record_with_labels(event_count: usize) {
     });
 }
 
-/// Samples the bytes on disk until told to stop; gives the most there were.
+/// Samples the bytes on disk until told to stop; returns the maximum.
 fn sample(done: &AtomicBool) -> u64 {
     let mut most = 0;
     let mut is_last = false;
@@ -107,8 +107,8 @@ fn sample(done: &AtomicBool) -> u64 {
     most
 }
 
-/// 8 threads, 20 volumes of 1 MiB, 6 of them kept: each alone is a log in which every label
-/// resolves, and together they hold the newest events without a gap.
+/// 8 threads fill 20 volumes of 1 MiB, and 6 are kept. In each, every label resolves; together they
+/// hold the newest events without a gap.
 fn go_through_volumes(test: &str, environment: &[(&str, &str)]) {
     let name = (NAME, "file:mpsio.log?size=1M&count=6");
     let environment = [&[OBJECT, name][..], environment].concat();
@@ -121,7 +121,7 @@ fn go_through_volumes(test: &str, environment: &[(&str, &str)]) {
             done.store(true, Ordering::Relaxed);
             let most = sampler.join().unwrap();
             assert!(most <= 6 << 20, "{most} bytes on disk");
-            assert!(most > 5 << 20, "{most}: it was not looked at");
+            assert!(most > 5 << 20, "{most}: the sampler was too late");
         });
         let losses = telemetry::losses();
         assert_eq!(losses.recorded, (THREAD_COUNT * EVENT_COUNT) as u64, "{losses:?}");
@@ -132,14 +132,14 @@ fn go_through_volumes(test: &str, environment: &[(&str, &str)]) {
     assert!(ran.said().is_empty(), "{:?}", ran.said());
     let volumes = read_all(ran.folder.path());
     assert_eq!(volumes.len(), 6);
-    assert!(volumes[0].volume >= 14, "{} volumes went before", volumes[0].volume);
+    assert!(volumes[0].volume >= 14, "volume {}", volumes[0].volume);
     check_chain(&volumes);
     for volume in &volumes {
         check_labels(volume, THREAD_COUNT);
         assert!(volume.block_count <= (1 << 20) / volume.block_size, "{}", volume.block_count);
         assert_eq!(volume.holes, 0);
     }
-    // The naive twin: what a thread recorded is its indexes in order; what is left is an end of it.
+    // The naive twin: a thread records its indexes in order, and the volumes hold the last ones.
     let mut left: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let mut numbers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for ((buffer, number), event) in union(&volumes) {
@@ -157,29 +157,29 @@ fn go_through_volumes(test: &str, environment: &[(&str, &str)]) {
         assert_eq!(numbers.last().unwrap() - numbers[0] + 1, numbers.len() as u64, "{buffer}");
     }
     let kept: usize = left.values().map(BTreeSet::len).sum();
-    assert!(kept > 5 * (1 << 20) / 32 / 10 * 9, "{kept} events are left");
+    assert!(kept > 5 * (1 << 20) / 32 / 10 * 9, "{kept} events");
 }
 
 /// `.volume.header`, `.volume.blocks`, `.volume.store`, `.volume.end`
 #[test]
-fn each_volume_is_a_log_and_all_together_have_no_gap() {
-    go_through_volumes("each_volume_is_a_log_and_all_together_have_no_gap", &[]);
+fn each_volume_is_a_log_and_all_have_no_gap() {
+    go_through_volumes("each_volume_is_a_log_and_all_have_no_gap", &[]);
 }
 
-/// The same where a thread of its own writes.
+/// The writer thread writes the volumes.
 #[test]
-fn each_volume_that_the_writer_thread_writes_is_a_log() {
-    go_through_volumes("each_volume_that_the_writer_thread_writes_is_a_log", &[WRITER]);
+fn the_writer_thread_writes_volumes_that_are_logs() {
+    go_through_volumes("the_writer_thread_writes_volumes_that_are_logs", &[WRITER]);
 }
 
-/// Of volumes that hold little more than the registries too.
+/// The volumes hold little more than the registries.
 #[test]
-fn volumes_of_a_few_small_blocks_are_logs_too() {
-    let test = "volumes_of_a_few_small_blocks_are_logs_too";
+fn a_volume_of_a_few_small_blocks_is_a_log() {
+    let test = "a_volume_of_a_few_small_blocks_is_a_log";
     let name = (NAME, "file:mpsio.log?size=32K&count=1000");
     let Some(ran) = ran(test, &[OBJECT, SMALL, name], || {
         record_with_labels(1000);
-        // A flush right after the volume changed, and one more.
+        // Flushes right after a change of volume, and once more.
         let mut next = names(Path::new(".")).len();
         let mut index = 1000usize;
         while next < 150 {
@@ -214,10 +214,10 @@ fn volumes_of_a_few_small_blocks_are_logs_too() {
     assert_eq!(of_main, (0..count).collect::<Vec<_>>());
 }
 
-/// A log of an earlier program counts as a volume: it moves on with them.
+/// The log of an earlier program counts as a volume: it is renamed with the others.
 #[test]
-fn the_files_of_a_former_run_move_on() {
-    let test = "the_files_of_a_former_run_move_on";
+fn the_runtime_renames_the_files_of_an_earlier_run() {
+    let test = "the_runtime_renames_the_files_of_an_earlier_run";
     let name = (NAME, "file:mpsio.log?size=32K&count=4");
     let Some(ran) = ran(test, &[OBJECT, SMALL, name], || {
         std::fs::write("mpsio.log", "newest").unwrap();
@@ -230,14 +230,14 @@ fn the_files_of_a_former_run_move_on() {
     assert_eq!(ran.file("mpsio.log.1"), b"newest");
     assert_eq!(ran.file("mpsio.log.2"), b"before");
     assert_eq!(ran.stream().of(1).len(), 1);
-    assert_eq!(ran.file("mpsio.log.new"), b"half done", "nobody else's file is touched");
+    assert_eq!(ran.file("mpsio.log.new"), b"half done", "the runtime touched another file");
 }
 
-/// Of two processes with one name the second leaves all volumes of the first alone, also while
-/// they move on.
+/// A second process with the same name leaves all volumes of the first alone, also while they are
+/// renamed.
 #[test]
-fn the_volumes_of_another_process_are_left_alone() {
-    let test = "the_volumes_of_another_process_are_left_alone";
+fn a_process_leaves_the_volumes_of_another_alone() {
+    let test = "a_process_leaves_the_volumes_of_another_alone";
     const SECOND: &str = "TELEMETRY_TEST_SECOND";
     let environment = [OBJECT, SMALL, (NAME, "file:mpsio.log?size=32K&count=1000")];
     let Some(ran) = ran(test, &environment, || {
@@ -279,8 +279,8 @@ fn the_volumes_of_another_process_are_left_alone() {
 }
 
 #[test]
-fn volumes_that_have_room_for_nothing_are_refused() {
-    let test = "volumes_that_have_room_for_nothing_are_refused";
+fn the_runtime_refuses_volumes_without_room() {
+    let test = "the_runtime_refuses_volumes_without_room";
     let Some(ran) = ran(test, &[OBJECT, (NAME, "file:mpsio.log?size=256K")], || {
         event!(Three, 0usize, 0usize, 0usize);
         assert!(FilePlinth::bounded("x", 1 << 20, 1).is_err());
@@ -295,7 +295,7 @@ fn volumes_that_have_room_for_nothing_are_refused() {
     assert!(names(ran.folder.path()).is_empty());
 }
 
-/// What is in the way of the files that move on.
+/// Records with an obstacle to the renaming of files, and then without it.
 fn go_on_after(test: &str, hinder: impl Fn(), help: impl Fn()) -> Option<common::Ran> {
     let name = (NAME, "file:logs/mpsio.log?size=32K&count=3");
     ran(test, &[OBJECT, SMALL, name], || {
@@ -315,12 +315,12 @@ fn go_on_after(test: &str, hinder: impl Fn(), help: impl Fn()) -> Option<common:
         record(20_000, 21_000);
         telemetry::flush();
         let after = telemetry::losses();
-        assert!(after.io <= io + 124, "{after:?}: it is tried again");
+        assert!(after.io <= io + 124, "{after:?}: no second attempt");
         std::fs::write("io", after.io.to_string()).unwrap();
     })
 }
 
-/// The files that are left after that are logs, and what they lack is counted.
+/// Checks that the remaining files are logs, and that they count what they lack.
 fn check_after(ran: &common::Ran) {
     let said = ran.said();
     assert_eq!(said.len(), 1, "{said:?}");
@@ -329,17 +329,17 @@ fn check_after(ran: &common::Ran) {
     check_chain(&volumes);
     let last = volumes.last().unwrap();
     check_labels(last, 1);
-    assert_eq!(u64::from(last.told_of(5).io), io, "totals of the whole stream");
+    assert_eq!(u64::from(last.told_of(5).io), io, "totals of the stream");
     let of_three = |stream: &Stream| stream.words(1, 1);
     let indexes: BTreeSet<u64> = volumes.iter().flat_map(of_three).collect();
-    assert!((20_124..21_000).all(|index| indexes.contains(&index)), "the newest exist");
+    assert!((20_124..21_000).all(|index| indexes.contains(&index)), "the newest events");
 }
 
 #[test]
-fn where_files_cannot_move_on_it_is_said_once_counted_and_tried_again() {
-    let test = "where_files_cannot_move_on_it_is_said_once_counted_and_tried_again";
+fn a_failed_rename_is_reported_counted_and_tried_again() {
+    let test = "a_failed_rename_is_reported_counted_and_tried_again";
     let hinder = || {
-        // Also for the superuser nothing can be moved here.
+        // Even the superuser cannot rename these.
         for number in 1..3 {
             let _ = std::fs::remove_file(format!("logs/mpsio.log.{number}"));
             std::fs::create_dir_all(format!("logs/mpsio.log.{number}/full")).unwrap();
@@ -353,8 +353,8 @@ fn where_files_cannot_move_on_it_is_said_once_counted_and_tried_again() {
 }
 
 #[test]
-fn a_folder_that_is_removed_is_said_once_and_found_again() {
-    let test = "a_folder_that_is_removed_is_said_once_and_found_again";
+fn a_removed_folder_is_reported_once_and_found_again() {
+    let test = "a_removed_folder_is_reported_once_and_found_again";
     let remove = || std::fs::remove_dir_all("logs").unwrap();
     let Some(ran) = go_on_after(test, remove, || std::fs::create_dir("logs").unwrap()) else {
         return;
@@ -367,11 +367,11 @@ fn a_folder_that_is_removed_is_said_once_and_found_again() {
     check_after(&ran);
 }
 
-/// `EMFILE`: the next volume needs a file of its own.
+/// `EMFILE`: the next volume needs a descriptor of its own.
 #[test]
 #[expect(unsafe_code, reason = "a limit")]
-fn where_no_file_can_be_opened_it_is_said_once_counted_and_tried_again() {
-    let test = "where_no_file_can_be_opened_it_is_said_once_counted_and_tried_again";
+fn a_failed_open_is_reported_counted_and_tried_again() {
+    let test = "a_failed_open_is_reported_counted_and_tried_again";
     let limit = |count: u64| {
         let limit = libc::rlimit { rlim_cur: count, rlim_max: 1024 };
         // SAFETY: reads the structure.
@@ -382,10 +382,10 @@ fn where_no_file_can_be_opened_it_is_said_once_counted_and_tried_again() {
     check_after(&ran);
 }
 
-/// Killed at random moments while the volume changes all the time, it leaves logs, closed or not.
+/// A program that is killed at a random moment while volumes change leaves logs, closed or not.
 #[test]
-fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
-    let test = "a_program_that_is_killed_while_volumes_change_leaves_logs";
+fn a_program_killed_during_changes_of_volume_leaves_logs() {
+    let test = "a_program_killed_during_changes_of_volume_leaves_logs";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         println!("begun");
         record_with_labels(usize::MAX);
@@ -394,8 +394,8 @@ fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
     let mut file_count = 0;
     let folder = tempfile::tempdir().unwrap();
     for round in 0..100u64 {
-        // Of a program that was killed it is not known whether it executed this one, unless its log
-        // was written some ticks before that began.
+        // The runtime keeps a log that a killed program may have written before it executed this
+        // one. An older log is overwritten.
         if let Ok(log) = std::fs::File::options().write(true).open(folder.path().join("mpsio.log"))
         {
             log.set_modified(SystemTime::now() - Duration::from_secs(1)).unwrap();
@@ -412,7 +412,7 @@ fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
         child.wait().unwrap();
         for path in names(folder.path()) {
             let bytes = std::fs::read(&path).unwrap();
-            // What a killed process was just writing may have holes, and no end.
+            // The volume that the killed process was writing may have holes, and no end.
             let volume = common::read(&bytes);
             assert!(volume.registries.len() >= 2, "{}: round {round}", path.display());
             let is_empty = volume.of(1).is_empty();
@@ -425,7 +425,7 @@ fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
             let name = entry.file_name().into_string().unwrap();
             let is_volume = matches!(&*name, "mpsio.log" | "mpsio.log.1" | "mpsio.log.2")
                 || name == "mpsio.log.3";
-            // For an instant a volume that has its header is called so.
+            // For an instant a new volume with a header has such a name.
             assert!(is_volume || name.starts_with(".telemetry-"), "{name}: round {round}");
             common::read(&std::fs::read(entry.path()).unwrap());
         }
@@ -433,7 +433,7 @@ fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
     assert!(file_count >= 300, "{file_count} files");
 }
 
-/// A host whose connection breaks: it takes nothing any more, and asks for another volume.
+/// A host with a broken connection: it refuses every block, and asks for another volume.
 #[derive(Clone, Default)]
 struct Broken {
     volumes: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -496,11 +496,7 @@ fn go_through_breaks(rewrites: bool) {
     }
     telemetry::flush();
     let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
-    assert_eq!(
-        (losses.recorded, losses.io),
-        (index as u64, 0),
-        "no block was given up: {losses:?}"
-    );
+    assert_eq!((losses.recorded, losses.io), (index as u64, 0), "a block is lost: {losses:?}");
     let volumes: Vec<Stream> =
         plinth.volumes.lock().unwrap().iter().map(|volume| common::read(volume)).collect();
     assert!(volumes.len() > 40, "{} volumes", volumes.len());
@@ -513,28 +509,28 @@ fn go_through_breaks(rewrites: bool) {
     let all = union(&volumes);
     let indexes: Vec<u64> =
         all.values().filter(|event| event.registry == 1).map(|event| event.word(1)).collect();
-    assert_eq!(indexes, (0..index as u64).collect::<Vec<_>>(), "each once, none missing");
+    assert_eq!(indexes, (0..index as u64).collect::<Vec<_>>(), "every event once");
     assert!(plinth.refused.load(Ordering::Relaxed) > 0);
 }
 
-/// `.write.fail`, `.stream.grow`: parts that the one volume did not take are in the next.
+/// `.write.fail`, `.stream.grow`: the next volume has the parts that the last one refused.
 #[test]
-fn what_a_broken_connection_did_not_take_is_in_the_next_volume() {
-    let test = "what_a_broken_connection_did_not_take_is_in_the_next_volume";
+fn the_next_volume_has_what_a_broken_connection_refused() {
+    let test = "the_next_volume_has_what_a_broken_connection_refused";
     ran(test, &[], || go_through_breaks(false));
 }
 
 #[test]
-fn what_a_lost_file_did_not_take_is_in_the_next_volume() {
-    let test = "what_a_lost_file_did_not_take_is_in_the_next_volume";
+fn the_next_volume_has_what_a_lost_file_refused() {
+    let test = "the_next_volume_has_what_a_lost_file_refused";
     ran(test, &[], || go_through_breaks(true));
 }
 
-/// A store beyond half of a volume: each volume has the newest of it, which is reported once, and
-/// the bound holds.
+/// The store exceeds half of a volume: each volume has its newest part, one message reports that,
+/// and the bound holds.
 #[test]
-fn a_store_that_is_too_large_for_a_volume_is_there_in_part() {
-    let test = "a_store_that_is_too_large_for_a_volume_is_there_in_part";
+fn a_volume_holds_the_newest_part_of_a_large_store() {
+    let test = "a_volume_holds_the_newest_part_of_a_large_store";
     let name = (NAME, "file:mpsio.log?size=64K&count=1000");
     let Some(ran) = ran(test, &[OBJECT, SMALL, name], || {
         for index in 0..4000usize {

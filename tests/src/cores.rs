@@ -1,11 +1,11 @@
-//! Naive cores: a process's memory with a stream in it, as an ELF file in `Vec<u8>`.
+//! Naive cores: the memory of a process with a stream, as an ELF file in `Vec<u8>`.
 //!
 //! ```text
 //!  Writer ── blocks ──▶ Process: data (root, nodes, totals) │ preamble │ blocks …
 //!                          └── elf ──▶ │ header │ segments' headers │ notes │ memory │
 //! ```
 //!
-//! Section 9 of `design/format.md` and the ELF specification, with nothing of `eventlog`.
+//! Follows section 9 of `design/format.md` and the ELF specification, without `eventlog`.
 
 use super::naive::{Platform, Writer, put, seal_stream_header};
 
@@ -24,7 +24,7 @@ pub const TOTALS: usize = 0x1000;
 /// The system's number of the first thread.
 pub const THREAD: u64 = 4712;
 
-/// A stretch of memory.
+/// A range of memory.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the words of an ELF file")]
 pub struct Segment {
@@ -34,7 +34,7 @@ pub struct Segment {
     pub is_dumped: bool,
 }
 
-/// A process. Its data, with the root, are its first memory.
+/// A process. Its first segment holds its data, with the root.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "see section 9 of design/format.md")]
 pub struct Process {
@@ -103,7 +103,7 @@ impl Process {
         self.segments[0].address
     }
 
-    /// Adds memory at a distance after the last.
+    /// Adds memory at a distance after the last segment.
     pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
         let last = &self.segments[self.segments.len() - 1];
         let address = (last.address + last.bytes.len() as u64 + 0x3000) & !0xFFF;
@@ -142,7 +142,7 @@ impl Process {
             self.store(ROOT + at, value, size);
         }
         put(&mut self.segments[0].bytes, ROOT + 40, &uuid);
-        // A copy of it, which does not state its own address.
+        // A copy of the root, which does not state its own address.
         let copy = self.segments[0].bytes[ROOT..ROOT + 256].to_vec();
         put(&mut self.segments[0].bytes, 0x1C00, &copy);
         for (at, value, size) in [
@@ -232,7 +232,7 @@ impl Process {
     }
 }
 
-/// Returns an ELF file of a type. Section 0 counts more than 65534 segments.
+/// Returns an ELF file of a type. Section 0 counts the segments beyond 65534.
 pub fn elf(platform: Platform, elf_type: u64, notes: &[u8], segments: &[Segment]) -> Vec<u8> {
     let word = platform.word_size;
     let int = |value: u64, size: usize| platform.int(value, size);

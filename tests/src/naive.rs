@@ -1,8 +1,8 @@
-//! A naive writer of streams: `design/format.md` in `Vec<u8>`, with nothing of `eventlog::format`.
+//! A naive writer of streams: `design/format.md` in `Vec<u8>`, without `eventlog::format`.
 //!
 //! ```text
 //!  Recipe ── write ──▶ bytes of a stream
-//!                 └──▶ [Recorded]: the events that a reader must give
+//!                 └──▶ [Recorded]: the events that a reader must return
 //! ```
 //!
 //! It writes any word size, byte order and block size; blocks whole, open and in parts; base
@@ -11,7 +11,7 @@
 pub use super::recipe::{KINDS, Random, Recipe, TYPES, write};
 pub use super::ring::Ring;
 
-/// The value of a parameter; a double by its bits, so that it can be compared.
+/// The value of a parameter; a double as its bits, so that it can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the sorts of `.event.params`")]
 pub enum Value {
@@ -49,7 +49,7 @@ pub struct EventType {
     pub params: &'static [(char, &'static str)],
 }
 
-/// The bytes of a platform, and the size of blocks.
+/// The byte order and word size of a platform, and the size of blocks.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "as in the format document")]
 pub struct Platform {
@@ -63,7 +63,7 @@ pub struct Platform {
 pub struct Writer {
     /// The platform and the block size.
     pub platform: Platform,
-    /// Its UUID.
+    /// The UUID of the stream.
     pub uuid: [u8; 16],
     /// The blocks, without the header block.
     pub blocks: Vec<Vec<u8>>,

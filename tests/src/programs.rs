@@ -5,7 +5,7 @@
 //!  replay()     the same, with the recording library
 //!  release()    a program of a release build, in its own folder
 //!  plugin()     a shared library
-//!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
+//!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails with a message
 //! ```
 //!
 //! Tests run what users run: `.dumper` in `design/telemetry.md`.
@@ -47,9 +47,8 @@ pub fn plugin() -> PathBuf {
     target().join("debug/examples").join(name)
 }
 
-/// Builds programs and libraries as `cargo test --workspace` builds them, so that after it there is
-/// nothing to build: the features of what they depend on are those that the whole workspace asks
-/// for, and, since an example may use it, those that its tests ask for.
+/// Builds the programs and libraries exactly as `cargo test --workspace` does, so that neither
+/// builds again. The features are those that the workspace, its tests and its examples request.
 fn build(profile: &str) {
     let programs =
         ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
@@ -57,8 +56,8 @@ fn build(profile: &str) {
     cargo("build", &target(), &what);
 }
 
-/// Builds a program of the tests as it is shipped, with these options of the compiler, and says
-/// where it is: not among the programs of this test, which others may run while it is replaced.
+/// Builds a program of the tests in release form with these compiler options, and returns its path.
+/// It is not next to this test's programs: other tests may run those while they are replaced.
 pub fn release(name: &str, options: &[&str]) -> PathBuf {
     let target = target().join("shipped");
     let words = ["--release", "-p", "tests", "--bin", name, "--"];
@@ -66,13 +65,13 @@ pub fn release(name: &str, options: &[&str]) -> PathBuf {
     target.join("release").join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
-/// Where cargo builds: …/target/debug/deps/test-0123 is this.
+/// Returns cargo's target directory, three levels above …/target/debug/deps/test-0123.
 fn target() -> PathBuf {
     let this = env::current_exe().expect("a test has a path");
     this.ancestors().nth(3).expect("a test is in target/PROFILE/deps").to_path_buf()
 }
 
-/// Runs a command of cargo, with these words behind it.
+/// Runs a cargo command with these arguments.
 fn cargo(command: &str, target: &Path, words: &[&str]) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args([command, "--quiet", "--locked", "--target-dir"]).arg(target).args(words);
@@ -111,14 +110,14 @@ pub fn lines(command: &mut Command) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Time for a condition to become true, far longer than on any machine.
+/// Limits the wait for a condition; it is far longer than any machine needs.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Waits until a condition is true.
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < WAIT_MAX, "{what}: {WAIT_MAX:?} are over");
+        assert!(begin.elapsed() < WAIT_MAX, "{what}: not within {WAIT_MAX:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Makes a stream from a seed, with a list of its events.
 //!
 //! ```text
-//!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader must give)
+//!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader must return)
 //! ```
 
 use super::naive::{Buffer, EventType, Platform, Recorded, Ring, Value, Writer, put};
@@ -141,7 +141,7 @@ pub fn write(recipe: Recipe) -> (Writer, Vec<Recorded>) {
     (writer, recorded)
 }
 
-/// Writes the last blocks of the rings, and the end; shuffles the blocks.
+/// Writes the last blocks of the rings and the end, and shuffles the blocks.
 fn finish(random: &mut Random, recipe: &Recipe, rings: &mut [Ring], writer: &mut Writer) {
     for ring in rings {
         match random.below(3) {

@@ -1,7 +1,7 @@
-//! What the log of a program says whose allocator records, as any reader of logs sees it.
+//! The log of a program whose allocator records, as any reader sees it.
 //!
 //! ```text
-//!  allocating ─▶ log ─▶ reader, time order ─▶ address: free ─ handed out ─ given up ─ …
+//!  allocating ─▶ log ─▶ reader, time order ─▶ address: free ─ allocated ─ free ─ …
 //! ```
 //!
 //! Design: `.sol.alloc` in `design/telemetry.md`.
@@ -11,17 +11,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 use tests::programs;
 
-/// Events of the registry "alloc", and of those how many are of threads named for it.
+/// The number of events of the registry "alloc", and the threads that recorded them.
 struct Told {
     events: u64,
     threads: BTreeSet<u32>,
 }
 
-/// Walks a log in time order. At any time an address is handed out once.
+/// Walks a log in time order, and checks that no address is allocated twice at a time.
 fn judge(log: &Log) -> Told {
     let mut told = Told { events: 0, threads: BTreeSet::new() };
     let mut handed_out = HashMap::<u64, u32>::new();
-    // What a thread gave up that has not come back yet, as another or the same.
+    // The old address of each thread's reallocation that has not ended.
     let mut moving = HashMap::<u32, u64>::new();
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
@@ -39,7 +39,7 @@ fn judge(log: &Log) -> Told {
                 assert_eq!(before, None, "{address:#x} was handed out twice, to {thread}");
             }
             "ReallocateBegin" => {
-                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not there");
+                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not allocated");
                 assert_eq!(moving.insert(thread, address), None);
             }
             "Reallocate" => {
@@ -49,7 +49,7 @@ fn judge(log: &Log) -> Told {
                 assert_eq!(before, None, "{kept:#x} was handed out twice, to {thread}");
             }
             "Free" => {
-                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not there");
+                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not allocated");
             }
             other => panic!("an event {other}"),
         }
@@ -77,7 +77,7 @@ fn run(environment: &[(&str, &str)]) {
     let told = judge(&log);
     assert!(told.events >= recorded && told.events > 300_000, "{} of {recorded}", told.events);
     assert_eq!(told.threads.len(), 1 + 4);
-    // Each thread allocates before its own code runs, and has its name by then.
+    // Each thread allocates before its own code runs; the log has its name nevertheless.
     let mut names = BTreeSet::new();
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
@@ -93,19 +93,19 @@ fn run(environment: &[(&str, &str)]) {
 
 /// `.event.monotone`: in time order over all threads.
 #[test]
-fn no_address_is_handed_out_twice_without_being_given_up_between() {
+fn no_address_is_allocated_twice_without_a_free() {
     run(&[]);
 }
 
 #[test]
-fn no_address_is_handed_out_twice_with_a_writer_thread_and_small_blocks() {
+fn a_writer_thread_records_no_address_twice_without_a_free() {
     run(&[("MPS_TELEMETRY_WRITER", "thread"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")]);
 }
 
-/// `.sol.exit.signal`: the first event comes while the standard library puts its own handler in
-/// place, over an earlier one.
+/// `.sol.exit.signal`: the first event comes while the standard library replaces an earlier signal
+/// handler.
 #[test]
-fn a_program_whose_allocator_records_brings_all_out_when_its_stack_overflows() {
+fn a_stack_overflow_loses_no_recorded_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.log");
     let output = Command::new(env!("CARGO_BIN_EXE_allocating"))

@@ -1,5 +1,4 @@
-//! What a program declares, compared with what it declared before: `eventcnv check` on logs of
-//! ours.
+//! `eventcnv check` compares the declarations of a program with those in an earlier log.
 //!
 //! ```text
 //!  log A: registries one, two ─┐
@@ -13,10 +12,10 @@ use std::path::Path;
 use tests::naive::{EventType, KINDS, Platform, TYPES, Writer, encode_registry};
 use tests::programs::eventcnv;
 
-/// Where the name of a registry begins in its encoding (5.1 of the format).
+/// The offset of a registry's name in its encoding (5.1 of the format).
 const NAME_OFFSET: usize = 30;
 
-/// A registry as it is in a stream, with a name of five letters and a version.
+/// Returns an encoded registry with a name of five letters and a version.
 fn registry(name: &str, version: [u8; 3], types: &[EventType]) -> Vec<u8> {
     let mut encoding = encode_registry(KINDS, types);
     for (part, number) in version.into_iter().enumerate() {
@@ -26,7 +25,7 @@ fn registry(name: &str, version: [u8; 3], types: &[EventType]) -> Vec<u8> {
     encoding
 }
 
-/// A log that declares these registries and has no event.
+/// Writes a log that declares these registries and has no event.
 fn log(path: &Path, registries: &[Vec<u8>]) {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = Writer::new(platform, [7; 16], [9; 16]);
@@ -37,7 +36,7 @@ fn log(path: &Path, registries: &[Vec<u8>]) {
     std::fs::write(path, writer.bytes()).expect("the log can be written");
 }
 
-/// What the tool says of two logs with these registries: output, exit code, messages.
+/// Returns the tool's output, exit code and messages for two logs with these registries.
 fn check(a: &[Vec<u8>], b: &[Vec<u8>]) -> (String, Option<i32>, String) {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let (a_path, b_path) = (directory.path().join("a.log"), directory.path().join("b.log"));
@@ -47,20 +46,20 @@ fn check(a: &[Vec<u8>], b: &[Vec<u8>]) -> (String, Option<i32>, String) {
         .args(["check", "a.log", "b.log"])
         .current_dir(directory.path())
         .output()
-        .expect("it runs");
-    let text = |bytes| String::from_utf8(bytes).expect("it is text");
+        .expect("a child");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
     (text(output.stdout), output.status.code(), text(output.stderr))
 }
 
 #[test]
-fn registries_of_logs_are_compared_by_name() {
+fn check_compares_registries_by_name() {
     let old = [registry("first", [1, 0, 0], TYPES), registry("other", [2, 5, 1], &TYPES[1..])];
     let new = [registry("other", [2, 5, 2], TYPES), registry("first", [1, 0, 0], TYPES)];
     let (found, code, errors) = check(&old, &new);
     assert!(found.starts_with("other 2.5.1 -> 2.5.2\n  added "), "{found}");
     assert!(found.ends_with("allowed: this needs 2.5.2 or above\nfirst 1.0.0: the same\n"));
     assert_eq!((code, &*errors), (Some(0), ""));
-    // One that may not is enough.
+    // One forbidden change is enough.
     let new =
         [registry("first", [1, 0, 1], &TYPES[1..]), registry("other", [2, 5, 1], &TYPES[1..])];
     let (found, code, _) = check(&old, &new);
@@ -69,7 +68,7 @@ fn registries_of_logs_are_compared_by_name() {
 }
 
 #[test]
-fn registries_that_one_log_lacks_are_reported() {
+fn check_reports_registries_that_one_log_lacks() {
     let [first, other] = ["first", "other"].map(|name| registry(name, [1, 0, 0], TYPES));
     let (found, code, _) = check(&[first.clone(), other.clone()], std::slice::from_ref(&first));
     assert_eq!(found, "first 1.0.0: the same\nother 1.0.0: only in a.log\n");
@@ -81,7 +80,7 @@ fn registries_that_one_log_lacks_are_reported() {
 }
 
 #[test]
-fn a_registry_that_is_damaged_is_not_compared() {
+fn check_does_not_compare_a_damaged_registry() {
     let whole = registry("first", [1, 0, 0], TYPES);
     let cut = whole[..whole.len() - 20].to_vec();
     for (a, b) in [(&whole, &cut), (&cut, &whole)] {

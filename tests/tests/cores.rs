@@ -1,13 +1,13 @@
-//! Real cores of real programs, of the kernel and of gcore: what `eventcnv` finds in them is what
-//! the program had published when it died.
+//! Real cores of real programs, by the kernel and by gcore: `eventcnv` finds the events that the
+//! program had published when it died.
 //!
 //! ```text
 //!  crasher ── SIGSEGV │ kill │ SIGSTOP, gcore ──▶ core ── eventcnv ──▶ events
-//!     └── a file: begun, recorded ──────────────────────────────────────┴─▶ the same?
+//!     └── a file: begun, recorded ──────────────────────────────────────┴─▶ equal?
 //! ```
 //!
-//! Where the system gives cores to a program (`|` in core_pattern), gdb takes them: the setting is
-//! left alone. Rules: `.debug.core` in `design/telemetry.md`; `.root` in `design/format.md`.
+//! If the system passes cores to another program (`|` in core_pattern), gdb takes them. Rules:
+//! `.debug.core` in `design/telemetry.md`; `.root` in `design/format.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tests::programs::{eventcnv, release, run, system};
 
 const THREADS: u64 = 8;
-/// Events in a block of 4096 bytes, at least: the largest has 40 bytes.
+/// The least number of events in a block of 4096 bytes: the largest event has 40 bytes.
 const PER_BLOCK: u64 = (4096 - 128) / 40;
 /// `.block.magic`
 const BLOCK_MAGIC: [u8; 4] = [0xF7, 0x45, 0x4C, 0x8A];
@@ -30,7 +30,7 @@ fn crasher() -> PathBuf {
     env!("CARGO_BIN_EXE_crasher").into()
 }
 
-/// Where a program runs, and what it leaves; the size of its blocks.
+/// The folder where a program runs and leaves its files; the size of its blocks.
 struct Place(tempfile::TempDir, &'static str);
 
 impl Place {
@@ -40,7 +40,7 @@ impl Place {
 
     fn of_block_size(size: &'static str) -> Place {
         let place = Place(tempfile::tempdir().expect("a directory can be made"), size);
-        fs::write(place.path("told"), []).expect("it can be written");
+        fs::write(place.path("told"), []).expect("a writable file");
         place
     }
 
@@ -48,7 +48,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// A program that may leave a core, with its words and its log.
+    /// Returns a command for a program that may leave a core, with its arguments and its log.
     fn command(&self, program: &Path, words: &[&str], kinds: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(program);
@@ -63,11 +63,11 @@ impl Place {
         command.current_dir(self.0.path()).stderr(Stdio::null());
     }
 
-    /// Runs a program that dies of itself, and gives its core.
+    /// Runs a program that dies by itself. Returns its core.
     fn die(&self, program: &Path, words: &[&str], kinds: &str) -> PathBuf {
         if kernel_writes_cores() {
             let status = self.command(program, words, kinds).stdout(Stdio::null()).status();
-            assert!(!status.expect("it can be run").success());
+            assert!(!status.expect("a process").success());
             return self.core();
         }
         let mut gdb = system("gdb");
@@ -77,41 +77,41 @@ impl Place {
         self.core()
     }
 
-    /// The core that is here.
+    /// Returns the core in the folder.
     fn core(&self) -> PathBuf {
-        let entries = fs::read_dir(self.0.path()).expect("it can be read");
+        let entries = fs::read_dir(self.0.path()).expect("a folder");
         let mut cores = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
         });
-        cores.next().expect("there is a core: neither the kernel nor gdb could write one")
+        cores.next().expect("a core: neither the kernel nor gdb could write one")
     }
 
-    /// Of each thread, events begun and events recorded for certain.
+    /// Returns, for each thread, the number of events begun and of events certainly recorded.
     fn progress(&self) -> Vec<(u64, u64)> {
-        let bytes = fs::read(self.path("told")).expect("it exists");
+        let bytes = fs::read(self.path("told")).expect("a file");
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         bytes.chunks(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
     }
 }
 
-/// Whether the kernel puts a core into the directory of the program that died.
+/// Returns whether the kernel writes a core into the directory of a program that dies.
 fn kernel_writes_cores() -> bool {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     let pattern = pattern.trim();
     !pattern.is_empty() && pattern.starts_with("core") && !pattern.contains('/')
 }
 
-/// A program that runs, and has begun.
+/// A program that has begun to record.
 struct Running(Child, #[expect(dead_code, reason = "closed, it would end the program")] Reader);
 
 type Reader = BufReader<ChildStdout>;
 
 impl Running {
     fn start(mut command: Command) -> Running {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it can be run");
-        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
-        said.read_line(&mut line).expect("it says something");
+        said.read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
         Running(child, said)
     }
@@ -128,19 +128,19 @@ impl Drop for Running {
     }
 }
 
-/// Takes a core of a program that goes on.
+/// Takes a core of a running program.
 fn gcore(place: &Place, running: &Running) -> PathBuf {
     let mut gcore = system("gcore");
     run(gcore.arg("-o").arg(place.path("core")).arg(running.0.id().to_string()));
     place.core()
 }
 
-/// What is read: by thread, its indexes by registry and kind, in order of time.
+/// The events in logs: for each thread, indexes by event type, in order of time.
 type Read = BTreeMap<u64, BTreeMap<String, Vec<u64>>>;
 
-/// Reads logs; with exit code and standard error.
+/// Reads logs. Returns the events, the exit code and standard error.
 fn read(logs: &[&Path]) -> (Read, i32, String) {
-    let output = eventcnv().arg("-v").args(logs).output().expect("it can be run");
+    let output = eventcnv().arg("-v").args(logs).output().expect("a process");
     let (code, errors) = told(&output);
     let mut read = Read::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -159,17 +159,17 @@ fn read(logs: &[&Path]) -> (Read, i32, String) {
 }
 
 fn told(output: &Output) -> (i32, String) {
-    let code = output.status.code().expect("it ends of itself");
+    let code = output.status.code().expect("an exit code");
     (code, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Checks that what is read is what was published: of each thread the newest event, or the one
-/// that it was about to publish; of each kind no gap, and at least a block of history.
+/// Checks events: the newest of each thread is its last published event, or the next one. No type
+/// has a gap, and each has at least a block of history.
 fn check(read: &Read, progress: &[(u64, u64)]) {
     check_newest(read, progress, PER_BLOCK);
 }
 
-/// Checks the newest events, if `least` events of each kind are certain.
+/// Checks the same, with at least `least` events of each type.
 fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
     assert_eq!(read.len(), progress.len(), "every thread");
     for (thread, &(begun, recorded)) in (0..).zip(progress) {
@@ -181,7 +181,7 @@ fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
             for pair in indexes.windows(2) {
                 assert_eq!(pair[1], pair[0] + 4, "{thread} {name}: in order, no gap");
             }
-            let last = indexes.last().expect("there is one");
+            let last = indexes.last().expect("an index");
             assert!(last + 4 >= found, "{thread} {name}: the newest exists");
             let count = last / 4 + 1;
             assert!(indexes.len() as u64 >= count.min(least), "{thread} {name}: history");
@@ -195,7 +195,7 @@ fn assert_line(errors: &str, expected: &str) {
     assert!(errors.contains(expected), "{expected:?} is not in {errors:?}");
 }
 
-/// `.root.magic`, `.root.preamble`: PIE, with symbols and without; not output at all.
+/// `.root.magic`, `.root.preamble`: PIE, with symbols and without; no kind is output.
 #[test]
 fn a_thread_that_dies_leaves_the_events_of_all_threads() {
     let place = Place::new();
@@ -218,12 +218,12 @@ fn a_thread_that_dies_leaves_the_events_of_all_threads() {
     }
 }
 
-/// A release build at fixed addresses, with no symbols.
+/// A release build at fixed addresses, without symbols.
 #[test]
-fn a_stripped_binary_at_fixed_addresses_is_read() {
+fn eventcnv_reads_a_core_of_a_binary_at_fixed_addresses() {
     let options = ["-C", "relocation-model=static", "-C", "strip=symbols"];
     let program = release("crasher", &options);
-    let bytes = fs::read(&program).expect("it was built");
+    let bytes = fs::read(&program).expect("a program");
     assert_eq!(bytes[16..18], [2, 0], "at fixed addresses");
     let place = Place::new();
     let core = place.die(&program, &["50000"], "");
@@ -240,7 +240,7 @@ fn gcore_of_a_busy_process_gives_its_published_events() {
     place.told(&mut command, &[], "");
     let running = Running::start(command);
     thread::sleep(Duration::from_millis(30));
-    // Stopped, it can be told exactly how far it was.
+    // A stopped program has an exact progress.
     running.send("-STOP");
     let stopped = || fs::read_to_string(format!("/proc/{}/stat", running.0.id())).expect("stat");
     while !stopped().contains(") T ") {
@@ -252,9 +252,9 @@ fn gcore_of_a_busy_process_gives_its_published_events() {
     check(&found, &place.progress());
     assert_line(&errors, "core of crasher, process ");
     assert_line(&errors, ", taken while it ran; 9 threads");
-    // And while it runs on.
+    // The same while the program runs.
     running.send("-CONT");
-    fs::remove_file(&core).expect("it exists");
+    fs::remove_file(&core).expect("a file");
     let before = place.progress();
     let core = gcore(&place, &running);
     let after = place.progress();
@@ -262,7 +262,7 @@ fn gcore_of_a_busy_process_gives_its_published_events() {
     check(&read(&[&core]).0, &between);
 }
 
-/// `.write.begin`, `.write.publish`: rings that are half-written.
+/// `.write.begin`, `.write.publish`: the rings are half written.
 #[test]
 fn a_program_killed_at_any_moment_leaves_its_events_in_a_core() {
     assert!(
@@ -279,10 +279,10 @@ fn a_program_killed_at_any_moment_leaves_its_events_in_a_core() {
         seed ^= seed << 17;
         thread::sleep(Duration::from_micros(seed % 6_000));
         let core = if kernel_writes_cores() {
-            // (What Rust does on a SIGSEGV that was sent is to go on.)
+            // (On a SIGSEGV that was sent, Rust's handler continues the program.)
             running.send(["-SYS", "-ABRT", "-QUIT"][round % 3]);
             let mut running = running;
-            running.0.wait().expect("it ends");
+            running.0.wait().expect("an exit");
             place.core()
         } else {
             running.send("-STOP");
@@ -294,18 +294,18 @@ fn a_program_killed_at_any_moment_leaves_its_events_in_a_core() {
     }
 }
 
-/// Makes a hole in a log, as a thread leaves it that died before it wrote the block for which it
-/// had a place, while another had the next one: an older block, so no event is new.
+/// Makes a hole in a log, as a dying thread leaves it that had a place and wrote no block. The
+/// block behind the hole is a copy of an older one, so that no event is new.
 fn hollow(log: &Path) {
     const BLOCK_SIZE: usize = 4096;
     let mut bytes = fs::read(log).expect("a log");
     let newest = bytes[BLOCK_SIZE..2 * BLOCK_SIZE].to_vec();
     bytes.resize(bytes.len().next_multiple_of(BLOCK_SIZE) + 2 * BLOCK_SIZE, 0);
     bytes.extend_from_slice(&newest);
-    fs::write(log, bytes).expect("it can be written");
+    fs::write(log, bytes).expect("a writable file");
 }
 
-/// `.event.identity`, `.stream.hole`: whichever comes first.
+/// `.event.identity`, `.stream.hole`: core and log in either order.
 #[test]
 fn a_core_and_its_log_give_each_event_once() {
     let place = Place::new();
@@ -323,40 +323,40 @@ fn a_core_and_its_log_give_each_event_once() {
         for (thread, kinds) in &found {
             let count: usize = kinds.values().map(Vec::len).sum();
             let newest = kinds.values().filter_map(|indexes| indexes.last()).max();
-            assert_eq!(Some(count as u64 - 1), newest.copied(), "{thread}: all from the first on");
+            assert_eq!(Some(count as u64 - 1), newest.copied(), "{thread}: every event");
         }
     }
-    // Neither has all.
+    // The core alone lacks events.
     let alone = read(&[&core]).0;
     assert!(alone[&VICTIM].values().map(Vec::len).sum::<usize>() < 3000);
 }
 
-/// The name that cores have by default is also the name of a command.
+/// The default name of cores is also the name of a command.
 #[test]
-fn a_core_called_core_is_read_by_that_name_alone() {
+fn eventcnv_reads_a_core_named_core() {
     let place = Place::new();
     let core = place.die(&crasher(), &["100"], "all");
     if core != place.path("core") {
-        fs::rename(&core, place.path("core")).expect("it can have another name");
+        fs::rename(&core, place.path("core")).expect("a new name");
     }
     let here = |words: &[&str]| {
         let output = eventcnv().args(words).current_dir(place.0.path()).output();
-        let output = output.expect("it can be run");
+        let output = output.expect("a process");
         (output.status.code(), output.stdout)
     };
     let (code, core) = here(&["./core"]);
     assert!(code == Some(0) && !core.is_empty());
-    assert!(here(&["core"]) == (code, core), "no word more");
+    assert!(here(&["core"]) == (code, core), "the name alone");
     let both = here(&["./core", "log"]);
     assert!(here(&["core", "log"]) == both && here(&["core", "--order=time", "log"]) == both);
-    // The command, still.
+    // The command `core` still works.
     assert_eq!(here(&["core", "core", "-o", "rescued"]), (Some(0), Vec::new()));
     assert_eq!(here(&["core", "-o", "another", "core"]), (Some(0), Vec::new()));
     assert_eq!(fs::read(place.path("rescued")).ok(), fs::read(place.path("another")).ok());
     assert_eq!(here(&["core", "absent"]).0, Some(2));
 }
 
-/// What is in a mapped ring is in its file.
+/// The events in a mapped ring are in its file.
 #[test]
 fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
     let place = Place::new();
@@ -370,7 +370,7 @@ fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
         gdb.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=8M", ring.display()));
         run(&mut gdb);
     } else {
-        command.stdout(Stdio::null()).status().expect("it can be run");
+        command.stdout(Stdio::null()).status().expect("a process");
     }
     let core = place.core();
     let (_, code, errors) = read(&[&core]);
@@ -380,7 +380,7 @@ fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
     for logs in [[&*core, &*ring], [&*ring, &*core]] {
         let (found, code, errors) = read(&logs);
         assert_eq!(code, 0, "{errors}");
-        // Others may have gone round the ring while a thread was not let run.
+        // Other threads may have overwritten the ring while a thread could not run.
         check_newest(&found, &place.progress(), 1);
     }
 }
@@ -390,14 +390,14 @@ fn a_cut_core_gives_its_remaining_events() {
     let place = Place::new();
     let core = place.die(&crasher(), &["20000"], "");
     let (whole, _, _) = read(&[&core]);
-    let bytes = fs::read(&core).expect("it exists");
+    let bytes = fs::read(&core).expect("a file");
     let count = |read: &Read| -> usize {
         read.values().flat_map(|kinds| kinds.values()).map(Vec::len).sum()
     };
     let mut most = count(&whole);
     for percent in [90, 50, 10] {
         let cut = place.path(&format!("cut-{percent}"));
-        fs::write(&cut, &bytes[..bytes.len() / 100 * percent]).expect("it can be written");
+        fs::write(&cut, &bytes[..bytes.len() / 100 * percent]).expect("a writable file");
         let (found, code, errors) = read(&[&cut]);
         assert!(errors.contains("cut"), "{percent}: {errors}");
         // The cut may have removed only bytes outside of blocks.
@@ -419,41 +419,41 @@ fn a_cut_core_gives_its_remaining_events() {
     }
 }
 
-/// In a core, as it may be cut: the events in all blocks that are whole, by what these say.
+/// Returns the number of events in the whole blocks of a core, which may be cut, by their headers.
 fn events_in_blocks(core: &[u8], uuid: &[u8]) -> u64 {
     let number = |at: usize, size: usize| {
         core[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
     };
-    // All memory begins at the same place within a page of the file.
+    // All segments begin at the same place within a page of the file.
     let headers = (0..number(56, 2)).map(|index| number(32, 8) + 56 * index);
     let loads =
         headers.filter(|header| number(*header, 4) == 1).map(|header| number(header + 8, 8));
-    let places = loads.min().expect("there is memory").rem_euclid(4096)..core.len();
+    let places = loads.min().expect("a segment").rem_euclid(4096)..core.len();
     let blocks = places.step_by(4096).filter(|at| core[*at..].starts_with(&BLOCK_MAGIC));
     let ours = blocks.filter(|at| core[at + 16..].starts_with(&uuid[..8]));
     let whole = ours.filter(|at| at + (1 << core[at + 6]) <= core.len() && core[at + 4] == 1);
     whole.map(|at| number(at + 28, 4) as u64).sum()
 }
 
-/// `.root.preamble`: in the program's own data, which come first.
+/// `.root.preamble`: the preamble is in the program's own data, which come first.
 #[test]
 fn a_small_cut_core_gives_the_remaining_blocks() {
     let place = Place::of_block_size("65536");
     let core = place.die(&crasher(), &["20000"], "");
-    let bytes = fs::read(&core).expect("it exists");
+    let bytes = fs::read(&core).expect("a file");
     let lines = |core: &Path, words: &[&str]| {
-        let output = eventcnv().args(words).arg(core).output().expect("it can be run");
+        let output = eventcnv().args(words).arg(core).output().expect("a process");
         let (code, errors) = told(&output);
         (String::from_utf8_lossy(&output.stdout).into_owned(), code, errors)
     };
     let all = lines(&core, &[]).0.lines().count() as u64;
     let log = run(eventcnv().arg("core").arg(&core).args(["-o", "-"])).stdout;
     let mut least = all;
-    // Where in a core blocks lie, depends on when threads began: at eight hundredths some are gone.
+    // The place of blocks in a core depends on the begin of threads: at 8 % some are gone.
     for percent in [93, 75, 60, 46, 30, 15, 8] {
         let cut = place.path(&format!("cut-{percent}"));
         let left = &bytes[..bytes.len() / 100 * percent];
-        fs::write(&cut, left).expect("it can be written");
+        fs::write(&cut, left).expect("a writable file");
         let (text, code, errors) = lines(&cut, &[]);
         let found = text.lines().count() as u64;
         let who = ["core of crasher", "died of SIGSEGV in thread ", " \"worker 5\" ("];
@@ -474,15 +474,15 @@ fn a_small_cut_core_gives_the_remaining_blocks() {
     assert!(least < all, "nothing was cut off");
 }
 
-/// The log that is written has the events of the core, and is never half of one.
+/// The written log has the events of the core, and is never incomplete.
 #[test]
-fn a_log_is_written_of_a_core_once() {
+fn core_writes_a_log_and_never_overwrites_it() {
     let place = Place::new();
     let core = place.die(&crasher(), &["20000"], "");
     let command = |words: &[&str]| {
         let mut command = eventcnv();
         command.arg("core").arg(&core).args(words).current_dir(place.0.path());
-        told(&command.output().expect("it can be run"))
+        told(&command.output().expect("a process"))
     };
     let (code, errors) = command(&["-o", "rescued.log"]);
     assert_eq!(code, 0, "{errors}");
@@ -490,18 +490,18 @@ fn a_log_is_written_of_a_core_once() {
     let (found, code, errors) = read(&[&place.path("rescued.log")]);
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_eq!(found, read(&[&core]).0);
-    let before = fs::read(place.path("rescued.log")).expect("it exists");
+    let before = fs::read(place.path("rescued.log")).expect("a file");
     let (code, errors) = command(&["-o", "rescued.log"]);
     assert_eq!(code, 2, "{errors}");
     assert_line(&errors, "rescued.log: already exists");
-    assert_eq!(before, fs::read(place.path("rescued.log")).expect("it exists"));
+    assert_eq!(before, fs::read(place.path("rescued.log")).expect("a file"));
     let piped = run(eventcnv().arg("core").arg(&core).args(["-o", "-"]));
     assert_eq!(piped.stdout, before);
     let (code, errors) = command(&["-o", "no/such/rescued.log"]);
     assert_eq!(code, 2, "{errors}");
     let (code, _) = command(&[]);
     assert_eq!(code, 0);
-    let names = fs::read_dir(place.0.path()).expect("it can be read");
+    let names = fs::read_dir(place.0.path()).expect("a folder");
     let names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
     let is_new = |name: &&std::ffi::OsString| {
         let name = name.to_string_lossy();
@@ -518,36 +518,36 @@ fn a_core_without_telemetry_is_refused_with_a_line() {
         for words in [&["-v"][..], &["core", "-o", "x"]] {
             let mut command = eventcnv();
             let output = command.args(words).arg(path).current_dir(place.0.path()).output();
-            let (code, errors) = told(&output.expect("it can be run"));
+            let (code, errors) = told(&output.expect("a process"));
             assert_eq!(code, 2, "{errors}");
             assert_line(&errors, expected);
         }
     };
     refused(&crasher(), "is a program or a library, not a log");
     let log = place.path("some.log");
-    let mut sleep = Command::new("sleep").arg("60").spawn().expect("it can be run");
-    // Waits until it has become the program.
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("a process");
+    // Waits until the child has become `sleep`.
     let name = || fs::read_to_string(format!("/proc/{}/comm", sleep.id())).unwrap_or_default();
     while name() != "sleep\n" {
         thread::sleep(Duration::from_millis(1));
     }
     run(system("gcore").arg("-o").arg(place.path("core")).arg(sleep.id().to_string()));
-    sleep.kill().expect("it can be killed");
-    sleep.wait().expect("it ends");
+    sleep.kill().expect("a process");
+    sleep.wait().expect("an exit");
     refused(&place.core(), "is a core with no telemetry in it: the program was not linked");
-    fs::write(&log, fs::read(place.core()).expect("it exists")).expect("it can be written");
-    let file = fs::File::options().write(true).open(&log).expect("it exists");
-    file.set_len(300).expect("it can be cut");
+    fs::write(&log, fs::read(place.core()).expect("a file")).expect("a writable file");
+    let file = fs::File::options().write(true).open(&log).expect("a file");
+    file.set_len(300).expect("a shorter file");
     refused(&log, "no memory in it");
 }
 
-/// A gibibyte in 3 s and 100 MiB, all in, the events printed too: beyond what the disk takes, for
-/// which reading it is the floor.
+/// Reads a gibibyte and prints its events in 3 s of processor time and 100 MiB. The time of `cat`
+/// is the floor for the time that the disk takes.
 #[test]
 fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
     let place = Place::new();
     let core = place.die(&crasher(), &["20000", "1073741824"], "");
-    let size = fs::metadata(&core).expect("it exists").len();
+    let size = fs::metadata(&core).expect("a file").len();
     assert!(size > 1 << 30, "{size}");
     let script = "import resource, subprocess, sys, time\n\
         begin = time.monotonic()\n\
@@ -560,7 +560,7 @@ fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
         text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
     };
     let floor = measure(&["cat".as_ref()]);
-    // The best of three, as other programs use the machine too.
+    // The best of three: other programs use the machine too.
     let runs = [0; 3].map(|_| measure(&[eventcnv().get_program(), "-v".as_ref()]));
     println!("{size} bytes: {runs:?}; cat: {floor:?} (code, s, KiB, s of the processor)");
     let best = |at: usize| runs.iter().map(|run| run[at]).fold(f64::INFINITY, f64::min);

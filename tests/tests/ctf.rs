@@ -1,8 +1,8 @@
 //! Logs in the Common Trace Format, as babeltrace2 reads them: its text agrees with ours.
 //!
 //! ```text
-//!  golden logs, streams made up ──┬─ eventcnv export ──▶ CTF ──▶ babeltrace2 ──▶ text ─┬─ equal
-//!                                 └─ eventcnv --style json ────────────────────────────┘
+//!  golden logs, naive streams ──┬─ eventcnv export ──▶ CTF ──▶ babeltrace2 ──▶ text ─┬─ equal
+//!                               └─ eventcnv --style json ────────────────────────────┘
 //! ```
 //!
 //! Design: `.cnv.ctf` in `design/eventcnv.md`.
@@ -14,22 +14,22 @@ use tempfile::TempDir;
 use tests::naive::{self, Buffer, Platform, Recipe, Ring, Writer};
 use tests::programs::{eventcnv, lines, root, run, system};
 
-/// An event, as either of the two says it.
+/// An event, as eventcnv or babeltrace2 prints it.
 #[derive(Debug, PartialEq, PartialOrd)]
 struct Event {
     ticks: u64,
     name: String,
-    /// All but doubles: numbers in decimal, strings in quotation marks.
+    /// All except doubles: numbers in decimal, strings in quotation marks.
     params: BTreeMap<String, String>,
     doubles: Vec<f64>,
-    /// ns since 1970, to the µs.
+    /// ns since 1970, in steps of 1 µs.
     time: Option<u64>,
 }
 
-/// Parameters that are doubles: event type and name.
+/// The parameters that are doubles: event type and name.
 type Doubles = BTreeSet<(String, String)>;
 
-/// The fields in braces: `{ a = 1, b = "x, \"y\"" }`.
+/// Returns the fields in braces: `{ a = 1, b = "x, \"y\"" }`.
 fn fields(text: &str) -> Vec<(String, String)> {
     let mut rest = text.trim().strip_prefix('{').unwrap().strip_suffix('}').unwrap().trim();
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ fn fields(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Where a string ends: after its closing quotation mark.
+/// Returns the end of a string, after its closing quotation mark.
 fn end_of_string(inside: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in inside.char_indices() {
@@ -60,7 +60,7 @@ fn end_of_string(inside: &str) -> usize {
     panic!("a string without an end: {inside}");
 }
 
-/// A string as babeltrace2 prints it.
+/// Returns a string as babeltrace2 prints it.
 fn printed(text: &str) -> String {
     let mut out = "\"".to_owned();
     for c in text.chars() {
@@ -82,7 +82,7 @@ fn printed(text: &str) -> String {
     out + "\""
 }
 
-/// A number in decimal; of what is none, the text.
+/// Returns a hexadecimal number in decimal, and any other text as it is.
 fn decimal(text: &str) -> String {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).unwrap().to_string(),
@@ -90,7 +90,7 @@ fn decimal(text: &str) -> String {
     }
 }
 
-/// What the dump says, and which parameters are doubles.
+/// Returns the events of the dump, and the parameters that are doubles.
 fn dumped(log: &Path) -> (Vec<Event>, Doubles) {
     let json = |time: &str| -> Vec<Value> {
         let text = lines(eventcnv().args(["--style", "json", "--time", time]).arg(log));
@@ -134,7 +134,7 @@ fn dumped(log: &Path) -> (Vec<Event>, Doubles) {
     (events, doubles)
 }
 
-/// What babeltrace2 says.
+/// Returns the events that babeltrace2 prints.
 fn read(trace: &Path, doubles: &Doubles) -> Vec<Event> {
     let output = run(system("babeltrace2").args(["--clock-seconds", "--no-delta"]).arg(trace));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
@@ -167,7 +167,7 @@ fn read(trace: &Path, doubles: &Doubles) -> Vec<Event> {
     text.lines().map(line).collect()
 }
 
-/// Exports a log, and compares. How many events there are.
+/// Exports a log, and compares. Returns the number of events.
 fn assert_agree(log: &Path) -> usize {
     let directory = TempDir::new().unwrap();
     let trace = directory.path().join("trace.ctf");
@@ -175,7 +175,7 @@ fn assert_agree(log: &Path) -> usize {
     let (mut expected, doubles) = dumped(log);
     let mut found = read(&trace, &doubles);
     assert_eq!(found.len(), expected.len());
-    // Events of one time may come in any order.
+    // Events of one time may have any order.
     for events in [&mut expected, &mut found] {
         let key = |event: &Event| (event.ticks, event.name.clone(), event.params.clone());
         events.sort_by_key(key);
@@ -187,7 +187,7 @@ fn assert_agree(log: &Path) -> usize {
         );
         assert_eq!(found.doubles.len(), expected.doubles.len());
         for (a, b) in found.doubles.iter().zip(&expected.doubles) {
-            // It prints six digits; the dump shows only that a double is NaN.
+            // babeltrace2 prints six digits; the dump shows only that a double is NaN.
             let is_same = (a - b).abs() <= b.abs() * 1e-5 || !a.is_finite() && b.is_nan();
             assert!(is_same, "{found:?} {expected:?}");
         }
@@ -197,7 +197,7 @@ fn assert_agree(log: &Path) -> usize {
 
 /// `.cnv.ctf`
 #[test]
-fn babeltrace2_says_of_a_log_what_the_dump_says() {
+fn babeltrace2_prints_the_events_of_the_dump() {
     let golden = root().join("tests/golden");
     let count = |name: &str| assert_agree(&golden.join(name));
     assert_eq!(count("log/heap.log"), 1690);
@@ -206,9 +206,9 @@ fn babeltrace2_says_of_a_log_what_the_dump_says() {
     assert_eq!(count("mps/mpmss-32bit-cut.log"), 3875);
 }
 
-/// Any platform, any bytes in strings, any doubles; several registries, buffers and packets.
+/// Random bytes in strings, random doubles, and several registries, buffers and packets.
 #[test]
-fn babeltrace2_says_of_streams_of_every_platform_what_the_dump_says() {
+fn babeltrace2_reads_streams_of_every_platform() {
     for (seed, big_endian, word_size) in [(1, false, 8), (2, true, 8), (3, false, 4), (4, true, 4)]
     {
         let platform = Platform { big_endian, word_size, block_size_log2: 12 };
@@ -229,9 +229,9 @@ fn babeltrace2_says_of_streams_of_every_platform_what_the_dump_says() {
     }
 }
 
-/// The wall time is that of the dump, to what the two clocks may have drifted apart meanwhile.
+/// The wall time agrees with the dump, apart from the drift between the two clocks.
 #[test]
-fn babeltrace2_says_the_time_of_day() {
+fn babeltrace2_prints_the_time_of_day() {
     let log = root().join("tests/golden/log/heap-2.log");
     let directory = TempDir::new().unwrap();
     let trace = directory.path().join("trace.ctf");
@@ -251,9 +251,9 @@ fn babeltrace2_says_the_time_of_day() {
     }
 }
 
-/// What a buffer lost is in the trace: babeltrace2 tells of it.
+/// The trace states what a buffer lost, and babeltrace2 reports that.
 #[test]
-fn babeltrace2_tells_of_what_was_discarded() {
+fn babeltrace2_reports_discarded_events() {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = Writer::new(platform, [5; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 200);

@@ -1,8 +1,7 @@
-//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of
-//! proportion.
+//! Damage costs what the format states, and no more: never a panic, a hang, or excessive memory.
 //!
 //! ```text
-//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had, and faults
+//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the remaining events, and faults
 //! ```
 
 use eventlog::reader::{Fault, FaultKind, Filter, Log, OpenError, Order, Value as Read};
@@ -22,15 +21,15 @@ const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_l
 const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
 const B: usize = 4096;
 
-/// An event, by what the block alone says of it: buffer, number, ticks, code.
+/// An event, by the facts in its block: buffer, number, ticks, code.
 type Identity = (u32, u64, u64, u16);
 
-/// The small log: where each event ends up, and the bytes.
+/// The small log: its bytes, and the place of each event.
 struct Small {
     bytes: Vec<u8>,
-    /// The stretch that each event's block or part takes, and the event.
+    /// The range of each event's block or part, and the event.
     events: Vec<(std::ops::Range<usize>, Identity)>,
-    /// Where the parts block begins.
+    /// The offset of the parts block.
     parts: usize,
 }
 
@@ -48,7 +47,7 @@ fn writer() -> Writer {
     writer
 }
 
-/// A ring with these events.
+/// Returns a ring with events at these times.
 fn ring(index: u32, base: u64, ticks: std::ops::Range<u64>) -> Ring {
     let mut ring = Ring::new(&WORDS, buffer(index), base);
     for ticks in ticks {
@@ -57,7 +56,7 @@ fn ring(index: u32, base: u64, ticks: std::ops::Range<u64>) -> Ring {
     ring
 }
 
-/// Header block, three event blocks, a parts block with three event parts and an end part.
+/// Returns a log: header, three event blocks, a parts block with three event parts and an end.
 fn small() -> Small {
     let mut writer = writer();
     let mut events = Vec::new();
@@ -81,7 +80,7 @@ fn small() -> Small {
     Small { bytes: writer.bytes(), events, parts }
 }
 
-/// All events of a log in both orders, and all faults. Each event has been looked at whole.
+/// Reads a log in both orders. Returns its events and all faults; checks each event.
 fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     let log = Log::from_source(bytes)?;
     let mut faults: Vec<Fault> = log.faults().iter().cloned().collect();
@@ -101,14 +100,14 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
         found.sort();
         all.push(found);
     }
-    assert_eq!(all[0], all[1], "both orders give the same events");
+    assert_eq!(all[0], all[1], "the orders give different events");
     for fault in &faults {
         assert!(fault.to_string().starts_with(&format!("offset {:#X}: ", fault.offset)));
     }
     Ok((all.swap_remove(0), faults))
 }
 
-/// Judges that partitions give the same events and faults, in the same order.
+/// Checks that partitions give the same events and faults, in the same order.
 fn assert_slices_give_the_same(bytes: &[u8]) {
     let log = Log::from_source(bytes.to_vec()).unwrap();
     for order in [Order::Time, Order::File] {
@@ -122,7 +121,7 @@ fn assert_slices_give_the_same(bytes: &[u8]) {
     }
 }
 
-/// Events and faults, read slice by slice.
+/// Returns events and faults, read partition by partition.
 fn read_in_partitions(log: &Log, order: Order) -> (Vec<Identity>, Vec<Fault>) {
     let partitions = log.partitions(order, &Filter::new().labels(true), 3);
     let mut faults = partitions.faults().clone();
@@ -143,7 +142,7 @@ fn kinds(faults: &[Fault]) -> Vec<&FaultKind> {
 
 /// `.stream.tail`, `.write.torn`, `.stream.grow`, `.read.end`
 #[test]
-fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
+fn a_log_cut_anywhere_gives_the_events_of_whole_blocks() {
     let small = small();
     for cut in 0..small.bytes.len() {
         let result = read(small.bytes[..cut].to_vec());
@@ -152,7 +151,7 @@ fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
             continue;
         }
         let (found, _) = result.unwrap();
-        // What is missing counts as zero, so that zeros may be missing.
+        // Missing bytes count as zeros, so that trailing zeros may be missing.
         let is_whole = |place: &std::ops::Range<usize>| {
             small.bytes[place.clone()]
                 .iter()
@@ -160,7 +159,7 @@ fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
                 .all(|&byte| byte == 0)
                 && cut >= place.start + 128
         };
-        // An event that lacks any byte is not read (`.read.chain`).
+        // The reader skips an event that lacks any byte (`.read.chain`).
         let is_there = |place: &std::ops::Range<usize>, number: u64| {
             is_whole(place) && place.end - 32 * number as usize <= cut
         };
@@ -180,7 +179,7 @@ fn a_flipped_byte_costs_at_most_its_block_or_part() {
     let small = small();
     let all: Vec<_> = small.events.iter().map(|(_, event)| *event).collect();
     for offset in 0..small.bytes.len() {
-        // One way is enough where nothing stands.
+        // One mask is enough in free space.
         let is_gap = (1400..3900).contains(&(offset % B));
         for &mask in if is_gap { &[0xFF][..] } else { &[0x01, 0x06, 0xFF] } {
             let mut bytes = small.bytes.clone();
@@ -188,14 +187,14 @@ fn a_flipped_byte_costs_at_most_its_block_or_part() {
             let (found, faults) = read(bytes).unwrap();
             assert!(found.iter().all(|event| all.contains(event)), "{offset} invents events");
             let is_hit = |place: &std::ops::Range<usize>| match offset.checked_sub(small.parts) {
-                // A block that is not known to be a parts block any more.
+                // The damage hides that this is a parts block.
                 Some(0..8) => place.start >= small.parts,
                 _ => place.contains(&offset),
             };
             for (place, event) in &small.events {
                 assert!(found.contains(event) || is_hit(place), "{offset} ^ {mask:#x}: {event:?}");
             }
-            assert!(found.len() == all.len() || !faults.is_empty(), "{offset}: lost in silence");
+            assert!(found.len() == all.len() || !faults.is_empty(), "{offset}: an unreported loss");
         }
     }
 }
@@ -208,7 +207,7 @@ proptest! {
     })]
 
     #[test]
-    fn pieces_of_a_log_put_together_at_random_invent_no_events(
+    fn random_pieces_of_a_log_invent_no_events(
         pieces in prop::collection::vec((0usize..21000, 0usize..9000), 1..6),
     ) {
         let small = small();
@@ -227,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_after_a_magic_is_read_to_its_end(
+    fn the_reader_reads_any_bytes_after_a_magic(
         magic in prop::bool::ANY, bytes in prop::collection::vec(any::<u8>(), 0..9000),
     ) {
         let mut all = small().bytes[..if magic { 512 } else { 1024 }].to_vec();
@@ -235,9 +234,9 @@ proptest! {
         prop_assert!(read(all).is_ok());
     }
 
-    /// Bytes within an open block, which no checksum covers, may be anything.
+    /// No checksum covers the bytes in an open block.
     #[test]
-    fn an_open_block_may_hold_anything(
+    fn the_reader_accepts_any_bytes_in_an_open_block(
         last in 0u32..5000, top in 0u32..5000, count: u32, first: u64, base: u64, base_last: u64,
         payload in prop::collection::vec(
             prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()], 0..3900,
@@ -257,7 +256,7 @@ proptest! {
 
 /// `.block.size`, `.read.sealed`
 #[test]
-fn a_sealed_block_whose_bounds_make_no_sense_is_skipped() {
+fn the_reader_skips_a_sealed_block_with_invalid_bounds() {
     for (last, top) in
         [(0, 4096), (127, 4096), (4096, 4095), (128, 4097), (128, u32::MAX), (u32::MAX, 0)]
     {
@@ -273,7 +272,7 @@ fn a_sealed_block_whose_bounds_make_no_sense_is_skipped() {
 
 /// `.block.type`, `.block.unknown`, `.block.stream`, `.stream.hole`, `.read.resync`, `.block.flags`
 #[test]
-fn what_is_not_a_block_of_the_stream_is_skipped_and_reported() {
+fn the_reader_skips_and_reports_foreign_blocks() {
     let mut writer = writer();
     ring(0, 0, 0..5).write(&mut writer, true);
     for _ in 0..2 {
@@ -298,15 +297,15 @@ fn what_is_not_a_block_of_the_stream_is_skipped_and_reported() {
         (7 * size, FaultKind::BlockMagic { size }),
     ];
     let expected = expected.map(|(offset, kind)| Fault { offset, kind });
-    assert_eq!(faults, expected, "and the hole at the end is none");
+    assert_eq!(faults, expected, "a hole at the end is not a fault");
 }
 
 /// `.block.unknown`, `.block.header-size`, `.parts.chain`
 #[test]
-fn a_part_of_unknown_type_and_a_longer_header_are_read_over() {
+fn the_reader_skips_unknown_parts_and_header_bytes() {
     let mut writer = writer();
     writer.part(NOBODY, BlockFields { block_type: 9, top: 24, ..BlockFields::default() }, &[1; 24]);
-    // A part of a later minor version: its header has 136 bytes.
+    // A part of a later minor version has a header of 136 bytes.
     let later = ring(2, 0, 0..3);
     let mut header = writer.header(buffer(2), later.rest, Some(&later.payload));
     header[7] = 17;
@@ -322,10 +321,10 @@ fn a_part_of_unknown_type_and_a_longer_header_are_read_over() {
     assert!(faults[0].is_warning());
 }
 
-/// Every eighth byte may begin a part that is as long as what is left: checking all of them would
-/// take for ever.
+/// Every eighth byte may begin a part as long as the rest: checking all of them would take too
+/// long.
 #[test]
-fn a_block_made_of_magics_is_given_up_soon() {
+fn the_reader_soon_gives_up_a_block_of_magics() {
     let platform = Platform { block_size_log2: 20, ..WORDS };
     let mut writer = Writer::new(platform, [3; 16], [9; 16]);
     let header = writer.header(
@@ -342,10 +341,9 @@ fn a_block_made_of_magics_is_given_up_soon() {
     assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
 }
 
-/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is
-/// damaged.
+/// `.event.identity`, `.read.sealed`: earlier parts replace a damaged block.
 #[test]
-fn parts_give_the_events_of_a_block_that_is_damaged() {
+fn parts_give_the_events_of_a_damaged_block() {
     let mut writer = writer();
     let mut ring = ring(0, 0, 0..5);
     ring.flush(&mut writer);
@@ -353,7 +351,7 @@ fn parts_give_the_events_of_a_block_that_is_damaged() {
     ring.write(&mut writer, true);
     let mut bytes = writer.bytes();
     let (found, faults) = read(bytes.clone()).unwrap();
-    assert_eq!((found.len(), faults.len()), (6, 0), "each once");
+    assert_eq!((found.len(), faults.len()), (6, 0), "every event once");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     let (found, faults) = read(bytes).unwrap();
@@ -363,7 +361,7 @@ fn parts_give_the_events_of_a_block_that_is_damaged() {
 
 /// `.write.begin`
 #[test]
-fn a_block_whose_magic_is_not_stored_yet_is_not_there() {
+fn the_reader_takes_a_block_without_a_magic_for_a_hole() {
     let small = small();
     let mut bytes = small.bytes.clone();
     bytes[2 * B..2 * B + 4].fill(0);
@@ -372,7 +370,7 @@ fn a_block_whose_magic_is_not_stored_yet_is_not_there() {
     assert_eq!(kinds(&faults), [&FaultKind::BlockHole { size: B as u64 }]);
 }
 
-/// `.parts.chain`: a part that the host did not take.
+/// `.parts.chain`: the host refused a part.
 #[test]
 fn zeros_among_parts_are_a_hole() {
     let small = small();

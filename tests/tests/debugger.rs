@@ -1,12 +1,12 @@
-//! The library's own entry points, by their names, in a real gdb: the seed's lines word for word.
+//! A real gdb calls the library's entry points by their names, with the lines of the MPS's design.
 //!
 //! ```text
 //!  gdb --batch stopped ── break, run ── print EventKindControl |= 2 ── call EventDump(1) ── …
-//!       Rust frame, C frame, no debug information of the program, stripped of it
+//!       Rust frame, C frame; the program without debug information, or stripped
 //! ```
-//!
-//! What a call gives is told by what it writes: a gdb before 14 cannot put all registers of a
-//! processor with AMX back, and says so in place of the result; the program goes on all the same.
+//! The tests check the text that a call writes, not its result: before version 14, gdb cannot
+//! restore all registers of a processor with AMX, and prints that in place of the result. The
+//! program continues nevertheless.
 //! Design: `.debug.dump`, `.debug.describe`, `.control.output` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ const SET: &str = "print EventKindControl |= 2";
 const DUMP: &str = "call EventDump(1)";
 const DESCRIBE: &str = "call EventDescribe(EventLast[3], 1)";
 
-/// What gdb and the program print where these are gdb's commands, in this folder.
+/// Returns the output of gdb and the program, for these gdb commands in this folder.
 fn gdb(folder: &Path, program: &Path, commands: &[&str]) -> String {
     let mut gdb = system("gdb");
     gdb.current_dir(folder).args(["--batch", "-nx", "-iex", "set debuginfod enabled off"]);
@@ -38,7 +38,7 @@ fn gdb(folder: &Path, program: &Path, commands: &[&str]) -> String {
     format!("{stdout}\n{stderr}")
 }
 
-/// Indexes of the events of a kind in the log that a program left in the folder.
+/// Returns the indexes of the kind-Pool events in the log that a program left in a folder.
 fn pools(folder: &Path, is_closed: bool) -> Vec<u64> {
     let log = Log::open(folder.join("mpsio.log")).expect("a log");
     assert!(log.faults().is_empty(), "{:?}", log.faults());
@@ -46,7 +46,7 @@ fn pools(folder: &Path, is_closed: bool) -> Vec<u64> {
     let mut events = log.events(Order::Time, &Filter::default());
     let mut found = Vec::new();
     while let Some(event) = events.next() {
-        assert_ne!(event.name(), "SegAlloc", "of a kind that is not output");
+        assert_ne!(event.name(), "SegAlloc", "a kind that is not output");
         if let (true, Some(Value::W(index))) = (event.name() == "PoolInit", event.param("index")) {
             found.push(index);
         }
@@ -54,7 +54,7 @@ fn pools(folder: &Path, is_closed: bool) -> Vec<u64> {
     found
 }
 
-/// Lines of a dump: what it says, without ages.
+/// Returns the events of a dump, without ages.
 fn dump(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.ends_with("in memory, oldest first:"));
     let events = lines.skip(1).map_while(|line| line.split_once(" s  "));
@@ -84,9 +84,9 @@ fn judge_description(text: &str) {
     assert_eq!(lines[4], "    thread, U: the thread that made it");
 }
 
-/// `.root.self`: so that of two libraries in a process that carry the runtime each has its own.
+/// `.root.self`: of two libraries in a process with the runtime, each has its own root.
 #[test]
-fn no_other_library_can_take_the_place_of_the_root_and_the_mask() {
+fn no_other_library_can_replace_the_root_and_the_masks() {
     let output = system("nm").arg(STOPPED).output().expect("nm runs");
     let symbols = String::from_utf8_lossy(&output.stdout).into_owned();
     let binding = |name| {
@@ -97,13 +97,13 @@ fn no_other_library_can_take_the_place_of_the_root_and_the_mask() {
         let binding = binding(name).expect("a symbol of the program");
         assert!(["b", "d"].contains(&&*binding), "{name} is not local: {binding}");
     }
-    // What C calls by its name.
+    // C code calls this symbol by its name.
     assert_eq!(binding("EventDump").as_deref(), Some("T"));
 }
 
 /// `.control.output`, `.debug.dump`, `.debug.describe`: the lines of the MPS's own document.
 #[test]
-fn the_lines_of_the_seed_work_in_a_frame_of_rust_and_in_one_of_c() {
+fn gdb_runs_the_documented_lines_in_frames_of_rust_and_c() {
     for frame in [IN_RUST, IN_C] {
         let folder = tempfile::tempdir().expect("a folder");
         let commands = [frame, "run", SET, DUMP, DESCRIBE, "print EventLast[3]", "delete"];
@@ -122,9 +122,9 @@ fn the_lines_of_the_seed_work_in_a_frame_of_rust_and_in_one_of_c() {
     }
 }
 
-/// `.debug.dump`: at once, by the one thread that the debugger lets run.
+/// `.debug.dump`: the one thread that the debugger lets run writes the log at once.
 #[test]
-fn what_was_set_is_in_the_log_after_a_flush_while_all_other_threads_stay_stopped() {
+fn a_flush_writes_the_log_while_other_threads_are_stopped() {
     let folder = tempfile::tempdir().expect("a folder");
     let (lock, copy) = ("set scheduler-locking on", "shell cp mpsio.log early.log");
     let unlock = "set scheduler-locking off";
@@ -138,10 +138,10 @@ fn what_was_set_is_in_the_log_after_a_flush_while_all_other_threads_stay_stopped
     assert_eq!(pools(folder.path(), true), (0..20).collect::<Vec<_>>(), "{text}");
 }
 
-/// `.debug`: the code is optimised, of the program there are only the lines, or nothing; and of
-/// what was stripped of its debug information the symbols are left, with a cast as in C.
+/// `.debug`: gdb knows only the lines of the optimised program. Of the stripped program gdb knows
+/// only symbols, so that the commands need a cast as in C.
 #[test]
-fn they_work_in_an_optimised_program_and_by_the_symbols_alone() {
+fn gdb_runs_the_lines_in_optimised_and_stripped_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let optimised = compile(folder.path());
     let commands = [IN_C, "run", SET, DUMP, DESCRIBE, "delete", "continue"];
@@ -183,8 +183,8 @@ fn main() {
 }
 "#;
 
-/// A program that the compiler optimises, with no debug information of its own, linked with the
-/// library as these tests are.
+/// Compiles an optimised program without debug information, linked with the same library as the
+/// tests.
 fn compile(folder: &Path) -> std::path::PathBuf {
     let libraries = std::env::current_exe().expect("a path").parent().expect("a folder").to_owned();
     let is_it = |name: &str| name.starts_with("libtelemetry-") && name.ends_with(".rlib");

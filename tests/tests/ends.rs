@@ -1,4 +1,4 @@
-//! Programs that die, and what `eventcnv` finds in their logs.
+//! Programs that die, and the events that `eventcnv` finds in their logs.
 //!
 //! ```text
 //!  recorder dying ── a signal ──▶ mpsio.log ── eventcnv ──▶ every event, no fault
@@ -15,8 +15,8 @@ use tests::programs::{eventcnv, plugin, recording, run, system};
 /// Four threads, three kinds, 5000 events each.
 const EVENT_COUNT: usize = 4 * 5000;
 
-/// The log has each event once, without loss or damage: `eventcnv` finds no
-/// fault, which would be its exit code.
+/// The log has each event once, without loss or damage: `eventcnv` reports no fault and exits with
+/// 0.
 #[test]
 fn a_program_that_dies_leaves_a_log_without_a_fault() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -32,15 +32,15 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
         let mut dying = recording(Command::new(env!("CARGO_BIN_EXE_recorder")), "all", &log);
         dying.args(["dying", how]).env("MPS_TELEMETRY_CRASH", "1").current_dir(directory.path());
         dying.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = dying.spawn().expect("it runs");
+        let mut child = dying.spawn().expect("a child");
         let mut line = String::new();
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
-        said.read_line(&mut line).expect("it says something");
+        said.read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
         if let Some(signal) = signal {
             run(system("kill").arg(signal).arg(child.id().to_string()));
         }
-        let status = child.wait().expect("it was not waited for");
+        let status = child.wait().expect("the child can be waited for");
         assert_eq!(status.signal(), Some(number), "{how} {signal:?}: {status}");
         let dump = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(&log));
         let count = dump.stdout.iter().filter(|byte| **byte == b'\n').count();
@@ -52,7 +52,7 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
     }
 }
 
-/// What a program does that loads a library, has it record, and closes it.
+/// A program that loads a library, lets the library record, and closes it.
 const CLOSING: &str = "
 import _ctypes, ctypes, os, signal, sys, threading, time
 def work():
@@ -71,10 +71,10 @@ if sys.argv[2] == 'signal':
 print('alive')
 ";
 
-/// A library that carries the runtime stays when it is closed: of its threads, signal handlers,
-/// functions at the exit and at the ends of threads none runs where nothing is any more.
+/// Closing a library with the runtime does not unload it: its threads, signal handlers, exit
+/// functions and thread destructors keep their code.
 #[test]
-fn a_library_that_is_closed_does_not_take_the_program_down() {
+fn closing_a_library_does_not_crash_the_program() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     for (how, variable, value, signal) in [
@@ -86,7 +86,7 @@ fn a_library_that_is_closed_does_not_take_the_program_down() {
     ] {
         let mut program = recording(system("python3"), "all", &log);
         program.args(["-c", CLOSING]).arg(plugin()).arg(how).env(variable, value);
-        let output = program.current_dir(directory.path()).output().expect("it runs");
+        let output = program.current_dir(directory.path()).output().expect("a child");
         assert_eq!(output.status.signal(), signal, "{how} {variable}: {output:?}");
         assert!(signal.is_some() || output.stdout == b"alive\n", "{how} {variable}: {output:?}");
         let dump = run(eventcnv().args(["--kinds", "Object"]).arg(&log));

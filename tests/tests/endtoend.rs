@@ -1,4 +1,4 @@
-//! The whole path as a user walks it: a program records, its log is dumped.
+//! The whole path of a user: a program records, and its log is dumped.
 //!
 //! ```text
 //!  recorder ── MPS_TELEMETRY_CONTROL, MPS_TELEMETRY_FILENAME ──▶ log ──▶ eventcnv ──▶ lines
@@ -18,7 +18,7 @@ fn recorder(words: &[&str], kinds: &str, log: &Path) -> Command {
     command
 }
 
-/// The names of the events of a dump, without those of registry 0.
+/// Returns the names of the events in a dump, without those of registry 0.
 fn names(log: &Path) -> Vec<String> {
     let dump =
         lines(eventcnv().args(["-v", "--kinds", "Arena,Pool,Trace,Seg,Ref,Object,User"]).arg(log));
@@ -27,7 +27,7 @@ fn names(log: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
+fn the_dump_shows_only_the_requested_kinds() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     for (kinds, expected) in [
@@ -52,9 +52,9 @@ fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
     }
 }
 
-/// `.read.end`: a program that is killed closes nothing: not a fault.
+/// `.read.end`: a killed program does not close its log: that is not a fault.
 #[test]
-fn the_statistics_say_whether_a_log_was_closed() {
+fn the_statistics_state_whether_a_log_was_closed() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     for is_closed in [true, false] {
         let log = directory.path().join("mpsio.log");
@@ -71,9 +71,9 @@ fn the_statistics_say_whether_a_log_was_closed() {
     }
 }
 
-/// `.dumper`: of each thread what it recorded; nothing of it is taken for lost.
+/// `.dumper`: the statistics state the events of each thread, and no loss.
 #[test]
-fn the_statistics_know_a_buffer_that_threads_had_one_after_the_other() {
+fn the_statistics_know_the_threads_that_shared_a_buffer() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     run(&mut recorder(&["one-by-one", "3", "10"], "all", &log));
@@ -87,7 +87,7 @@ fn the_statistics_know_a_buffer_that_threads_had_one_after_the_other() {
 }
 
 #[test]
-fn a_label_shows_the_string_that_it_was_given() {
+fn a_label_shows_its_string() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     run(&mut recorder(&["kinds"], "Pool", &log));
@@ -97,16 +97,16 @@ fn a_label_shows_the_string_that_it_was_given() {
 }
 
 #[test]
-fn without_a_control_word_there_is_no_log() {
+fn a_program_without_a_control_word_writes_no_log() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let output = run(&mut recorder(&["kinds"], "", &log));
-    assert!(!log.exists(), "nothing is output, but there is a log");
+    assert!(!log.exists(), "a log without output");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 #[test]
-fn an_unknown_kind_is_reported_once_with_those_there_are_and_the_known_ones_count() {
+fn an_unknown_kind_is_reported_and_the_known_kinds_count() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let output = run(&mut recorder(&["kinds"], "Pool Swimming", &log));
@@ -119,7 +119,7 @@ fn an_unknown_kind_is_reported_once_with_those_there_are_and_the_known_ones_coun
 }
 
 #[test]
-fn a_percent_p_in_the_name_of_the_log_is_the_process() {
+fn percent_p_in_the_name_of_the_log_is_the_process() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let pattern = directory.path().join("run-%p.log");
     let mut command = recorder(&["kinds"], "all", &pattern);
@@ -130,7 +130,7 @@ fn a_percent_p_in_the_name_of_the_log_is_the_process() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_reported_once_and_the_program_goes_on() {
+fn an_unwritable_log_is_reported_and_the_program_continues() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("no/such/directory/mpsio.log");
     let output = run(&mut recorder(&["threads", "2", "100000"], "all", &log));
@@ -152,7 +152,7 @@ fn counts(output: &[u8]) -> [u64; 4] {
 
 /// `.block.discarded`, `.event.monotone`, `.time.order`
 #[test]
-fn eight_threads_lose_nothing_that_is_not_counted_and_keep_their_order() {
+fn eight_threads_keep_their_order_and_count_their_losses() {
     const THREADS: u64 = 8;
     const EVENTS: u64 = 1_000_000;
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -179,8 +179,8 @@ fn eight_threads_lose_nothing_that_is_not_counted_and_keep_their_order() {
     assert_eq!(skipped + cut, requested - count);
 }
 
-/// Gives ticks, thread, index and square of every event of the registry `work` in a log. Ours are
-/// the first program's registries: their codes stand without an index.
+/// Passes ticks, thread, index and square of every event of the registry `work` to a function. The
+/// program's registries come first: the dump shows their codes without an index.
 fn each_work_event(log: &Path, mut give: impl FnMut(u64, u64, u64, u64)) {
     let output = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log));
     let hex = |word: &str| u64::from_str_radix(word, 16).expect("a hexadecimal number");

@@ -1,7 +1,7 @@
-//! A log that is followed while it is written: each event once, as it comes.
+//! `eventcnv follow` prints a log while a program writes it: each event once, as it arrives.
 //!
 //! ```text
-//!  recorder ── flush, flush, … ──▶ log ──▶ eventcnv follow ── lines ──▶ = the dump in the end
+//!  recorder ── flush, flush, … ──▶ log ──▶ eventcnv follow ── lines ──▶ = the final dump
 //! ```
 //!
 //! Rules: `.cnv.follow` in `design/eventcnv.md`.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tests::programs::{eventcnv, lines, recording, run, wait_for};
 
-/// A follower that runs, whose output goes to files.
+/// A running follower, whose output goes to files.
 struct Following {
     child: Child,
     directory: tempfile::TempDir,
@@ -21,7 +21,7 @@ struct Following {
 impl Following {
     fn new(args: &[&str], log: &Path) -> Following {
         let directory = tempfile::tempdir().expect("a directory can be made");
-        let file = |name| File::create(directory.path().join(name)).expect("it can be written");
+        let file = |name| File::create(directory.path().join(name)).expect("a writable file");
         let mut command = eventcnv();
         command.arg("follow").args(args).arg(log).stdin(Stdio::null());
         command.stdout(file("out")).stderr(file("errors"));
@@ -29,7 +29,7 @@ impl Following {
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.directory.path().join(name)).expect("it is text")
+        fs::read_to_string(self.directory.path().join(name)).expect("text")
     }
 
     /// Waits until `count` lines are printed.
@@ -37,7 +37,7 @@ impl Following {
         wait_for("lines", || self.read("out").lines().count() >= count);
     }
 
-    /// Waits until it ends of itself: its lines in order of text, its exit code.
+    /// Waits until the follower ends by itself. Returns its sorted lines and its exit code.
     fn end(mut self) -> (Vec<String>, Option<i32>) {
         let mut status = None;
         wait_for("the end", || {
@@ -65,27 +65,27 @@ fn recorder(words: &[&str], destination: &str) -> Command {
     command
 }
 
-/// The dump of a log, in order of text.
+/// Returns the dump of a log, sorted.
 fn dump(args: &[&str], logs: &[PathBuf]) -> Vec<String> {
     let mut lines = lines(eventcnv().args(args).args(logs));
     lines.sort();
     lines
 }
 
-/// `.cnv.follow`: from before there is a file, until it is closed.
+/// `.cnv.follow`: the follower starts before the file exists, and ends when the log is closed.
 #[test]
-fn a_log_that_does_not_exist_yet_is_followed_to_its_end() {
+fn follow_waits_for_a_log_and_prints_it_to_its_end() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let following = Following::new(&["-vvv"], &log);
-    wait_for("that it waits", || following.read("errors").contains("waiting for the log"));
+    wait_for("the follower to wait", || following.read("errors").contains("waiting for the log"));
     let mut command = recorder(&["held", "2", "3000"], log.to_str().expect("text"));
     let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be run");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
     following.wait_for_lines(6000);
     drop(child.stdin.take());
     child.stdout.take().map(|mut out| out.read_to_string(&mut String::new()));
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("an exit").success());
     let (found, code) = following.end();
     let expected = dump(&["-vvv"], &[log]);
     assert_eq!(found.len(), expected.len());
@@ -93,9 +93,9 @@ fn a_log_that_does_not_exist_yet_is_followed_to_its_end() {
     assert_eq!(code, Some(0));
 }
 
-/// `.cnv.follow`: as a program changes volumes, whatever comes between two looks.
+/// `.cnv.follow`: the program changes volumes, also several between two checks.
 #[test]
-fn a_log_in_volumes_is_followed_from_one_to_the_next() {
+fn follow_continues_from_one_volume_to_the_next() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let made = directory.path().join("made.log");
     let destination = format!("file:{}?size=64K&count=20", made.display());
@@ -109,11 +109,11 @@ fn a_log_in_volumes_is_followed_from_one_to_the_next() {
     let live = directory.path().join("live.log");
     let move_on = |volume: usize| {
         for number in (0..count).rev().filter(|&number| name(&live, number).exists()) {
-            fs::rename(name(&live, number), name(&live, number + 1)).expect("it is renamed");
+            fs::rename(name(&live, number), name(&live, number + 1)).expect("a new name");
         }
         let from = name(&made, count - 1 - volume);
-        fs::copy(from, name(&live, count + 1)).expect("it is copied");
-        fs::rename(name(&live, count + 1), &live).expect("it is renamed");
+        fs::copy(from, name(&live, count + 1)).expect("a copy");
+        fs::rename(name(&live, count + 1), &live).expect("a new name");
     };
     move_on(0);
     let following = Following::new(&["-v"], &live);
@@ -130,20 +130,20 @@ fn a_log_in_volumes_is_followed_from_one_to_the_next() {
     assert_eq!(code, Some(0));
 }
 
-/// `.cnv.follow`: a ring has no end; its events, and new ones, are printed once.
+/// `.cnv.follow`: a ring has no end; the follower prints its events, and new ones, once.
 #[test]
-fn a_mapped_ring_is_followed_while_it_is_written() {
+fn follow_prints_a_mapped_ring_while_it_is_written() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let destination = format!("ring:{}?size=1M", path.display());
     let mut command = recorder(&["held", "1", "500"], &destination);
     let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be run");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
     wait_for("a ring", || path.exists());
     let following = Following::new(&["--kinds", "Begin,Middle,End"], &path);
     following.wait_for_lines(500);
     drop(child.stdin.take());
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("an exit").success());
     let (found, code) = following.end();
     assert_eq!(code, Some(0));
     assert_eq!(found.len(), 500);
@@ -152,7 +152,7 @@ fn a_mapped_ring_is_followed_while_it_is_written() {
 
 /// `.cnv.follow`
 #[test]
-fn the_ends_of_what_is_there_are_counted_once() {
+fn first_and_last_count_the_events_once() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     run(&mut recorder(&["threads", "1", "100"], log.to_str().expect("text")));

@@ -1,4 +1,4 @@
-//! Forks under load: each process has a log of its own, and in it what it recorded itself.
+//! Forks under load: each process has its own log, with the events that it recorded itself.
 //!
 //! ```text
 //!  forker ──▶ mpsio.log, mpsio.log-PID …  ── reader ──▶ events by process and thread ─┐
@@ -16,7 +16,7 @@ use std::process::Command;
 use tests::programs::{eventcnv, recording, run};
 
 const FORKS: usize = 50;
-/// Processes: the first one, its children, and every third one's.
+/// The processes: the first one, its children, and a grandchild of every third one.
 const PROCESSES: usize = 1 + FORKS + FORKS.div_ceil(3);
 
 /// Facts about a process.
@@ -26,7 +26,7 @@ struct Process {
     parent_pid: u64,
 }
 
-/// Indexes of events by thread; all by this process. Also whether the labels of before are known.
+/// Returns indexes by thread. Checks that this process recorded them, and the early label.
 fn read(log: &Log, pid: u64) -> BTreeMap<u64, Vec<u64>> {
     let mut found: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     let mut events = log.events(Order::Time, &Filter::default());
@@ -56,7 +56,7 @@ fn read(log: &Log, pid: u64) -> BTreeMap<u64, Vec<u64>> {
 
 /// 2.1, parent; `.store.label`, `.header.uuid`
 #[test]
-fn processes_that_are_forked_under_load_have_each_its_own_log() {
+fn each_process_forked_under_load_writes_its_own_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let forker = Command::new(env!("CARGO_BIN_EXE_forker"));
     let mut forker = recording(forker, "all", Path::new("mpsio.log"));
@@ -89,14 +89,14 @@ fn processes_that_are_forked_under_load_have_each_its_own_log() {
     }
     assert_eq!(processes.len(), PROCESSES);
     let without = processes.values().filter(|process| process.parent == [0; 16]).count();
-    assert_eq!(without, 1, "all but the first have a parent");
+    assert_eq!(without, 1, "only the first has no parent");
     for process in processes.values().filter(|process| process.parent != [0; 16]) {
         assert_eq!(process.parent, processes[&process.parent_pid].uuid);
     }
     shows_the_parent(folder.path(), &processes);
 }
 
-/// `.dumper`: of one child.
+/// `.dumper`: the statistics of one child name its parent.
 fn shows_the_parent(folder: &Path, processes: &BTreeMap<u64, Process>) {
     let forked = |(_, process): &(&u64, &Process)| process.parent != [0; 16];
     let (pid, process) = processes.iter().find(forked).expect("a child");

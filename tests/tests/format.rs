@@ -1,8 +1,8 @@
-//! Sentences of the format that no other test checks: a block, changed by hand; a stream, as it
-//! grows.
+//! Sentences of the format that no other test checks: in a block changed by hand, and in a growing
+//! stream.
 //!
 //! ```text
-//!  naive block ── one field changed, sealed again ──▶ the reader gives what the field now says
+//!  naive block ── one field changed, sealed again ──▶ the reader obeys the changed field
 //! ```
 //!
 //! Tags: `design/format.md`.
@@ -16,7 +16,7 @@ const PLATFORM: Platform = Platform { big_endian: false, word_size: 8, block_siz
 const BLOCK_SIZE: usize = 4096;
 const EVENT_SIZE: usize = 32;
 
-/// A stream whose second block has ten events of three words: the n-th has the ticks 1000 + 10 n.
+/// Returns a stream whose second block has ten events of three words, at the ticks 1000 + 10 n.
 fn stream() -> Vec<u8> {
     let mut writer = Writer::new(PLATFORM, [1; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, BLOCK_SIZE);
@@ -30,7 +30,7 @@ fn stream() -> Vec<u8> {
     writer.bytes()
 }
 
-/// The stream with its event block changed and sealed again, over the events from `last`.
+/// Returns the stream with its event block changed and sealed again, over the events from `last`.
 fn changed(last: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = stream();
     let block = &mut bytes[BLOCK_SIZE..];
@@ -40,9 +40,9 @@ fn changed(last: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     bytes
 }
 
-/// Ticks of the events, of a log without faults.
+/// Returns the ticks of all events in a log without faults.
 fn ticks(bytes: Vec<u8>) -> Vec<u64> {
-    let log = Log::from_source(bytes).expect("it is a log");
+    let log = Log::from_source(bytes).expect("a log");
     let mut events = log.events(Order::Time, &Filter::default());
     let mut ticks = Vec::new();
     while let Some(event) = events.next() {
@@ -54,7 +54,7 @@ fn ticks(bytes: Vec<u8>) -> Vec<u64> {
 
 /// `.block.last`, `.block.count`
 #[test]
-fn what_lies_below_last_is_not_there() {
+fn the_reader_ignores_bytes_below_last() {
     let last = BLOCK_SIZE - 9 * EVENT_SIZE;
     let bytes = changed(last, |block| {
         put(block, 24, &(last as u32).to_le_bytes());
@@ -78,7 +78,7 @@ fn the_ticks_of_an_event_are_the_base_and_its_delta() {
 
 /// `.reserved`
 #[test]
-fn reserved_bytes_are_ignored() {
+fn the_reader_ignores_reserved_bytes() {
     let last = BLOCK_SIZE - 10 * EVENT_SIZE;
     let mut bytes = changed(last, |block| put(block, 15, &[0xAB]));
     put(&mut bytes, 148, &[0xAB; 4]);
@@ -103,12 +103,12 @@ mod events {
 
 fn now() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH);
-    time.expect("it is after 1970").as_nanos() as u64
+    time.expect("a time after 1970").as_nanos() as u64
 }
 
 /// `.header.once`, `.stream.grow`, `.time.interpolate`, `.time.sync`
 #[test]
-fn a_stream_that_grows_keeps_its_header_and_its_events_have_wall_times() {
+fn a_growing_stream_keeps_its_header_and_has_wall_times() {
     let plinth = MemoryPlinth::new();
     telemetry::setup().plinth(plinth.clone()).start().unwrap();
     control::set_output_everywhere(Kinds::User);
@@ -124,21 +124,21 @@ fn a_stream_that_grows_keeps_its_header_and_its_events_have_wall_times() {
     assert!(late.len() > early.len(), "the stream has grown");
     assert_eq!(early[..512], late[..512]);
     let kept = early.iter().zip(&late).all(|(early, late)| *early == 0 || early == late);
-    assert!(kept, "a byte that was not zero was changed");
-    judge_wall_times(Log::from_source(late).expect("it is a log"), start, end);
+    assert!(kept, "a written byte has changed");
+    judge_wall_times(Log::from_source(late).expect("a log"), start, end);
 }
 
 fn judge_wall_times(log: Log, start: u64, end: u64) {
-    /// A realtime clock is read, and adjusted, with some error.
+    /// The error of a realtime clock, which the system also adjusts.
     const MARGIN: u64 = 50_000_000;
     let span = start - MARGIN..end + MARGIN;
     let mut events = log.events(Order::Time, &Filter::default());
     let (mut before, mut count) = (0, 0);
     while let Some(event) = events.next() {
         let stream = &log.streams()[usize::from(event.stream)];
-        let time = stream.wall_time(event.ticks).expect("there are two syncs");
+        let time = stream.wall_time(event.ticks).expect("two clock syncs");
         count += 1;
-        // What was recorded before there was a stream lies before its first sync.
+        // Events recorded before the stream began are older than its first sync.
         if time.is_extrapolated {
             assert!(count < 10, "event {count}: {time:?}");
             continue;

@@ -1,11 +1,11 @@
 //! The commands for gdb, in real gdb: on processes, on cores, on stripped programs.
 //!
 //! ```text
-//!  session.rs    gdb in batch mode: commands, what each printed, a deadline
+//!  session.rs    gdb in batch mode: commands, their output, a deadline
 //!  commands.rs   each command, its errors, and the switches
 //!  cores.rs      cores, and stripped programs
 //!  libraries.rs  shared libraries that each carry the runtime
-//!  steps.rs      a process that is stopped at every instruction of an annotation
+//!  steps.rs      a process stopped at every instruction of an annotation
 //!  damage.rs     memory with garbage anywhere
 //! ```
 //!

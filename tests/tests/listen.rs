@@ -1,7 +1,7 @@
-//! `eventcnv listen` as programs and people meet it: many at once, garbage, full disks, endings.
+//! `eventcnv listen` with many programs, garbage, full disks and interruptions.
 //!
 //! ```text
-//!  recorder × n ── tcp, unix ──▶ eventcnv listen ──▶ logs ── eventcnv ──▶ = what was recorded
+//!  recorder × n ── tcp, unix ──▶ eventcnv listen ──▶ logs ── eventcnv ──▶ = the recorded events
 //! ```
 //!
 //! Rules: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
@@ -22,7 +22,7 @@ use tests::programs::{eventcnv, lines, run, wait_for};
 #[path = "listen/many.rs"]
 mod many;
 
-/// A listener that runs, in a directory of its own.
+/// A running listener, in its own directory.
 struct Listening {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -31,12 +31,12 @@ struct Listening {
 }
 
 impl Listening {
-    /// One at this address; what stands in it for the directory is replaced.
+    /// Starts a listener at this address, in which `DIR` stands for the directory.
     fn at(address: &str, args: &[&str]) -> Listening {
         Listening::by(eventcnv(), address, args)
     }
 
-    /// The same, run by a command.
+    /// Starts a listener by a command.
     fn by(mut command: Command, address: &str, args: &[&str]) -> Listening {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let logs = directory.path().join("logs");
@@ -49,7 +49,7 @@ impl Listening {
         let mut line = String::new();
         errors.read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("eventcnv: listening on ").unwrap_or_else(|| {
-            panic!("it says {line:?}");
+            panic!("no address: {line:?}");
         });
         Listening { address: address.to_owned(), child, errors, directory }
     }
@@ -58,7 +58,7 @@ impl Listening {
         Listening::at("tcp://127.0.0.1:0", &[])
     }
 
-    /// A recorder that sends to it.
+    /// Returns a recorder that sends to the listener.
     fn recorder(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
         command.args(words).env("MPS_TELEMETRY_CONTROL", "all");
@@ -67,7 +67,7 @@ impl Listening {
     }
 
     fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address.trim_start_matches("tcp://")).expect("it listens")
+        TcpStream::connect(self.address.trim_start_matches("tcp://")).expect("a listener")
     }
 
     fn logs(&self) -> Vec<PathBuf> {
@@ -77,7 +77,7 @@ impl Listening {
         logs
     }
 
-    /// The next line that it says.
+    /// Returns the next message of the listener.
     fn said(&mut self) -> String {
         let mut line = String::new();
         self.errors.read_line(&mut line).expect("a line");
@@ -88,51 +88,51 @@ impl Listening {
         run(Command::new("kill").args([signal, &self.child.id().to_string()]));
     }
 
-    /// Interrupts it; what it still said, and its exit code.
+    /// Interrupts the listener. Returns its remaining output, its messages, and its exit code.
     fn end(&mut self) -> (String, String, Option<i32>) {
         self.signal("-INT");
         let (mut out, mut errors) = (String::new(), String::new());
         self.child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out));
         self.errors.read_to_string(&mut errors).expect("text");
-        (out, errors, self.child.wait().expect("it ends").code())
+        (out, errors, self.child.wait().expect("an exit").code())
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // Where a test failed it still runs.
+        // After a failed test the listener still runs.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The counts that the recorder prints: requested, recorded, overwritten, io.
+/// Returns the counts that the recorder prints: requested, recorded, overwritten, io.
 fn counts(text: &[u8]) -> [u64; 4] {
     let text = String::from_utf8_lossy(text);
     let counts: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     counts.try_into().expect("four counts")
 }
 
-/// A recorder that has recorded, and does not end before it is let go: however busy the machine is,
-/// its receiver has the time to take what it sent.
+/// A recorder that has recorded, and ends only when told: even on a busy machine its receiver has
+/// the time to read everything.
 struct Held {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// What it counted.
+    /// The counts of the recorder.
     counts: [u64; 4],
-    /// How many bytes its host took of it.
+    /// The number of bytes that its host has taken.
     size: u64,
 }
 
 impl Held {
     fn new(command: &mut Command) -> Held {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it runs");
+        let mut child = command.spawn().expect("a child");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         Held { child, output, counts: [0; 4], size: 0 }
     }
 
-    /// Waits until it has recorded.
+    /// Waits until the recorder has recorded.
     fn wait(&mut self) {
         let mut line = || {
             let mut line = String::new();
@@ -143,15 +143,15 @@ impl Held {
         self.size = line().trim().parse().expect("a size");
     }
 
-    /// Lets it go; what it says on standard error.
+    /// Lets the recorder end. Returns its messages.
     fn end(self) -> String {
-        let output = self.child.wait_with_output().expect("it ends");
+        let output = self.child.wait_with_output().expect("an exit");
         assert!(output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 }
 
-/// Codes, threads and indexes of the events of a log of `recorder threads`; each is checked.
+/// Returns threads, indexes and codes of the events in a log of `recorder threads`; checks each.
 fn work(log: &Path) -> Vec<(u64, u64, u64)> {
     let dump = lines(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log));
     let hex = |word: &str| u64::from_str_radix(word, 16).expect("a hexadecimal number");
@@ -166,7 +166,7 @@ fn work(log: &Path) -> Vec<(u64, u64, u64)> {
     events
 }
 
-/// The column of a line of `--stats`, summed over all kinds: from the table of losses.
+/// Returns the sum over all kinds of a column in the table of losses that `--stats` prints.
 fn not_in_the_log(log: &Path, column: usize) -> u64 {
     let stats = lines(eventcnv().arg("--stats").arg(log));
     let table = stats.iter().skip_while(|line| !line.starts_with("not in the log")).skip(1);
@@ -176,7 +176,7 @@ fn not_in_the_log(log: &Path, column: usize) -> u64 {
 
 /// `.sol.msg`, `.event.identity`
 #[test]
-fn twenty_programs_at_once_have_a_whole_log_each() {
+fn the_listener_writes_whole_logs_of_twenty_programs() {
     const COUNT: u64 = 10_000;
     for address in ["tcp://127.0.0.1:0", "unix:DIR/socket"] {
         let mut listening = Listening::at(address, &[]);
@@ -213,7 +213,7 @@ fn twenty_programs_at_once_have_a_whole_log_each() {
     }
 }
 
-/// The number of the program whose log it is, by its name.
+/// Returns the process number in the name of a log.
 fn pid_of(log: &Path) -> &str {
     let name = log.file_name().unwrap().to_str().unwrap();
     let ["recorder", pid, _] = name.split('-').collect::<Vec<_>>()[..] else { panic!("{name}") };
@@ -248,9 +248,9 @@ fn live_output_equals_the_dump_of_the_log() {
     }
 }
 
-/// What the listener's side has no room for yet is still with the system of the sender.
+/// Data that the listener has not received yet are still in the sender's system.
 #[test]
-fn data_of_ended_programs_arrives_before_the_end() {
+fn the_listener_receives_the_data_of_ended_programs() {
     const SIZE: usize = 1 << 20;
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut bytes = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
@@ -259,7 +259,7 @@ fn data_of_ended_programs_arrives_before_the_end() {
     for _ in 0..5 {
         let mut listening = Listening::tcp();
         let mut connection = listening.connect();
-        connection.write_all(&bytes).expect("it is received");
+        connection.write_all(&bytes).expect("a receiver");
         wait_for("a log", || !listening.logs().is_empty());
         listening.signal("-STOP");
         connection.write_all(&vec![0; SIZE]).expect("the system takes it");
@@ -278,13 +278,14 @@ fn a_closed_live_dump_ends_the_listener() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["-v"]);
     drop(listening.child.stdout.take());
     run(&mut listening.recorder(&["kinds"]));
-    assert_eq!(listening.child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(listening.child.wait().expect("an exit").code(), Some(0));
     assert_eq!(listening.logs().len(), 1);
 }
 
-/// `.header.magic`, `.header.crc`, `.read.major`: nor does it disturb those who are connected.
+/// `.header.magic`, `.header.crc`, `.read.major`: the listener refuses the bytes, and keeps its other
+/// connections.
 #[test]
-fn bytes_that_are_not_a_log_are_refused() {
+fn the_listener_refuses_other_bytes() {
     let mut listening = Listening::tcp();
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
@@ -302,7 +303,7 @@ fn bytes_that_are_not_a_log_are_refused() {
         (&[], "no stream header in 0 bytes"),
     ] {
         let mut connection = listening.connect();
-        // It may be refused before all is sent.
+        // The listener may refuse the bytes before the test has sent all.
         let _ = connection.write_all(bytes);
         drop(connection);
         let said = listening.said();
@@ -318,7 +319,7 @@ fn bytes_that_are_not_a_log_are_refused() {
 
 /// Programs choose their names.
 #[test]
-fn a_log_is_never_overwritten_under_any_name() {
+fn the_listener_overwrites_no_log() {
     let mut listening = Listening::tcp();
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = naive::Writer::new(platform, [0x3A; 16], [9; 16]);
@@ -326,7 +327,7 @@ fn a_log_is_never_overwritten_under_any_name() {
     naive::put(&mut writer.head, 280, b"../../evil");
     naive::seal_stream_header(&mut writer.head);
     for _ in 0..3 {
-        listening.connect().write_all(&writer.bytes()).expect("it is received");
+        listening.connect().write_all(&writer.bytes()).expect("a receiver");
         listening.said();
     }
     let names: Vec<String> = listening
@@ -342,7 +343,7 @@ fn a_log_is_never_overwritten_under_any_name() {
     assert_eq!(listening.end().2, Some(0));
 }
 
-/// A slow receiver: what it did not get is in what it got, and is shown.
+/// The receiver is slow: the log that it got counts what it lacks.
 #[test]
 fn the_statistics_of_a_slow_receiver_add_up() {
     const COUNT: u64 = 400_000;
@@ -354,7 +355,7 @@ fn the_statistics_of_a_slow_receiver_add_up() {
     command.args(["held", "2", "200000"]).env("MPS_TELEMETRY_CONTROL", "all");
     let mut recorder = Held::new(command.env("MPS_TELEMETRY_FILENAME", &address));
     let (mut stream, _) = listener.accept().expect("a recorder");
-    // It is so slow that it reads nothing until everything is recorded.
+    // The receiver reads nothing until everything is recorded.
     recorder.wait();
     let received = AtomicU64::new(0);
     let [requested, recorded, overwritten, io] = recorder.counts;
@@ -372,9 +373,9 @@ fn the_statistics_of_a_slow_receiver_add_up() {
         assert!(said.contains("cannot write to ") && said.lines().count() == 1, "{said}");
     });
     assert_eq!((requested, recorded, overwritten), (COUNT, COUNT, 0));
-    assert!(io > 0, "it was not slow");
+    assert!(io > 0, "the receiver was not slow");
     let told = not_in_the_log(&log, 4);
-    // Some of what waited when the program asked was taken after all.
+    // The receiver took some of the waiting blocks after the program had counted.
     assert!(told > 0, "of {io}");
     assert_eq!(work(&log).len() as u64 + told, COUNT);
     let stats = run(eventcnv().arg("--stats").arg(&log));
@@ -383,8 +384,8 @@ fn the_statistics_of_a_slow_receiver_add_up() {
     assert!(!String::from_utf8_lossy(&stats.stdout).contains("not closed"));
 }
 
-/// `.sol.msg`, `.part.account`: what a receiver that reads nothing to the end of the program did
-/// not get is known on both sides, to the event.
+/// `.sol.msg`, `.part.account`: the receiver reads nothing until the program ends. Both sides then
+/// know the exact number of lost events.
 #[test]
 fn a_receiver_stopped_to_the_end_learns_its_losses() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -401,14 +402,14 @@ fn a_receiver_stopped_to_the_end_learns_its_losses() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
         command.args(["threads", "2", &(count / 2).to_string()]);
         command.env("MPS_TELEMETRY_CONTROL", "all").env("MPS_TELEMETRY_FILENAME", &address);
-        // It has ended before anything is read.
+        // The program has ended before the receiver reads.
         let output = run(&mut command);
         let mut bytes = Vec::new();
         let read = match is_tcp {
             true => tcp.accept().expect("a recorder").0.read_to_end(&mut bytes),
             false => unix.accept().expect("a recorder").0.read_to_end(&mut bytes),
         };
-        read.expect("what was sent");
+        read.expect("the stream");
         fs::write(&log, bytes).expect("a log");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let line = said.lines().find(|line| line.contains(" events were not sent when"));
@@ -417,11 +418,11 @@ fn a_receiver_stopped_to_the_end_learns_its_losses() {
             line.split(" events were not sent").next().and_then(|it| it.split(' ').next_back());
         let lost: u64 = number.expect("a number").parse().expect("a number");
         assert!(lost > 0 && !line.contains("at least"), "{line}");
-        let json = eventcnv().args(["stats", "--json"]).arg(&log).output().expect("it runs");
+        let json = eventcnv().args(["stats", "--json"]).arg(&log).output().expect("a child");
         let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
         assert_eq!(json["lost"].as_u64(), Some(lost), "{address}, {count}: {said}");
         assert_eq!(work_of(&log) + lost, count, "{address}, {count}: {said}");
-        let verified = eventcnv().arg("verify").arg(&log).output().expect("it runs");
+        let verified = eventcnv().arg("verify").arg(&log).output().expect("a child");
         let told = format!(": {lost} events were requested and are not in the log");
         assert!(String::from_utf8_lossy(&verified.stdout).contains(&told));
         assert_ne!(verified.status.code(), Some(0));
@@ -435,34 +436,34 @@ fn a_receiver_stopped_to_the_end_learns_its_losses() {
     });
 }
 
-/// How many events of `recorder threads` are in a log, whatever else is wrong with it.
+/// Counts the events of `recorder threads` in a log, also in a damaged one.
 fn work_of(log: &Path) -> u64 {
     let dump = eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log).output();
-    String::from_utf8_lossy(&dump.expect("it runs").stdout).lines().count() as u64
+    String::from_utf8_lossy(&dump.expect("a child").stdout).lines().count() as u64
 }
 
-/// The program goes on, and what was received is readable.
+/// The program continues, and the received log is readable.
 #[test]
-fn a_listener_that_is_killed_leaves_a_readable_log_and_the_program_alone() {
+fn a_killed_listener_leaves_a_readable_log() {
     let mut listening = Listening::tcp();
     let mut command = listening.recorder(&["busy", "2"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut recorder = command.spawn().expect("it runs");
+    let mut recorder = command.spawn().expect("a child");
     let size = |listening: &Listening| {
         listening.logs().first().and_then(|log| fs::metadata(log).ok()).map_or(0, |at| at.len())
     };
     wait_for("a log of 1 MB", || size(&listening) > 1_000_000);
     listening.signal("-KILL");
-    listening.child.wait().expect("it is dead");
+    listening.child.wait().expect("the listener has ended");
     let mut said = String::new();
     let mut errors = BufReader::new(recorder.stderr.take().expect("a pipe"));
     errors.read_line(&mut said).expect("a line");
-    // It went on, and does so until its input ends.
-    let output = recorder.wait_with_output().expect("it ends");
+    // The program continues until its input ends.
+    let output = recorder.wait_with_output().expect("an exit");
     errors.read_to_string(&mut said).expect("text");
     assert!(output.status.success(), "{said}");
     let [requested, recorded, _, io] =
-        counts(output.stdout.strip_prefix(b"busy\n").expect("it says that it is busy"));
+        counts(output.stdout.strip_prefix(b"busy\n").expect("a line"));
     assert!(requested == recorded && recorded > 30_000 && io > 0, "{recorded} {io}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains(&format!("cannot write to {}", listening.address)), "{said}");
@@ -475,26 +476,26 @@ fn a_listener_that_is_killed_leaves_a_readable_log_and_the_program_alone() {
 fn an_interruption_leaves_whole_blocks_of_running_programs() {
     let mut listening = Listening::tcp();
     let mut command = listening.recorder(&["threads", "2", "1500000"]);
-    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a child");
     wait_for("a log", || !listening.logs().is_empty());
     let (_, errors, code) = listening.end();
     assert_eq!(code, Some(0), "{errors}");
-    assert!(recorder.wait_with_output().expect("it ends").status.success());
+    assert!(recorder.wait_with_output().expect("an exit").status.success());
     let log = &listening.logs()[0];
     assert_eq!(fs::metadata(log).expect("the log").len() % 65536, 0);
     run(eventcnv().arg(log));
 }
 
-/// EFBIG stands for a full disk: a limit of the size of files.
+/// A limit on file sizes, EFBIG, stands for a full disk.
 #[test]
-fn a_log_that_cannot_be_written_is_reported() {
+fn the_listener_reports_an_unwritable_log() {
     let program = eventcnv();
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\""]);
     limited.arg(program.get_program());
     let mut listening = Listening::by(limited, "tcp://127.0.0.1:0", &[]);
     let mut command = listening.recorder(&["threads", "1", "300000"]);
-    assert!(command.output().expect("it runs").status.success());
+    assert!(command.output().expect("a child").status.success());
     let said = listening.said();
     assert!(
         said.contains("cannot write: File too large (os error 27); the rest is lost"),
@@ -508,16 +509,16 @@ fn a_log_that_cannot_be_written_is_reported() {
 }
 
 #[test]
-fn a_removed_directory_is_reported() {
+fn the_listener_reports_a_removed_directory() {
     let mut listening = Listening::tcp();
-    fs::remove_dir(listening.directory.path().join("logs")).expect("it is empty");
-    assert!(listening.recorder(&["kinds"]).output().expect("it runs").status.success());
+    fs::remove_dir(listening.directory.path().join("logs")).expect("an empty folder");
+    assert!(listening.recorder(&["kinds"]).output().expect("a child").status.success());
     let said = listening.said();
     assert!(said.contains("refused: ") && said.contains("No such file or directory"), "{said}");
     assert_eq!(listening.end().2, Some(1));
     for (path, why) in [("no/such", "cannot make"), ("/dev/null", "not a directory")] {
         let nowhere = eventcnv().args(["listen", "tcp://127.0.0.1:0", "-o", path]).output();
-        let nowhere = nowhere.expect("it runs");
+        let nowhere = nowhere.expect("a child");
         assert_eq!(nowhere.status.code(), Some(2));
         let said = String::from_utf8_lossy(&nowhere.stderr);
         assert!(said.contains(&format!("{path}: {why}")), "{said}");
@@ -527,7 +528,7 @@ fn a_removed_directory_is_reported() {
 #[test]
 fn an_address_in_use_is_refused_and_an_old_socket_replaced() {
     let second = |address: &str| {
-        let output = eventcnv().args(["listen", address]).output().expect("it runs");
+        let output = eventcnv().args(["listen", address]).output().expect("a child");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let tcp = Listening::tcp();
@@ -544,14 +545,14 @@ fn an_address_in_use_is_refused_and_an_old_socket_replaced() {
     fs::write(&file, "text").expect("a file can be written");
     assert_eq!(second(&format!("unix:{}", file.display())).0, Some(2));
     assert_eq!(fs::read(&file).expect("the file"), b"text");
-    // One that was killed leaves its socket, which the next one takes.
+    // A killed listener leaves its socket, and the next listener replaces that.
     let path = PathBuf::from(unix.address.trim_start_matches("unix:"));
     unix.signal("-KILL");
-    wait_for("its end", || UnixStream::connect(&path).is_err());
+    wait_for("the listener's end", || UnixStream::connect(&path).is_err());
     assert!(path.exists());
     let mut next = Listening::at(&unix.address, &[]);
     run(&mut next.recorder(&["kinds"]));
     assert!(next.said().contains("recorder-"));
     assert_eq!(next.end().2, Some(0));
-    assert!(!path.exists(), "it takes its socket with it");
+    assert!(!path.exists(), "the listener left its socket");
 }

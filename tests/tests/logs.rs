@@ -1,5 +1,5 @@
-//! Logs made of logs: what is recovered is sound and reads the same, what is cut is what was asked
-//! for, and pieces put together are the whole.
+//! Logs made from logs: a recovered log is sound and reads the same, a cut has the selected events,
+//! and merged pieces give the whole.
 //!
 //! ```text
 //!  a random log ── damage ──▶ recover ──▶ sound, the same events
@@ -16,10 +16,10 @@ use tests::naive::{self, Buffer, KINDS, Platform, Random, Recipe, Ring, TYPES, V
 #[path = "logs/numbers.rs"]
 mod numbers;
 
-/// An event as the reader gives it, with what its pointer is called.
+/// An event as the reader gives it, with the label of its pointer.
 type Given = (u16, u32, u64, u64, u16, u8, u32, u16, Vec<u8>, Option<Vec<u8>>);
 
-/// The values of an event.
+/// Returns the values of an event.
 fn values(event: &eventlog::reader::Event<'_, '_>) -> Vec<u8> {
     let mut text = String::new();
     for (param, value) in event.params() {
@@ -31,8 +31,8 @@ fn values(event: &eventlog::reader::Event<'_, '_>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns the events of a log, except those too short for their parameters: a log made from
-/// another has none (`.cut.short`).
+/// Returns the events of a log, except those too short for their parameters, which no log made from
+/// another has (`.cut.short`).
 fn given(log: &Log, order: Order, filter: &Filter) -> Vec<Given> {
     let filter = filter.clone().labels(true);
     let mut events = log.events(order, &filter);
@@ -84,7 +84,7 @@ fn cut(log: &Log, filter: &Filter, order: Order) -> Vec<u8> {
     bytes
 }
 
-/// That two lists are the same; else where they begin to differ.
+/// Checks that two lists are equal, or shows the first difference.
 fn assert_same<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T], of: &str) {
     let at = found.iter().zip(expected).position(|(found, expected)| found != expected);
     let at = at.unwrap_or(found.len().min(expected.len()));
@@ -97,7 +97,7 @@ fn assert_same<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T], of: 
     );
 }
 
-/// That a log is sound.
+/// Checks that a log is sound.
 fn assert_sound(log: &Log, of: &str) {
     let verified = log.verify(NonZero::new(1));
     let faults: Vec<_> = log.faults().iter().chain(&verified.faults).collect();
@@ -122,7 +122,7 @@ fn recipe(seed: u64) -> Recipe {
     }
 }
 
-/// Damages headers and events of blocks in a way that their checksums do not show.
+/// Damages headers and events of blocks, and seals the blocks again.
 fn forge(writer: &mut naive::Writer, random: &mut Random) {
     let blocks = writer.blocks.iter_mut().filter(|block| block[4] == 1);
     for block in blocks {
@@ -131,7 +131,7 @@ fn forge(writer: &mut naive::Writer, random: &mut Random) {
         for _ in 0..random.below(4) {
             let events = last..block.len();
             if random.below(3) == 0 || events.is_empty() {
-                // From the counts on; the identity of a block stays.
+                // The counts and what follows; the identity of a block stays.
                 let at = [24, 28, 48, 56, 64, 80, 88, 96, 104][random.below(9) as usize];
                 block[at] = random.any() as u8;
             } else {
@@ -148,7 +148,7 @@ fn forge(writer: &mut naive::Writer, random: &mut Random) {
     }
 }
 
-/// A bounded ring, or a volume that is not the first, too.
+/// Returns a stream, which may be a bounded ring or a later volume.
 fn special(seed: u64) -> naive::Writer {
     let (mut writer, _) = naive::write(recipe(seed));
     match seed % 4 {
@@ -176,7 +176,7 @@ fn damaged(mut bytes: Vec<u8>, random: &mut Random) -> Vec<u8> {
 
 /// `.cnv.recover`, `.cut.account`, `.cut.sequence`, `.cut.sync`
 #[test]
-fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
+fn a_recovered_log_is_sound_and_reads_the_same() {
     for seed in 0..40 {
         let random = &mut Random::new(seed);
         let bytes = damaged(special(seed).bytes(), random);
@@ -195,7 +195,7 @@ fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
         assert_same(&times(&recovered), &times(&log), &format!("times of seed {seed}"));
         assert_eq!(recovered.is_closed(), log.is_closed());
         for (account, new) in log.accounts().iter().zip(recovered.accounts()) {
-            // What is damaged within a block that none needs to read before its turn is lost too.
+            // The reader meets damage within a block only when it reads the events: a loss too.
             let damaged = account.found - new.found;
             let lost = u64::from(new.discarded_io - account.discarded_io);
             assert_eq!((new.recorded, new.lost), (account.recorded, 0));
@@ -206,10 +206,10 @@ fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
     }
 }
 
-/// `.cnv.recover`, `.cut.short`: damage that no checksum shows. Damaged bytes may give two events
-/// one identity: then one of them is recovered.
+/// `.cnv.recover`, `.cut.short`: checksums do not show the damage. Damaged bytes may give two
+/// events one identity: then one of them is recovered.
 #[test]
-fn what_is_recovered_of_a_log_that_lies_is_sound_and_has_each_event_once() {
+fn a_log_recovered_from_lies_has_each_event_once() {
     for seed in 0..80 {
         let random = &mut Random::new(seed);
         let mut writer = special(seed);
@@ -229,9 +229,9 @@ fn what_is_recovered_of_a_log_that_lies_is_sound_and_has_each_event_once() {
     }
 }
 
-/// `.cut.short`: it is told, and is in no log that is made of another.
+/// `.cut.short`: the writer reports the event, and leaves it out of every log made from another.
 #[test]
-fn an_event_without_all_its_parameters_is_left_out_and_counted_as_lost() {
+fn an_event_that_lacks_a_parameter_is_counted_as_lost() {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
     writer.registry(1, KINDS, TYPES, 300);
@@ -247,8 +247,8 @@ fn an_event_without_all_its_parameters_is_left_out_and_counted_as_lost() {
     }
     ring.write(&mut writer, true);
     writer.end();
-    // The fourth event from the top becomes two of half its size: one that is whole, and has no
-    // parameters, and one that lacks one of three.
+    // The fourth event from the top becomes two of half its size: one is whole, without parameters;
+    // one lacks one of three parameters.
     let block = &mut writer.blocks[0];
     let at = block.len() - 4 * 32;
     put(block, at, &[1, 0, 8, 0]);
@@ -283,7 +283,7 @@ fn kinds(numbers: &[u16]) -> Filter {
 
 /// `.cnv.cut`, `.cnv.merge`, `.cut.flag`
 #[test]
-fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
+fn cuts_have_the_selected_events_and_merge_to_the_whole() {
     for seed in 0..40 {
         let (writer, recorded) = naive::write(recipe(seed));
         let log = Log::from_source(writer.bytes()).unwrap();
@@ -311,7 +311,7 @@ fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
         let merged = Log::from_source(whole(&both)).unwrap();
         assert_sound(&merged, "merged");
         assert_same(&everything(&merged), &everything(&log), &format!("&merged of seed {seed}"));
-        // Together with a damaged copy of its log, missing events stay missing.
+        // Together with its whole log, a piece adds nothing.
         let [piece, _] = pieces;
         let together = Log::from_source([writer.bytes(), piece].concat()).unwrap();
         assert_same(
@@ -323,8 +323,7 @@ fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
     }
 }
 
-/// `.cnv.merge`: other processes of the same boot are in order of time, other hosts one after the
-/// other.
+/// `.cnv.merge`: processes of one boot are merged by time, other hosts one after the other.
 #[test]
 fn several_streams_in_one_log_keep_their_identity() {
     let logs: Vec<Vec<u8>> = (1..4)
@@ -341,7 +340,7 @@ fn several_streams_in_one_log_keep_their_identity() {
     assert_eq!(merged.streams().len(), 3);
     assert_same(&everything(&merged), &everything(&joined), "merged");
     assert!(!merged.is_comparable(0, 1) && merged.is_comparable(1, 2));
-    // Twice the same is the same.
+    // A log that is joined twice gives each event once.
     let twice = Log::from_source([whole(&joined), logs.concat()].concat()).unwrap();
     let twice = Log::from_source(whole(&twice)).unwrap();
     assert_same(&everything(&twice), &everything(&joined), "twice");
@@ -349,7 +348,7 @@ fn several_streams_in_one_log_keep_their_identity() {
 
 /// `.cut.flag`, `.mps.labels`: the store is complete, and labels resolve.
 #[test]
-fn labels_resolve_in_what_was_cut_whatever_was_selected() {
+fn labels_resolve_in_every_cut() {
     let golden = |name: &str| {
         let path = format!("{}/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         Log::open(path).unwrap()
@@ -382,7 +381,7 @@ fn labels_resolve_in_what_was_cut_whatever_was_selected() {
 
 /// `.cut.flag`
 #[test]
-fn a_cut_out_of_nothing_is_a_log() {
+fn a_cut_without_events_is_a_log() {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
     writer.registry(1, KINDS, TYPES, 300);
@@ -400,7 +399,7 @@ fn a_cut_out_of_nothing_is_a_log() {
 
 /// `.cut.sequence`, `.cut.account`, `.mps.made`, `.mps.uuid`, `.header.ring`
 #[test]
-fn blocks_of_a_log_made_of_another_are_runs_of_numbers() {
+fn blocks_of_a_made_log_hold_runs_of_numbers() {
     let path = |name| format!("{}/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut uuids = Vec::new();
     for name in ["log/heap-2.log", "mps/labels.log", "mps/mpmss-32bit-cut.log"] {
@@ -435,7 +434,7 @@ fn blocks_of_a_log_made_of_another_are_runs_of_numbers() {
 
 /// `.mps.uuid`
 #[test]
-fn a_log_that_has_one_stream_three_times_keeps_its_events_three_times() {
+fn a_stream_that_occurs_three_times_keeps_all_its_events() {
     let path = format!("{}/golden/mps/labels.log", env!("CARGO_MANIFEST_DIR"));
     let one = std::fs::read(path).unwrap();
     let count = |log: &Log| {

@@ -1,4 +1,4 @@
-//! A log that was made event by event is the one that the runtime records.
+//! A log that `Maker` makes event by event equals the one that the runtime recorded.
 //!
 //! ```text
 //!  event!, label ─▶ runtime ─▶ MemoryPlinth ─▶ reader ─┬──────────────────────────┐
@@ -43,7 +43,7 @@ telemetry::events! {
     }
 }
 
-/// Records on this thread, with names.
+/// Records on this thread, with labels.
 fn record(from: usize) {
     for index in from..from + 400 {
         let text = "text ".repeat(index % 20);
@@ -78,7 +78,7 @@ fn add(maker: &mut Maker<'_>, event: &Event<'_, '_>) {
         }
         "Rare" => maker.add(buffer, thread, ticks, &Rare { index: word(0) }),
         "Intern" => {
-            assert_eq!(maker.intern(ticks, string()).expect("it is interned"), word(0));
+            assert_eq!(maker.intern(ticks, string()).expect("an id"), word(0));
             Ok(())
         }
         "Label" => maker.label(ticks, word(0), word(1)),
@@ -100,10 +100,10 @@ fn add(maker: &mut Maker<'_>, event: &Event<'_, '_>) {
         ),
         name => panic!("{name}"),
     };
-    added.expect("it is added");
+    added.expect("no error");
 }
 
-/// All of an event that has a meaning, without its delta, which depends on its block.
+/// Returns everything about an event except its delta, which depends on its block.
 fn told(event: &Event<'_, '_>) -> String {
     let label = event.param_at(0).and_then(|value| event.labels.label_id_of(value));
     let label = label.and_then(|id| event.labels.string(id)).map(String::from_utf8_lossy);
@@ -133,7 +133,7 @@ fn all(log: &Log) -> Vec<String> {
 
 /// `.made`
 #[test]
-fn a_log_that_is_made_is_the_one_that_was_recorded() {
+fn a_made_log_equals_the_recorded_one() {
     let plinth = MemoryPlinth::new();
     telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
     control::of(&CONTROL).set_output(Kinds::all());
@@ -152,16 +152,16 @@ fn a_log_that_is_made_is_the_one_that_was_recorded() {
     (origin.program, origin.block_size_log2) = ((*stream.program).into(), 12);
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
-    maker.begin(&origin).expect("it begins");
+    maker.begin(&origin).expect("a new log");
     for sync in &stream.syncs[1..] {
-        maker.sync(*sync).expect("it is added");
+        maker.sync(*sync).expect("no error");
     }
     let mut events = recorded.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
         add(&mut maker, &event);
     }
     drop(events);
-    let done = maker.finish().expect("it is written");
+    let done = maker.finish().expect("a whole log");
 
     let made = Log::from_source(bytes).expect("a log");
     let verified = made.verify(NonZero::new(1));

@@ -1,5 +1,5 @@
-//! The mapped ring, as it is found: after a death at any moment, while it is written, where another
-//! one was before.
+//! The mapped ring after a death at any moment, while a program writes it, and in place of another
+//! ring.
 //!
 //! ```text
 //!  recorder ── ring:PATH?size=… ──▶ PATH ◀── kill -9 ──▶ reader, eventcnv: no fault
@@ -29,14 +29,14 @@ fn recorder(words: &[&str], kinds: &str, path: &Path, size: u64) -> Command {
     command
 }
 
-/// Runs a recorder to its end; what it said on standard error.
+/// Runs a recorder to its end. Returns its messages.
 fn record(words: &[&str], kinds: &str, path: &Path, size: u64) -> String {
-    let output = recorder(words, kinds, path, size).output().expect("it can be run");
+    let output = recorder(words, kinds, path, size).output().expect("a process");
     assert!(output.status.success());
     String::from_utf8(output.stderr).expect("text")
 }
 
-/// What a log holds of the registry `work`.
+/// The content of a log, as far as the registry `work` is concerned.
 #[derive(Default)]
 struct Held {
     /// The indexes, by thread and kind, in order of time.
@@ -48,7 +48,7 @@ struct Held {
     full: u64,
 }
 
-/// Reads a log, in which there must be no fault.
+/// Reads a log, which must have no fault.
 fn read(path: &Path) -> Held {
     let log = Log::open(path).expect("a log");
     let mut held = Held::default();
@@ -81,14 +81,14 @@ fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
     bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// `.ring.size`, `.ring.newest`: the bytes as section 8 says.
+/// `.ring.size`, `.ring.newest`: checks the bytes by section 8.
 #[test]
-fn the_file_has_its_size_and_the_newest_block_of_a_buffer_is_open() {
+fn the_file_has_its_size_and_one_open_block_a_buffer() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
-    // Each thread has gone round all blocks alone.
+    // Each thread has filled all blocks by itself.
     kill_after(300_000 / 32, Duration::ZERO, &path, 300_000, 3);
-    let bytes = fs::read(&path).expect("it exists");
+    let bytes = fs::read(&path).expect("a file");
     assert_eq!(bytes.len() as u64, 300_000 / BLOCK_SIZE * BLOCK_SIZE);
     assert_eq!(number(&bytes, 148, 4), 1, ".header.ring");
     let mut blocks = BTreeMap::<u64, BTreeMap<u64, bool>>::new();
@@ -101,7 +101,7 @@ fn the_file_has_its_size_and_the_newest_block_of_a_buffer_is_open() {
             blocks.entry(buffer).or_default().insert(first, block[5] & 1 != 0);
         }
     }
-    assert!(zeros > 0, "blocks for the store that were not used come before the others");
+    assert!(zeros > 0, "the store has no free block");
     assert!(!blocks.is_empty());
     for (buffer, blocks) in &blocks {
         let sealed: Vec<bool> = blocks.values().rev().copied().collect();
@@ -119,27 +119,27 @@ impl Drop for Killed {
     }
 }
 
-/// Starts a program that records for ever, and kills it `time` after each thread has
-/// recorded `count` events. Returns the certain progress of each.
+/// Starts a program that records until killed, and kills it `time` after each thread has recorded
+/// `count` events. Returns the certain progress of each.
 fn kill_after(count: u64, time: Duration, path: &Path, size: u64, threads: u64) -> Vec<u64> {
     let progress = PathBuf::from(format!("{}.progress", path.display()));
-    fs::write(&progress, vec![0; threads as usize * 8]).expect("it can be written");
+    fs::write(&progress, vec![0; threads as usize * 8]).expect("a writable file");
     let words = ["forever", &threads.to_string(), progress.to_str().expect("text")];
-    let mut child = Killed(recorder(&words, "all", path, size).spawn().expect("it can be run"));
+    let mut child = Killed(recorder(&words, "all", path, size).spawn().expect("a process"));
     wait_for("events", || told(&progress).iter().all(|told| *told >= count));
     thread::sleep(time);
-    child.0.kill().expect("it can be killed");
-    child.0.wait().expect("it ends");
+    child.0.kill().expect("a process");
+    child.0.wait().expect("an exit");
     told(&progress)
 }
 
-/// How far each thread of a program is for certain.
+/// Returns the number of certainly recorded events of each thread.
 fn told(progress: &Path) -> Vec<u64> {
-    let bytes = fs::read(progress).expect("it exists");
+    let bytes = fs::read(progress).expect("a file");
     bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("a word"))).collect()
 }
 
-/// A random number from a seed, which is the next one's.
+/// Returns a random number, and changes the seed.
 fn random(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -147,10 +147,10 @@ fn random(seed: &mut u64) -> u64 {
     *seed
 }
 
-/// Checks what a killed program left; whether it had gone round its blocks.
+/// Checks the ring of a killed program. Returns whether the ring has overwritten events.
 fn check_killed(path: &Path, progress: &[u64], data_count: u64) -> bool {
     if !path.exists() {
-        assert!(progress.iter().all(|count| *count == 0), "there was an event: {progress:?}");
+        assert!(progress.iter().all(|count| *count == 0), "no file: {progress:?}");
         return false;
     }
     let held = read(path);
@@ -159,7 +159,7 @@ fn check_killed(path: &Path, progress: &[u64], data_count: u64) -> bool {
         let mut expected = 0;
         let mut found = 0;
         for (thread, told) in (0..).zip(progress) {
-            // The indexes of a kind are every third one.
+            // A kind has every third index.
             let published = (told + 2 - u64::from(kind)) / 3;
             expected += published;
             let indexes = held.indexes.get(&(thread, kind)).cloned().unwrap_or_default();
@@ -171,7 +171,7 @@ fn check_killed(path: &Path, progress: &[u64], data_count: u64) -> bool {
                 let newest_published = published.checked_sub(1).map_or(0, |at| at * 3);
                 assert!(*newest >= newest_published, "{thread}: {newest} of {progress:?}");
             }
-            // Else it had just begun a block, and waited while others went round.
+            // Otherwise it had just begun a block, and waited while others overwrote its last one.
         }
         let recorded = held.by_kind.get(&kind).copied().unwrap_or(0);
         assert!(recorded >= expected, "{recorded} of {expected}");
@@ -196,7 +196,7 @@ fn a_program_killed_at_any_moment_leaves_its_events() {
                 let mut overwritten_count = 0;
                 for round in 0..500u64 {
                     let path = directory.join(format!("{worker}-{round}"));
-                    // Some of them after they have gone round, on however slow a machine.
+                    // In some rounds the threads first fill the ring, on any machine.
                     let count = if round % 20 == 0 { 192 << 10 >> 5 } else { 0 };
                     let time = Duration::from_micros(500 + random(&mut seed) % 5_500);
                     let progress = kill_after(count, time, &path, 192 << 10, 3);
@@ -227,7 +227,7 @@ fn the_reader_in_python_reads_a_ring_of_a_killed_program() {
 
 /// `.ring.share`
 #[test]
-fn a_busy_kind_does_not_push_out_a_quiet_one() {
+fn a_busy_kind_does_not_overwrite_a_quiet_one() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     record(&["quiet", "100000"], "all", &path, 192 << 10);
@@ -255,7 +255,7 @@ fn overwritten_events_and_those_in_the_file_add_up() {
     }
 }
 
-/// `.ring.history`: from its next block on it is recorded in the file.
+/// `.ring.history`: from its next block on, the buffer records into the file.
 #[test]
 fn output_switched_on_later_writes_the_events_of_the_ring() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -270,31 +270,31 @@ fn output_switched_on_later_writes_the_events_of_the_ring() {
     }
 }
 
-/// `.ring.full`: they are counted, and the program is told once.
+/// `.ring.full`: the file counts the events, and the runtime reports that once.
 #[test]
 fn threads_without_blocks_are_counted_and_reported_once() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let progress = directory.path().join("progress");
-    fs::write(&progress, [0; 8 * 64]).expect("it can be written");
+    fs::write(&progress, [0; 8 * 64]).expect("a writable file");
     let words = ["forever", "64", progress.to_str().expect("text")];
     let mut command = recorder(&words, "all", &path, 64 << 10);
-    let mut child = Killed(command.stderr(Stdio::piped()).spawn().expect("it can be run"));
+    let mut child = Killed(command.stderr(Stdio::piped()).spawn().expect("a process"));
     let mut said = String::new();
-    let mut stderr = BufReader::new(child.0.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(child.0.stderr.take().expect("a pipe"));
     stderr.read_line(&mut said).expect("text");
-    // The others have their turn.
+    // The other threads get their turn.
     thread::sleep(Duration::from_millis(300));
-    child.0.kill().expect("it can be killed");
+    child.0.kill().expect("a process");
     stderr.read_to_string(&mut said).expect("text");
     assert_eq!(said.matches("more threads record a kind").count(), 1, "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     read(&path);
 }
 
-/// `.ring.store`: labels are not overwritten; those for which there is no room are counted.
+/// `.ring.store`: labels are not overwritten; labels without room are counted.
 #[test]
-fn labels_beyond_their_share_are_counted_and_the_first_ones_stay() {
+fn the_ring_keeps_the_first_labels_and_counts_the_others() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     record(&["labels", "20000"], "all", &path, 256 << 10);
@@ -306,15 +306,15 @@ fn labels_beyond_their_share_are_counted_and_the_first_ones_stay() {
     assert_eq!(dump.len(), 1);
 }
 
-/// `.ring.read`: the dumper reads it at any time.
+/// `.ring.read`: the dumper can read the file at any time.
 #[test]
-fn a_ring_that_is_being_written_is_read_without_fault() {
+fn eventcnv_reads_a_ring_while_it_is_written() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let progress = directory.path().join("progress");
-    fs::write(&progress, [0; 16]).expect("it can be written");
+    fs::write(&progress, [0; 16]).expect("a writable file");
     let words = ["forever", "2", progress.to_str().expect("text")];
-    let _child = Killed(recorder(&words, "all", &path, 1 << 20).spawn().expect("it can be run"));
+    let _child = Killed(recorder(&words, "all", &path, 1 << 20).spawn().expect("a process"));
     wait_for("a ring", || path.exists());
     for _ in 0..20 {
         lines(eventcnv().arg(&path));
@@ -322,24 +322,24 @@ fn a_ring_that_is_being_written_is_read_without_fault() {
     }
 }
 
-/// `.sol.mapped`: two programs that are given the same file.
+/// `.sol.mapped`: two programs have the same setting.
 #[test]
 fn a_second_program_gets_its_own_ring_and_reports_it() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let progress = directory.path().join("progress");
-    fs::write(&progress, [0; 8]).expect("it can be written");
+    fs::write(&progress, [0; 8]).expect("a writable file");
     let words = ["forever", "1", progress.to_str().expect("text")];
     let mut first = recorder(&words, "all", &path, 256 << 10);
-    let first = Killed(first.spawn().expect("it can be run"));
+    let first = Killed(first.spawn().expect("a process"));
     wait_for("an event in a ring", || told(&progress)[0] > 0 && path.exists());
     let second = recorder(&["kinds"], "all", &path, 256 << 10)
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
-        .expect("it can be run");
+        .expect("a process");
     let pid = second.id();
-    let output = second.wait_with_output().expect("it ends");
+    let output = second.wait_with_output().expect("an exit");
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains("in use by another process") && said.lines().count() == 1, "{said}");
     let own = directory.path().join(format!("ring-{pid}"));
@@ -348,9 +348,9 @@ fn a_second_program_gets_its_own_ring_and_reports_it() {
     assert!(read(&path).found > 0);
 }
 
-/// `.sol.mapped`: what was written before stays readable.
+/// `.sol.mapped`: the earlier log stays readable.
 #[test]
-fn a_log_of_another_size_or_version_is_kept_under_another_name() {
+fn the_runtime_keeps_a_ring_of_another_size_or_version() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let before = directory.path().join("ring.1");
@@ -359,20 +359,20 @@ fn a_log_of_another_size_or_version_is_kept_under_another_name() {
     record(&["threads", "1", "60"], "all", &path, 512 << 10);
     assert_eq!((read(&before).found, read(&path).found), (30, 60));
     // The version of a later release.
-    let mut bytes = fs::read(&path).expect("it exists");
+    let mut bytes = fs::read(&path).expect("a file");
     bytes[8] = 9;
-    fs::write(&path, &bytes).expect("it can be written");
+    fs::write(&path, &bytes).expect("a writable file");
     record(&["threads", "1", "90"], "all", &path, 256 << 10);
-    assert_eq!(fs::read(&before).expect("it exists"), bytes);
+    assert_eq!(fs::read(&before).expect("a file"), bytes);
     assert_eq!(read(&path).found, 90);
 }
 
-/// `.sol.mapped`: one line each, and existing files stay.
+/// `.sol.mapped`: one message each, and existing files stay.
 #[test]
 fn an_impossible_ring_is_refused_in_one_line() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let other = directory.path().join("letter");
-    fs::write(&other, "dear reader, this is a letter").expect("it can be written");
+    fs::write(&other, "dear reader, this is a letter").expect("a writable file");
     let gone = directory.path().join("gone/ring");
     let ring = directory.path().join("ring");
     for (path, size, expected) in [
@@ -386,9 +386,9 @@ fn an_impossible_ring_is_refused_in_one_line() {
         let said = record(&["threads", "2", "1000"], "all", path, size);
         assert!(said.contains(expected) && said.lines().count() == 1, "{path:?}: {said}");
     }
-    assert_eq!(fs::read(&other).expect("it exists"), b"dear reader, this is a letter");
+    assert_eq!(fs::read(&other).expect("a file"), b"dear reader, this is a letter");
     let mut left: Vec<_> = fs::read_dir(directory.path())
-        .expect("it exists")
+        .expect("a file")
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     left.sort();

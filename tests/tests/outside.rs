@@ -1,4 +1,4 @@
-//! Control from outside as a user does it: a busy program, and the tool.
+//! A user controls a busy program from outside with the tool.
 //!
 //! ```text
 //!  recorder busy 4 ◀── DIR/PID.sock ── eventcnv control PID set "Begin End" · flush · status
@@ -33,8 +33,8 @@ impl Busy {
             .spawn()
             .expect("recorder runs");
         let mut line = String::new();
-        let output = child.stdout.as_mut().expect("it has an output");
-        BufReader::new(output).read_line(&mut line).expect("it says that it is busy");
+        let output = child.stdout.as_mut().expect("an output");
+        BufReader::new(output).read_line(&mut line).expect("a line");
         assert_eq!(line, "busy\n");
         let busy = Busy { child, directory };
         wait_for("a socket", || busy.socket().exists());
@@ -49,18 +49,18 @@ impl Busy {
         self.directory.path().join("mpsio.log")
     }
 
-    /// What the system says of each of its threads, the first one first.
+    /// Returns the system's status text of each thread, the first thread first.
     fn all_threads(&self) -> Vec<String> {
         let tasks = format!("/proc/{}/task", self.child.id());
-        let tasks = std::fs::read_dir(tasks).expect("it runs").map(|task| task.expect("a thread"));
+        let tasks = std::fs::read_dir(tasks).expect("a child").map(|task| task.expect("a thread"));
         let mut tasks: Vec<PathBuf> = tasks.map(|task| task.path()).collect();
         tasks.sort();
         let status = |task: PathBuf| std::fs::read_to_string(task.join("status")).expect("text");
         tasks.into_iter().map(status).collect()
     }
 
-    /// Waits until each thread that records has slept a few times: none is still at an event that
-    /// it began before.
+    /// Waits until each recording thread has slept a few times: every event that it had begun
+    /// before is recorded.
     fn let_threads_pass(&self) {
         let slept = || -> Vec<u64> {
             let mut threads = self.all_threads().split_off(1);
@@ -78,7 +78,7 @@ impl Busy {
         wait_for("the threads", || slept().iter().zip(&before).all(has_passed));
     }
 
-    /// The tool's answer as keys and values; or what it says is wrong.
+    /// Returns the tool's answer as keys and values, or its error.
     fn control(&self, words: &[&str]) -> Result<BTreeMap<String, String>, String> {
         let mut command = control(self.directory.path(), &self.child.id().to_string());
         let output = command.args(words).output().expect("the tool runs");
@@ -97,8 +97,8 @@ impl Busy {
         Ok(text.lines().map(pair).collect())
     }
 
-    /// Counts the events in the log by the name of their type. A thread that has its place in the
-    /// log may not have written its block yet: then the log has a hole, and is read again.
+    /// Counts the events in the log by type. A thread may have a place in the log and not have
+    /// written its block: then the log has a hole, and is read again.
     fn counts(&self) -> BTreeMap<String, u64> {
         let mut command = eventcnv();
         command.args(["-v", "--kinds", "Begin,Middle,End"]).arg(self.log());
@@ -120,11 +120,11 @@ impl Busy {
         counts
     }
 
-    /// Ends it in good order.
+    /// Ends the program normally.
     fn end(mut self) -> (PathBuf, tempfile::TempDir) {
         let socket = self.socket();
         drop(self.child.stdin.take());
-        assert!(self.child.wait().expect("it ends").success());
+        assert!(self.child.wait().expect("an exit").success());
         let directory = std::mem::replace(&mut self.directory, tempfile::tempdir().expect("one"));
         (socket, directory)
     }
@@ -150,20 +150,20 @@ fn control(directory: &Path, process: &str) -> Command {
     command
 }
 
-/// Every request, on a program of four threads that record all the time: with the service's own
-/// thread, and with the writer thread.
+/// Sends every request to a program with four recording threads, with the service's own thread and
+/// with the writer thread.
 #[test]
-fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
+fn the_tool_switches_flushes_and_queries_a_busy_program() {
     for writer in ["none", "thread"] {
         let busy = Busy::new(writer);
         let masks = busy.control(&["get"]).expect("the masks");
         assert_eq!((&*masks["registry.1"], &*masks["registry.1.output"]), ("work 1.0.0", "-"));
-        assert!(!busy.log().exists(), "nothing is output so far");
-        let set = busy.control(&["set", "Begin", "end"]).expect("it is done");
+        assert!(!busy.log().exists(), "the log exists too early");
+        let set = busy.control(&["set", "Begin", "end"]).expect("an answer");
         assert_eq!(set["registry.1.output"], "Begin End");
         assert_eq!(set["standing"], "open");
         (0..10).for_each(|_| busy.let_threads_pass());
-        let flushed = busy.control(&["flush"]).expect("it is done");
+        let flushed = busy.control(&["flush"]).expect("an answer");
         let size: u64 = flushed["bytes"].parse().expect("a number");
         assert!(size >= 4096, "{flushed:?}");
         let first = busy.counts();
@@ -178,23 +178,23 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
         assert_eq!((&*status["writer"], &*status["last-error"]), (writer, "-"));
         assert!(status["stream"].len() == 36 && status["program"] == "recorder", "{status:?}");
         busy.let_threads_pass();
-        // Off again: the log has all events until then, and no later ones.
-        let reset = busy.control(&["reset", "Begin End"]).expect("it is done");
+        // Output is off again: the log has all events until then, and no later ones.
+        let reset = busy.control(&["reset", "Begin End"]).expect("an answer");
         assert_eq!(reset["registry.1.output"], "-");
         busy.let_threads_pass();
-        busy.control(&["flush"]).expect("it is done");
+        busy.control(&["flush"]).expect("an answer");
         let second = busy.counts();
         assert!(second["Begun"] > first["Begun"], "{first:?} {second:?}");
         busy.let_threads_pass();
-        busy.control(&["flush"]).expect("it is done");
+        busy.control(&["flush"]).expect("an answer");
         assert_eq!(busy.counts(), second);
-        // Events that are switched off are not requested either.
-        busy.control(&["reset", "all", "--recorded"]).expect("it is done");
+        // The program requests no events of a kind that is switched off.
+        busy.control(&["reset", "all", "--recorded"]).expect("an answer");
         busy.let_threads_pass();
         let events = || busy.control(&[]).expect("the status")["requested"].clone();
         assert_eq!(events(), events());
         let (socket, directory) = busy.end();
-        assert!(!socket.exists(), "the socket is gone with the program");
+        assert!(!socket.exists(), "the program left its socket");
         let stats = lines(eventcnv().arg("--stats").arg(directory.path().join("mpsio.log")));
         assert!(!stats.iter().any(|line| line.contains("not closed")), "{stats:#?}");
     }
@@ -221,18 +221,18 @@ fn a_refusal_names_the_possible_values() {
     assert_eq!(all[0], format!("process: {process}"));
 }
 
-/// A killed program leaves its socket, which differs from that of a running program.
+/// A killed program leaves its socket, which the tool distinguishes from that of a running one.
 #[test]
 fn a_killed_program_is_reported_as_ended() {
     let mut busy = Busy::new("none");
-    busy.child.kill().expect("it runs");
-    busy.child.wait().expect("it ends");
+    busy.child.kill().expect("a child");
+    busy.child.wait().expect("an exit");
     assert!(busy.socket().exists());
-    let error = busy.control(&["flush"]).expect_err("nobody listens");
+    let error = busy.control(&["flush"]).expect_err("no program listens");
     assert!(error.contains("the process has ended and left the socket "), "{error}");
 }
 
-/// A program that is stopped answers nobody; the tool says so, and does not hang.
+/// A stopped program answers no request; the tool reports that, and does not hang.
 #[test]
 fn a_stopped_program_does_not_hang_the_list() {
     let busy = Busy::new("none");
@@ -242,22 +242,22 @@ fn a_stopped_program_does_not_hang_the_list() {
         assert!(status.expect("kill can be run").success());
     };
     signal("-STOP");
-    // Each of its threads stops when it comes to it.
+    // Each thread stops by itself.
     let is_stopped = |status: &String| status.contains("State:\tT (stopped)");
-    wait_for("that it stops", || busy.all_threads().iter().all(is_stopped));
+    wait_for("the program to stop", || busy.all_threads().iter().all(is_stopped));
     let start = Instant::now();
     let mut command = eventcnv();
     let list = lines(command.args(["control", "--socket"]).arg(busy.directory.path()));
     signal("-CONT");
     assert!(start.elapsed() < Duration::from_secs(60));
     assert!(list[1].contains("no answer in 2 s: the process or its host is stopped"), "{list:?}");
-    busy.control(&["flush"]).expect("it goes on");
+    busy.control(&["flush"]).expect("the program continues");
 }
 
-/// `.control.tool.owner`: another user cannot open the socket; and one for whom somebody opened its
-/// mode is refused by the program itself. Needs root, to be another user.
+/// `.control.tool.owner`: another user cannot open the socket. If its mode allows that, the program
+/// itself refuses the user. Only root can run this test.
 #[test]
-fn another_user_is_refused() {
+fn a_program_refuses_another_user() {
     let user = Command::new("id").arg("-u").output().expect("id can be run").stdout;
     if user != b"0\n" {
         println!("not shown: only root can become another user");
@@ -270,7 +270,7 @@ fn another_user_is_refused() {
         assert!(status.expect("chmod can be run").success());
     };
     chmod("755", busy.directory.path());
-    // The tool lies where another user may not go.
+    // Another user cannot enter the tool's own folder.
     let tool = busy.directory.path().join("eventcnv");
     std::fs::copy(eventcnv().get_program(), &tool).expect("the tool can be copied");
     let ask = || {
@@ -287,17 +287,17 @@ fn another_user_is_refused() {
     chmod("777", &path);
     let process = busy.child.id();
     assert_eq!(ask(), format!("eventcnv: process {process}: the process is another user's"));
-    busy.control(&["flush"]).expect("its own user");
+    busy.control(&["flush"]).expect("an answer");
 }
 
-/// A real request in the middle of a flood of garbage.
+/// The program answers a request in the middle of a flood of garbage.
 #[test]
-fn a_flood_of_garbage_changes_nothing() {
+fn a_flood_of_garbage_changes_no_mask() {
     let busy = Busy::new("thread");
     let before = busy.control(&["get"]).expect("the masks");
     for size in [1, 100, 4095, 4096, 5000, 1 << 20] {
         let mut stream =
-            std::os::unix::net::UnixStream::connect(busy.socket()).expect("it listens");
+            std::os::unix::net::UnixStream::connect(busy.socket()).expect("a listener");
         let bytes: Vec<u8> = (0..size).map(|at| (at * 31 % 251) as u8 | 0x80).collect();
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
@@ -309,10 +309,10 @@ fn a_flood_of_garbage_changes_nothing() {
 }
 
 proptest! {
-    /// `.control.tool.request`, `.control.tool.answer`: whatever comes is a request, or is answered
-    /// by one line that a tool reads as what is wrong.
+    /// `.control.tool.request`, `.control.tool.answer`: any bytes are a request, or get one line
+    /// that a tool reads as an error.
     #[test]
-    fn garbage_is_a_request_or_one_line(bytes in garbage()) {
+    fn garbage_is_a_request_or_gets_one_line(bytes in garbage()) {
         match Request::parse(&bytes) {
             Ok(request) => {
                 prop_assert!(bytes.len() < REQUEST_SIZE_MAX);
@@ -331,7 +331,7 @@ proptest! {
     }
 }
 
-/// Bytes of any size up to 1 MiB, small ones mostly; and pieces of requests.
+/// Returns bytes of any size up to 1 MiB, mostly few, and pieces of requests.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let word = prop::sample::select(vec![
         "get",

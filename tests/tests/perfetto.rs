@@ -1,13 +1,13 @@
-//! Perfetto's own user interface opens what is exported, and its trace processor finds each event.
+//! Perfetto's own user interface opens an exported trace, and its trace processor finds each event.
 //!
 //! ```text
 //!  golden log ── eventcnv export ──▶ trace ─┐
-//!  PERFETTO_UI: the user interface ─────────┴▶ a server here ──▶ chromium: check.html
+//!  PERFETTO_UI: the user interface ─────────┴▶ a server ──▶ chromium: check.html
 //!                                                  ◀── POST: slices by name, counters, faults ──┘
 //! ```
 //!
-//! The interface is 30 MB of what others built: `./proofs perfetto` fetches it; `./test` makes
-//! do with our own decoder of the format. Design: `.cnv.perfetto` in `design/eventcnv.md`.
+//! The interface is 30 MB of foreign builds: `./proofs perfetto` fetches it; `./test` uses this
+//! project's own decoder of the format. Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,10 +21,10 @@ use tests::programs::{eventcnv, lines, root, run, system};
 
 const CHECK: &[u8] = include_bytes!("perfetto/check.html");
 
-/// What was found by the trace processor: of each question, counts by name.
+/// The results of the trace processor: for each question, counts by name.
 type Found = BTreeMap<(String, String), u64>;
 
-/// Answers one request: the check, the trace, a file of the interface; or takes what was found.
+/// Answers one request: the check, the trace, a file of the interface, or the results.
 fn answer(stream: TcpStream, ui: &Path, trace: &Path, found: &Sender<String>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let (mut request, mut size) = (String::new(), 0);
@@ -72,7 +72,7 @@ fn answer(stream: TcpStream, ui: &Path, trace: &Path, found: &Sender<String>) ->
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).ok()
 }
 
-/// What the trace processor of the interface finds in a trace.
+/// Returns the results of the interface's trace processor for a trace.
 fn found_in(trace: &Path, ui: &Path) -> Found {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -103,7 +103,7 @@ fn found_in(trace: &Path, ui: &Path) -> Found {
     text.lines().map(|line| row(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-/// How many events of a type a log has.
+/// Counts the events of a type in a log.
 fn count(log: &Path, event_type: &str) -> u64 {
     lines(eventcnv().args(["--events", event_type]).arg(log)).len() as u64
 }
@@ -111,7 +111,7 @@ fn count(log: &Path, event_type: &str) -> u64 {
 /// `.cnv.perfetto`, `.cnv.chrome`
 #[test]
 #[ignore = "needs Perfetto's user interface: ./proofs perfetto fetches it and runs this"]
-fn perfetto_itself_finds_each_event_of_what_is_exported() {
+fn perfetto_finds_each_event_of_an_exported_trace() {
     let ui = env::var_os("PERFETTO_UI").map(PathBuf::from);
     let ui = ui.expect("PERFETTO_UI: the folder of Perfetto's index.html");
     assert!(ui.join("index.html").exists(), "{}: no index.html", ui.display());
@@ -131,7 +131,7 @@ fn perfetto_itself_finds_each_event_of_what_is_exported() {
             assert!(allocations > 100, "{name}");
             assert_eq!(of("slices", "PoolAlloc"), allocations, "{name} as {ending}");
             assert_eq!(of("slices", "PoolFree"), count(&log, "PoolFree"), "{name} as {ending}");
-            // One for each allocation and each free; the MPS has more of both.
+            // One change for each allocation and each free; the MPS has more of both.
             let changes = allocations + count(&log, "PoolFree");
             assert!(of("counters", "all") >= changes, "{name} as {ending}");
             if name.starts_with("log") {

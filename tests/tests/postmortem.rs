@@ -1,7 +1,7 @@
-//! What the guide for the dead of the night says is so: its sessions, run word for word.
+//! Runs the sessions of `design/postmortem.md` word for word.
 //!
 //! ```text
-//!  design/postmortem.md ─▶ sessions ─▶ bash, gdb, real cores ─▶ what they print ─ as is shown?
+//!  design/postmortem.md ─▶ sessions ─▶ bash, gdb, real cores ─▶ output ─ equal to the page?
 //! ```
 //!
 //! Rules: `design/postmortem.md`; `.req.pm` in `design/telemetry.md`.
@@ -15,18 +15,18 @@ mod terminal;
 use std::fs;
 use tests::programs::root;
 
-/// The sessions of the guide, and before them what prepares each.
+/// Returns the sessions of the guide; the first prepares the others.
 fn guide() -> Vec<(String, Vec<page::Step>)> {
-    let text = fs::read_to_string(root().join("design/postmortem.md")).expect("there is a guide");
+    let text = fs::read_to_string(root().join("design/postmortem.md")).expect("a guide");
     let mut sessions = page::sessions(&text);
     sessions.retain(|(_, steps)| !steps.is_empty());
     sessions
 }
 
-/// Runs a session. The programs are built already, as the first commands would.
+/// Runs a session. The programs are already built, as the first commands would build them.
 fn replay(title: &str) {
     let guide = guide();
-    let (_, preparation) = guide.first().expect("there is a preparation");
+    let (_, preparation) = guide.first().expect("a preparation");
     let found = guide.iter().find(|(found, _)| found == title);
     let (_, steps) = found.unwrap_or_else(|| panic!("the guide has no session {title:?}"));
     let mut terminal = terminal::Terminal::open();
@@ -36,33 +36,33 @@ fn replay(title: &str) {
     }
 }
 
-/// `.debug.core`: the last events of a program that died, alone and with its log.
+/// `.debug.core`: the last events of a program that died, from the core alone and with its log.
 #[test]
-fn the_session_of_a_crash_is_as_it_is_shown() {
+fn the_session_of_a_crash_prints_what_the_guide_shows() {
     replay("1. A crash");
 }
 
-/// `.debug.dump`, `.debug.describe`, `.control.output`: a process that is stopped by gdb.
+/// `.debug.dump`, `.debug.describe`, `.control.output`: gdb stops a process.
 #[test]
-fn the_session_of_a_hang_is_as_it_is_shown() {
+fn the_session_of_a_hang_prints_what_the_guide_shows() {
     replay("2. A hang");
 }
 
-/// `.debug.core`, `.debug.commands`: neither symbols nor the program.
+/// `.debug.core`, `.debug.commands`: without symbols and without the program.
 #[test]
-fn the_session_of_a_stripped_program_is_as_it_is_shown() {
+fn the_session_of_a_stripped_program_prints_what_is_shown() {
     replay("3. A stripped program, and only its core");
 }
 
-/// `.sol.mapped`: nothing is lost when the process is killed.
+/// `.sol.mapped`: a killed process loses no event.
 #[test]
-fn the_session_of_a_ring_file_is_as_it_is_shown() {
+fn the_session_of_a_ring_file_prints_what_the_guide_shows() {
     replay("4. A ring file after SIGKILL");
 }
 
 #[test]
-fn every_session_of_the_guide_is_run() {
-    let source = fs::read_to_string(root().join(file!())).expect("this file exists");
+fn a_test_runs_every_session_of_the_guide() {
+    let source = fs::read_to_string(root().join(file!())).expect("this file");
     let guide = guide();
     let (_, preparation) = &guide[0];
     assert!(preparation.iter().all(|step| step.shown.is_empty()), "a preparation prints nothing");

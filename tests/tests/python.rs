@@ -1,4 +1,4 @@
-//! The reader in Python, made from the format document alone, agrees with the dumper event for
+//! The Python reader, written from the format document alone, agrees with the dumper event for
 //! event.
 //!
 //! ```text
@@ -17,7 +17,7 @@ use tests::programs::{eventcnv, recording, root, run, system};
 
 const LINES_MAX: usize = 210;
 
-/// What a reader prints, and its exit code. Python loses the sign of a NaN.
+/// Returns a reader's output and exit code. Python loses the sign of a NaN.
 fn output(command: &mut Command) -> (Vec<String>, Option<i32>) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).replace(" -NAN", " NAN");
@@ -28,12 +28,12 @@ fn python(log: &Path) -> (Vec<String>, Option<i32>) {
     output(system("python3").arg(root().join("tests/reader.py")).arg(log))
 }
 
-/// Asserts that both readers give the same events; `event_count` checks their number.
+/// Checks that both readers give the same events; `event_count` checks their number.
 fn agree(what: &str, log: &Path, event_count: impl FnOnce(usize) -> bool) {
     let (theirs, their_code) = python(log);
     let (ours, our_code) = output(eventcnv().arg(log));
     for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-        assert_eq!(ours, theirs, "{what}: event {line}: eventcnv is left, Python right");
+        assert_eq!(ours, theirs, "{what}: event {line}: eventcnv, Python");
     }
     assert_eq!(ours.len(), theirs.len(), "{what}: number of events");
     assert_eq!(our_code, their_code, "{what}: exit code");
@@ -41,7 +41,7 @@ fn agree(what: &str, log: &Path, event_count: impl FnOnce(usize) -> bool) {
 }
 
 #[test]
-fn the_reader_in_python_is_no_longer_than_210_lines_and_needs_nothing() {
+fn the_python_reader_needs_210_lines_and_no_package() {
     let text = fs::read_to_string(root().join("tests/reader.py")).expect("the reader exists");
     assert!(text.lines().count() <= LINES_MAX, "{} lines", text.lines().count());
     let imports: Vec<&str> = text
@@ -85,7 +85,7 @@ fn the_python_reader_agrees_on_streams_of_any_platform() {
 
 /// `.cut.numbers`
 #[test]
-fn the_python_reader_agrees_on_a_cut_with_holes_in_its_numbers() {
+fn the_python_reader_agrees_on_a_cut_with_missing_numbers() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let [log, part, rest] = ["log", "part", "rest"].map(|name| directory.path().join(name));
     for seed in 0..4 {
@@ -102,7 +102,7 @@ fn the_python_reader_agrees_on_a_cut_with_holes_in_its_numbers() {
             run(eventcnv().args(["cut", "--force", "--where", choice, "-o"]).arg(out).arg(&log));
         }
         agree("a cut", &part, |count| count > 500);
-        let both = [&part, &rest].map(|path| fs::read(path).expect("it exists")).concat();
+        let both = [&part, &rest].map(|path| fs::read(path).expect("a file")).concat();
         fs::write(&log, both).expect("the log can be written");
         agree("two cuts of one log", &log, |count| count > 500);
     }
@@ -153,7 +153,7 @@ fn the_python_reader_agrees_on_damaged_streams() {
             let place = sound.len() * step / 24;
             fs::write(&log, &sound[..place]).expect("the log can be written");
             agree(&format!("cut at {place}"), &log, |_| true);
-            // Of copies that differ, any may be given.
+            // If copies differ, a reader may give either.
             if !with_copies {
                 let mut flipped = sound.clone();
                 flipped[place] ^= 0x55;
@@ -168,7 +168,7 @@ fn the_python_reader_agrees_on_damaged_streams() {
         // An open block that is cut, and a log behind it.
         let is_sealed = |at: &usize| sound[at + 4..at + 6] == [1, sound[at + 5] | 1];
         let block = (4096..sound.len()).step_by(4096).find(is_sealed);
-        let block = block.expect("there is a sealed block");
+        let block = block.expect("a sealed block");
         let mut cut = sound[..block + 4000].to_vec();
         cut[block + 5] &= !1;
         let behind = naive::write(Recipe { seed: 6, ..recipe }).0.bytes();
@@ -179,7 +179,7 @@ fn the_python_reader_agrees_on_damaged_streams() {
 
 /// `.write.publish`, `.write.seal`, `.part.registry`, `.store.intern`
 #[test]
-fn the_python_reader_agrees_on_what_a_program_recorded() {
+fn the_python_reader_agrees_on_recorded_logs() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let cases = [("kinds", 11), ("sorts", 44), ("threads 4 20000", 80_004)];

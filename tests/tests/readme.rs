@@ -1,10 +1,10 @@
-//! The README and the pages of `docs/` are true.
+//! Checks the README and the pages of `docs/`.
 //!
 //! ```text
 //!  README.md ─┬─ ```sh       the test runs it and checks the output
 //!             ├─ ```toml     cargo finds the crates of these lines
 //!             ├─ ```rust     is the program tests/src/bin/shop.rs
-//!             ├─ ```console  is what that program and the dumper print, except the time
+//!             ├─ ```console  that program and the dumper print it, except the time
 //!             ├─ ```table    has the columns and heaps that `replay play` prints
 //!             └─ ratios      are those of telemetry/benches/record/
 //!  docs/*.md ──── commands run, variables and limits are those of the sources
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tests::programs::{eventcnv, lines, recording, replay, root, run};
 
-/// The text of a document.
+/// Returns the text of a document.
 fn document(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The first block of code in a language, in the README.
+/// Returns the first block of code in a language, in the README.
 fn block(language: &str) -> String {
     block_of("README.md", "# The event log", language)
 }
 
-/// The first block of code in a language after a heading of a document.
+/// Returns the first block of code in a language after a heading of a document.
 fn block_of(path: &str, heading: &str, language: &str) -> String {
     let text = document(path);
     let (_, text) = text.split_once(heading).expect("a heading");
@@ -35,8 +35,8 @@ fn block_of(path: &str, heading: &str, language: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// The command with the programs of this build in the place of `cargo run`; `./proofs packages`
-/// runs it as it is.
+/// Replaces `cargo run` by the programs of this build; `./proofs packages` runs the command
+/// unchanged.
 #[test]
 fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -60,8 +60,8 @@ fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     assert!(named("ArenaCreate") > 0 && named("PoolInit") > 0, "{dump:#?}");
 }
 
-/// The step `words` of a command line of the README, with the replayer of this build and its files
-/// in `$OUT`.
+/// Runs a step of a command line of the README, with the replayer of this build and its files in
+/// `$OUT`.
 fn replay_step(directory: &Path, words: &str) -> Vec<String> {
     let words = words.strip_prefix("target/release/replay ").expect("replay is run");
     let words = words.replace("target/loop.", "$OUT/loop.");
@@ -70,7 +70,7 @@ fn replay_step(directory: &Path, words: &str) -> Vec<String> {
     lines(shell.env("REPLAY", replay().get_program()).env("OUT", directory))
 }
 
-/// The headings and first columns of the tables in what `replay play` prints.
+/// Returns the headings and first columns of the tables that `replay play` prints.
 fn outline<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let is_row = |line: &&str| !line.starts_with(' ') && !line.is_empty();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -82,7 +82,7 @@ fn outline<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     lines.filter(is_row).map(short).collect()
 }
 
-/// `.replayer`: the build is that of this test; memory need not settle.
+/// `.replayer`: the test uses its own build, and does not wait until memory settles.
 #[test]
 fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
     let command = block_of("README.md", "## Replay", "sh");
@@ -102,7 +102,7 @@ fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
     assert!(page.contains("<svg") && page.contains("snmalloc"));
 }
 
-/// Runs each command line of a block, in a directory with what the lines name.
+/// Runs each command line of a block, in a directory with the files that the lines name.
 #[test]
 fn the_replay_commands_of_the_pages_run() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -129,7 +129,7 @@ fn the_replay_commands_of_the_pages_run() {
     }
 }
 
-/// Runs what the pages show of selections and databases, on the log of the example.
+/// Runs the commands of the pages for selections and databases, on the log of the example.
 #[test]
 fn the_dump_and_query_commands_of_the_pages_run() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -144,7 +144,7 @@ fn the_dump_and_query_commands_of_the_pages_run() {
     let commands: Vec<&str> = text.split("$ ").filter(|part| !part.trim().is_empty()).collect();
     assert!(commands.len() >= 7, "{commands:?}");
     for command in commands.iter().filter(|command| !command.starts_with("sqlite3 ")) {
-        // What follows three spaces explains the command, unless the command goes on.
+        // Three spaces separate the command from its explanation, unless the command continues.
         let words = command.split("   ").next().expect("a command");
         let words = words.strip_prefix("eventcnv ").expect("eventcnv is run");
         let mut shell = Command::new("sh");
@@ -165,7 +165,7 @@ void free(void *memory) { __libc_free(memory); }
 ";
 
 #[test]
-fn the_program_of_the_readme_is_the_one_that_is_tested() {
+fn the_tests_run_the_program_of_the_readme() {
     let path = root().join("tests/src/bin/shop.rs");
     let program = fs::read_to_string(path).expect("a program");
     let code = block("rust");
@@ -174,7 +174,7 @@ fn the_program_of_the_readme_is_the_one_that_is_tested() {
 }
 
 #[test]
-fn the_dump_of_the_readme_is_what_its_program_leaves() {
+fn the_readme_shows_the_dump_of_its_program() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let shop = Command::new(env!("CARGO_BIN_EXE_shop"));
@@ -190,7 +190,7 @@ fn the_dump_of_the_readme_is_what_its_program_leaves() {
     }
 }
 
-/// Cargo resolves the lines where the README puts them: in a program next to a checkout.
+/// Cargo resolves the lines in a program next to a checkout, as the README describes.
 #[test]
 fn the_dependency_lines_of_the_readme_resolve() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -209,7 +209,7 @@ fn the_dependency_lines_of_the_readme_resolve() {
     }
 }
 
-/// The ratio of a row in the last run that a file of the record holds.
+/// Returns the ratio of a row in the last run of a record file.
 fn recorded(file: &str, row: &str) -> f64 {
     let text = document(&format!("telemetry/benches/record/{file}.tsv"));
     let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -218,7 +218,7 @@ fn recorded(file: &str, row: &str) -> f64 {
     last.get(3).and_then(|ratio| ratio.parse().ok()).unwrap_or_else(|| panic!("{row}: {last:?}"))
 }
 
-/// The rows of the first table after a sentence: cells without `*` and backquotes.
+/// Returns the rows of the first table after a sentence: cells without `*` and backquotes.
 fn table(path: &str, after: &str) -> Vec<Vec<String>> {
     let text = document(path);
     let (_, rest) = text.split_once(after).unwrap_or_else(|| panic!("{path}: no {after:?}"));
@@ -242,7 +242,7 @@ fn check_figure(shown: &str, file: &str, row: &str) -> usize {
 }
 
 #[test]
-fn the_ratios_of_the_pages_are_those_of_the_record() {
+fn the_ratios_of_the_pages_equal_the_record() {
     let mut count = 0;
     let readme = table("README.md", "# The event log");
     let heading = readme.first().expect("a heading");
@@ -289,7 +289,7 @@ fn the_map_of_the_readme_names_paths_that_exist() {
 
 /// `.control.env`: one table has all variables, and no other.
 #[test]
-fn the_page_of_variables_has_a_row_for_each_one_that_is_read() {
+fn the_page_of_variables_lists_each_variable_of_the_runtime() {
     let prefix = "MPS_TELEMETRY_";
     let text = document("docs/environment.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
@@ -312,13 +312,13 @@ fn the_page_of_variables_has_a_row_for_each_one_that_is_read() {
     }
     shown.sort();
     read.sort();
-    // The runtime that cannot record declares two of the names again.
+    // The runtime that cannot record declares two of the names a second time.
     read.dedup();
     assert!(read.len() >= 8, "{read:?}");
     assert_eq!(shown, read);
 }
 
-/// The headings of a document, as links name them.
+/// Returns the headings of a document, as links name them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let kept = |c: char| match c {
@@ -331,7 +331,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The Markdown files at the top level, in `docs/` and in `design/`.
+/// Returns the Markdown files at the top level, in `docs/` and in `design/`.
 fn pages() -> Vec<PathBuf> {
     let folders = ["", "docs", "design"].map(|name| root().join(name));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
@@ -365,7 +365,7 @@ fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
     assert!(count > 20, "only {count} links were found");
 }
 
-/// The limits that the crates state as constants.
+/// Compares the limits with the constants in the crates.
 #[test]
 fn the_page_of_limits_has_the_numbers_of_the_sources() {
     use eventlog::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, EVENT_SIZE_MAX};

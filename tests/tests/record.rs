@@ -1,4 +1,4 @@
-//! `replay record` as a user has it: the program runs as usual, and the tool reports the recording.
+//! A user runs `replay record`: the program works as usual, and the tool reports the recording.
 //!
 //! ```text
 //!  replay record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tests::programs;
 
-/// `replay record -o a.log WORDS…` in a folder.
+/// Returns `replay record -o a.log WORDS…` in a folder.
 fn record(folder: &Path, words: &[&str]) -> Command {
     let mut command = programs::replay();
     command.current_dir(folder).args(["record", "-o", "a.log"]).args(words);
@@ -28,7 +28,7 @@ fn output(mut command: Command) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_program_has_its_output_and_its_exit_code_and_its_log_is_sound() {
+fn a_recorded_program_keeps_its_output_and_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["--", "sh", "-c", "echo out; echo error >&2; exit 7"];
     let (code, out, errors) = output(record(folder.path(), &words));
@@ -67,7 +67,7 @@ fn an_installed_replay_finds_the_library_next_to_it() {
 
 /// `.rep.record.logs`
 #[test]
-fn the_log_of_a_program_is_that_of_what_it_became_and_its_children_have_theirs() {
+fn children_and_earlier_programs_have_separate_logs() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["sh", "-c", "ls / >/dev/null; ls >/dev/null; exec sort /dev/null"];
     let (code, _, errors) = output(record(folder.path(), &words));
@@ -80,7 +80,7 @@ fn the_log_of_a_program_is_that_of_what_it_became_and_its_children_have_theirs()
     assert!(Log::open(folder.path().join("a.log")).unwrap().is_closed());
     let lines = programs::lines(programs::eventcnv().arg("-vv").arg(folder.path().join("a.log")));
     assert!(lines.iter().any(|line| line.contains("name:\"sort\"")), "{lines:?}");
-    // Nothing is overwritten, LOG or LOG-PID, unless that is asked for.
+    // The tool overwrites neither LOG nor LOG-PID without `--force`.
     fs::remove_file(folder.path().join("a.log")).unwrap();
     let (code, _, errors) = output(record(folder.path(), &["ls"]));
     assert_eq!(code, Some(2));
@@ -111,7 +111,7 @@ fn a_signal_for_the_recorder_reaches_the_program() {
     assert_eq!(code, Some(128 + 9), "{errors}");
 }
 
-/// A program that asks for memory of a thousand sizes, and is killed.
+/// A program that allocates a thousand sizes, and is killed.
 const KILLED: &str = "
 #include <signal.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ int main(int count, char **words) {
 
 /// `.rep.record.logs` `.rep.record.ends`
 #[test]
-fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_has_all() {
+fn a_killed_programs_recording_states_what_may_be_missing() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("killed.c"), KILLED).unwrap();
@@ -167,7 +167,7 @@ fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_ha
     assert!(shown.iter().any(|line| line.starts_with(note)), "{shown:#?}");
 }
 
-/// A program that asks for memory, then executes itself some times, and is killed at last.
+/// A program that allocates, then executes itself some times, and is killed at last.
 const CHAIN: &str = "
 #include <signal.h>
 #include <stdio.h>
@@ -184,7 +184,7 @@ int main(int count, char **words) {
 
 /// `.rep.record.logs` `.sol.mapped`
 #[test]
-fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counted() {
+fn each_executed_program_has_its_own_ring_and_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("chain.c"), CHAIN).unwrap();
@@ -209,18 +209,18 @@ fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counte
         path.to_str()?.contains("a.log").then(|| Log::open(path).unwrap())
     });
     let counts = logs.map(|log| log.accounts().iter().map(|account| account.found).max());
-    // The hundred, and what each that executes another tells of itself: nothing of the recorder's.
+    // The last program has 100 events; each earlier one also records the program it executes.
     let mut counts: Vec<_> = counts.collect();
     counts.sort();
     assert_eq!(counts, [Some(100), Some(101), Some(101), Some(101)]);
-    // Without a ring a loss may be unknown.
+    // Without a ring, a loss may be unknown.
     let (_, _, errors) = recorded("b.log");
     let lines: Vec<&str> = errors.lines().collect();
     assert!(!lines[0].contains("nothing lost") && lines[0].contains("may be missing"), "{errors}");
     assert!(lines[1].ends_with("303 events, nothing lost"), "{errors}");
 }
 
-/// Forks a child that asks for memory until some of it was brought out, and is killed.
+/// Forks a child that allocates until some blocks are written, and is killed.
 const FORKED: &str = "
 #include <signal.h>
 #include <stdlib.h>
@@ -238,7 +238,7 @@ int main(void) {
 
 /// `.rep.record.logs`
 #[test]
-fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
+fn a_child_without_an_end_may_have_lost_events() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("forked.c"), FORKED).unwrap();
@@ -272,7 +272,7 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
 
 /// `.rep.record.logs`
 #[test]
-fn a_program_that_records_events_of_its_own_has_its_log_of_malloc_beside() {
+fn a_program_with_own_events_has_a_second_log() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, errors) = output(record(folder.path(), &[env!("CARGO_BIN_EXE_allocating")]));
     assert_eq!(code, Some(0), "{errors}");
@@ -286,7 +286,7 @@ fn a_program_that_records_events_of_its_own_has_its_log_of_malloc_beside() {
 
 /// `.rep.record.refused`
 #[test]
-fn what_cannot_be_recorded_is_refused_with_the_reason() {
+fn record_refuses_a_program_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("c.c"), "int main(void) { return 6; }").unwrap();
@@ -317,7 +317,7 @@ fn what_cannot_be_recorded_is_refused_with_the_reason() {
     assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
 }
 
-/// Calls `malloc` again and again from code that was mapped just now, while a thread forks.
+/// Calls `malloc` again and again from newly mapped code, while a thread forks.
 #[cfg(target_arch = "x86_64")]
 const MAPPING: &str = r"
 import ctypes, mmap, os, threading, time
@@ -347,10 +347,10 @@ for _ in range(6):
 os._exit(0)
 ";
 
-/// The thread that is just reading what is mapped is not in the child.
+/// The child lacks the thread that was reading the mappings.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn a_forked_child_tells_what_is_mapped_whoever_was_reading() {
+fn a_forked_child_records_its_mappings_during_a_read() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["--stacks", "--", "python3", "-c", MAPPING];
     let (code, children, errors) = output(record(folder.path(), &words));
@@ -364,7 +364,7 @@ fn a_forked_child_tells_what_is_mapped_whoever_was_reading() {
     }
 }
 
-/// A program that loses events, or is recorded only in part, as its argument tells.
+/// A program that loses events, or is recorded only in part, by its argument.
 const LOSING: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -418,7 +418,7 @@ int main(int count, char **words) {
 
 /// `.rep.record.roster`
 #[test]
-fn what_was_not_recorded_is_said_and_the_exit_code_tells() {
+fn record_reports_unrecorded_processes_by_its_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("losing.c"), LOSING).unwrap();
@@ -446,7 +446,7 @@ fn what_was_not_recorded_is_said_and_the_exit_code_tells() {
 
 /// `.rep.record.refused`
 #[test]
-fn the_symbol_that_hides_the_recording_library_is_named() {
+fn record_names_the_symbol_that_hides_its_library() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let compile = |name: &str, text: &str, options: &[&str]| {
@@ -473,7 +473,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
         assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
         assert!(errors.contains(why) && errors.contains("--anyway runs it"), "{errors}");
     }
-    // One that is executed by what is recorded is found while it runs.
+    // The tool finds an executed program with its own malloc while that runs.
     let script = format!("{}; exit 0", at("own"));
     let (code, _, errors) = output(record(folder.path(), &["sh", "-c", &script]));
     assert_eq!(code, Some(1), "{errors}");
@@ -485,7 +485,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     command.args(["record", "--force", "-o", "b.log", &at("linked")]).current_dir(folder.path());
     let (_, _, errors) = output(command);
     assert!(errors.contains("has mimalloc linked in (symbol mi_malloc)"), "{errors}");
-    // The address of malloc is then that of a stub in the program, which hides nothing.
+    // Here the address of malloc is a stub in the program, which hides nothing.
     let stub = "#include <stdlib.h>\nvolatile void *memory; void *(*volatile ask)(size_t);
         int main(void) { ask = malloc; memory = ask(9); return memory == 0; }";
     compile("stub", stub, &["-fno-pie", "-no-pie"]);
@@ -493,7 +493,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
 }
 
-/// A program whose one function holds most at the peak, while another requests more in all.
+/// A program in which one function holds most at the peak, and another requests more in all.
 const HOLDER: &str = "#include <stdlib.h>
 void *held;
 __attribute__((noinline)) void hold(void) { held = malloc(1000000); }
@@ -503,7 +503,7 @@ int main(void) { hold(); churn(); free(held); churn(); return 0; }
 
 /// `.rep.show.stack`
 #[test]
-fn show_says_which_function_holds_the_peak_and_where_it_is() {
+fn show_names_the_function_that_holds_the_peak() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("holder.c"), HOLDER).unwrap();

@@ -1,7 +1,7 @@
-//! The report, in a real browser: it draws, finds, zooms, and says nothing on the console.
+//! The report in a real browser: it draws, finds, zooms, and prints nothing on the console.
 //!
 //! ```text
-//!  log ── eventcnv report ──▶ page.html#check ── chromium, headless ──▶ what the page says
+//!  log ── eventcnv report ──▶ page.html#check ── chromium, headless ──▶ the page's results
 //! ```
 //!
 //! Rules: `.cnv.report` in `design/eventcnv.md`.
@@ -12,10 +12,10 @@ use std::process::Stdio;
 use tests::naive::{BlockFields, Buffer, EventType, Platform, Ring, Value, Writer};
 use tests::programs::{eventcnv, lines, root, run, system};
 
-/// Until a page that is aggregates can be used, in ms: far more than on any machine.
+/// Limits the time until a page is usable, in ms; it is far longer than any machine needs.
 const READY_MAX: f64 = 20_000.0;
 
-/// A page, as it is once its script ran; and what it said on the console.
+/// A page after its script has run, and its console output.
 struct Page {
     dom: String,
     console: Vec<String>,
@@ -43,7 +43,7 @@ impl Page {
         Page { dom: text(&output.stdout), console }
     }
 
-    /// What it says of itself.
+    /// Returns a result that the page states in its own elements.
     fn said(&self, name: &str) -> &str {
         let begin = format!("data-{name}=\"");
         let rest = self.dom.split_once(&begin).map(|(_, rest)| rest);
@@ -58,7 +58,7 @@ impl Page {
 
 /// `.cnv.report`
 #[test]
-fn the_page_draws_finds_and_zooms_in_a_browser() {
+fn the_page_draws_searches_and_zooms_in_a_browser() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let page = directory.path().join("page.html");
     let log = root().join("tests/golden/log/heap.log");
@@ -72,23 +72,23 @@ fn the_page_draws_finds_and_zooms_in_a_browser() {
     assert_eq!(whole.said("reset"), "0.000000 1.000000");
     assert_eq!(whole.said("first"), "ArenaCreate", "the table of types, sorted by name");
     let count = lines(eventcnv().arg(&log)).len();
-    assert_eq!(whole.number("found"), count as f64, "the page has all of a small log");
+    assert_eq!(whole.number("found"), count as f64, "a small log is complete");
     let found = Page::open(&page, "check&search=letters%20PoolFree");
     let dump = lines(eventcnv().args(["-vv", "--events", "PoolFree"]).arg(&log));
     let expected = dump.iter().filter(|line| line.contains("\"letters\"")).count();
     assert!(expected > 100);
     assert_eq!(found.number("found"), expected as f64);
-    assert!(found.dom.contains("[\"letters\"]"), "the events are listed with their labels");
+    assert!(found.dom.contains("[\"letters\"]"), "the list shows labels");
     let part = Page::open(&page, "range=0.5-1");
     assert_eq!(part.said("range"), "0.500000 1.000000");
     let some = part.number("found");
     assert!(0.0 < some && some < count as f64, "{some}");
 }
 
-/// `.cnv.report`: however few they are among however many; and whatever stretch is shown, its times
-/// are told apart.
+/// `.cnv.report`: the page shows every rare event of a long log. The labels of each time axis
+/// differ, for any range.
 #[test]
-fn a_long_log_shows_all_rare_events_and_distinct_times() {
+fn the_page_of_a_long_log_shows_rare_events_and_times() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let [log, page] = ["long.log", "page.html"].map(|name| directory.path().join(name));
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
@@ -99,7 +99,7 @@ fn a_long_log_shows_all_rare_events_and_distinct_times() {
     let rows: Vec<EventType> = rows.collect();
     writer.registry(1, &["Arena"], &rows, 300);
     let mut ring = Ring::new(&platform, Buffer { buffer: 1, registry: 1, kind: 0, thread: 1 }, 0);
-    // Two million ticks of a log that is thirteen milliards long, and one event at its end.
+    // Most events take two million ticks of a log of 13,000 million ticks; one event is at its end.
     for n in 0..60_000u64 {
         let (ticks, code) = match n {
             59_999 => (13_000_000_000, 3),
@@ -119,10 +119,10 @@ fn a_long_log_shows_all_rare_events_and_distinct_times() {
     let found = Page::open(&page, "check&search=TraceStart");
     assert_eq!(found.console, [""; 0]);
     assert_eq!(found.said("found"), "12");
-    assert!(found.dom.contains("which:54321"), "it is listed");
+    assert!(found.dom.contains("which:54321"), "the list shows the event");
     assert_eq!(Page::open(&page, "search=ArenaDestroy").said("found"), "1");
-    assert!(found.dom.contains("all events of 2 of 3 event types"), "it says what is sampled");
-    assert_eq!(found.said("clipped"), "", "tables that are cut off");
+    assert!(found.dom.contains("all events of 2 of 3 event types"), "the page states its sample");
+    assert_eq!(found.said("clipped"), "", "a table is cut off");
     let axes: Vec<Vec<&str>> =
         found.said("axes").split(" / ").map(|axis| axis.split('|').collect()).collect();
     assert!(axes.len() > 10 && axes.iter().all(|axis| axis.len() > 2), "{axes:?}");
@@ -132,7 +132,7 @@ fn a_long_log_shows_all_rare_events_and_distinct_times() {
     }
 }
 
-/// `.cnv.report`: names and strings of a log are text, whatever they say.
+/// `.cnv.report`: names and strings of a log stay text, whatever they contain.
 #[test]
 fn nothing_in_a_log_becomes_markup_or_a_request() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -158,10 +158,10 @@ fn nothing_in_a_log_becomes_markup_or_a_request() {
     let opened = Page::open(&page, "check");
     assert_eq!(opened.console, [""; 0]);
     assert!(!opened.dom.contains("<title>evil") && !opened.dom.contains("<img"));
-    assert!(opened.dom.contains("&lt;img src=http:"), "it is shown as text");
+    assert!(opened.dom.contains("&lt;img src=http:"), "the page shows text");
 }
 
-/// `.cnv.report`: however long the log.
+/// `.cnv.report`: the log may have any length.
 #[test]
 fn a_page_is_no_larger_than_5_mb_and_is_not_overwritten() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -171,12 +171,12 @@ fn a_page_is_no_larger_than_5_mb_and_is_not_overwritten() {
     run(recorder.env("MPS_TELEMETRY_FILENAME", &log));
     let page = directory.path().join("page.html");
     run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
-    let size = fs::metadata(&page).expect("it exists").len();
+    let size = fs::metadata(&page).expect("a file").len();
     assert!((100_000..5_000_000).contains(&size), "{size} bytes");
-    let output = eventcnv().args(["report", "-o"]).arg(&page).arg(&log).output().expect("it runs");
+    let output = eventcnv().args(["report", "-o"]).arg(&page).arg(&log).output().expect("a child");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--force"));
     let opened = Page::open(&page, "check");
     assert_eq!(opened.console, [""; 0]);
-    assert!(opened.dom.contains("of the sample (the log has 300"), "it says what it holds");
+    assert!(opened.dom.contains("of the sample (the log has 300"), "the page states its sample");
 }

@@ -19,7 +19,7 @@ const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_l
 /// Stream, buffer, number, ticks, code, and values as text.
 type Identity = ([u8; 16], u32, u64, u64, u16, String);
 
-/// Events of a log in order of time, and what is wrong with it.
+/// Returns the events of a log in order of time, and its faults.
 fn read(log: &Log) -> (Vec<Identity>, Vec<String>) {
     let mut found = Vec::new();
     let mut events = log.events(Order::Time, &Filter::default());
@@ -36,7 +36,7 @@ fn open(core: Vec<u8>) -> Result<Core, OpenError> {
     Core::open(Box::new(core))
 }
 
-/// The events in a core, with its own faults and those of its log.
+/// Returns the events in a core, with its own faults and those of its log.
 fn rescue(core: Vec<u8>) -> Result<(Vec<Identity>, Vec<String>), OpenError> {
     let core = open(core)?;
     let log = Log::from_source(core.log())?;
@@ -46,14 +46,14 @@ fn rescue(core: Vec<u8>) -> Result<(Vec<Identity>, Vec<String>), OpenError> {
     Ok((events, faults))
 }
 
-/// Why nothing is read of a core: a line.
+/// Returns the one line of an error about a core.
 fn refused(core: Vec<u8>) -> String {
-    let error = open(core).expect_err("it is refused").to_string();
+    let error = open(core).expect_err("a refusal").to_string();
     assert!(error.lines().count() == 1 && !error.is_empty(), "{error}");
     error
 }
 
-/// The extent of an event block, by its header.
+/// Returns the extent of an event block, by its header.
 fn extent(block: &[u8]) -> Extent {
     let buffer = u32::from_le_bytes([block[36], block[37], block[38], block[39]]);
     let registry = u16::from_le_bytes([block[12], block[13]]);
@@ -66,7 +66,7 @@ fn words(n: u64) -> Vec<Value> {
     vec![Value::P(n), Value::A(n), Value::W(n)]
 }
 
-/// A stream of two threads: a store, rings of two blocks, open and sealed, with base records.
+/// Returns a stream of two threads, with rings of two blocks, open and sealed, and base records.
 fn writer(platform: Platform, uuid: u8) -> Writer {
     let mut writer = Writer::new(platform, [uuid; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 300);
@@ -128,7 +128,7 @@ impl CountAll for eventlog::reader::Events<'_> {
 
 /// `.write.seal`, `.block.sync`
 #[test]
-fn the_log_that_is_written_of_a_core_has_its_events_in_sealed_blocks() {
+fn a_log_written_from_a_core_has_sealed_blocks() {
     for platform in [WORDS, Platform { big_endian: true, word_size: 4, block_size_log2: 13 }] {
         let core = open(Process::new(&writer(platform, 3), extent).core()).unwrap();
         let mut bytes = Vec::new();
@@ -136,7 +136,7 @@ fn the_log_that_is_written_of_a_core_has_its_events_in_sealed_blocks() {
         let size = platform.block_size();
         assert_eq!(bytes.len() % size, 0);
         let blocks: Vec<_> = bytes.chunks(size).skip(1).collect();
-        assert!(blocks.iter().all(|block| block[5] & 1 == 1), "all are sealed");
+        assert!(blocks.iter().all(|block| block[5] & 1 == 1), "all sealed");
         let log = Log::from_source(bytes.clone()).unwrap();
         assert_eq!(read(&log), read(&Log::from_source(core.log()).unwrap()));
         assert!(log.faults().is_empty() && !log.is_closed() && log.streams()[0].is_ring);
@@ -145,7 +145,7 @@ fn the_log_that_is_written_of_a_core_has_its_events_in_sealed_blocks() {
 
 /// `.root.loss`, `.root.counts`, `.root.sync`
 #[test]
-fn the_newest_block_of_a_buffer_has_the_totals_and_the_sync_of_the_root() {
+fn the_newest_block_has_the_totals_and_sync_of_the_root() {
     let mut process = process();
     naive::put(&mut process.segments[3].bytes, 80, &[0; 24]);
     for (buffer, at) in [(1, TOTALS + 40), (3, TOTALS + 120)] {
@@ -170,13 +170,13 @@ fn the_newest_block_of_a_buffer_has_the_totals_and_the_sync_of_the_root() {
     assert!(log.streams()[0].syncs.iter().all(|sync| sync.ticks != 1 << 40), "torn");
 }
 
-/// `.event.identity`, `.volume.missing`: whichever comes first.
+/// `.event.identity`, `.volume.missing`: core and log in either order.
 #[test]
 fn a_core_and_the_log_of_its_stream_give_each_event_once() {
     let writer = writer(WORDS, 3);
     let whole = read(&Log::from_source(writer.bytes()).unwrap()).0;
     let core = open(Process::new(&writer, extent).core()).unwrap();
-    // The log has the first blocks of all, the last of none; or is the third volume.
+    // The log has the first block of every buffer and no last one, or is the third volume.
     for volume in [0u64, 3] {
         let mut log = writer.clone();
         log.blocks.retain(|block| block[40] == 0);
@@ -202,10 +202,9 @@ fn a_core_and_the_log_of_its_stream_give_each_event_once() {
     }
 }
 
-/// `.ring.beginning`: events that were overwritten, and are in the log, are not lost, in either
-/// order.
+/// `.ring.beginning`: overwritten events that are in the log are not lost, in either order.
 #[test]
-fn a_core_without_the_beginning_and_the_log_that_has_it_are_whole() {
+fn a_log_completes_a_core_that_lacks_the_beginning() {
     let writer = writer(WORDS, 3);
     let whole = read(&Log::from_source(writer.bytes()).unwrap()).0;
     let mut ring = writer.clone();
@@ -241,7 +240,7 @@ fn several_roots_are_several_streams() {
         segment.address += shift;
         process.segments.push(segment);
     }
-    // The second has addresses that are shifted: its root and nodes are written again.
+    // The addresses of the second process are shifted: its root and nodes are written again.
     let at = second.segments.len();
     let data = process.segments.len() - at;
     let mut moved = second.clone();
@@ -266,7 +265,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// Where the addresses are in the data of a process, and what they are.
+/// Returns the offsets of the addresses in the data of a process, and their names.
 fn addresses(process: &Process) -> Vec<(usize, &'static str)> {
     let mut found = vec![(ROOT + 32, "self"), (ROOT + 64, "extents"), (ROOT + 72, "registries")];
     found.push((NODES[0], "next"));
@@ -280,7 +279,7 @@ fn addresses(process: &Process) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// The fields of the root, of a node, of an extent and of a registry: where, and their size.
+/// Returns offsets and sizes of the fields of the root, of a node, of an extent and of a registry.
 fn fields() -> Vec<(usize, usize)> {
     let root = [16, 20, 22, 24, 25, 26, 32, 40, 48, 56, 64, 72, 80, 84, 88, 96, 104, 112, 144, 176];
     let sizes = [4, 2, 2, 1, 1, 1, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8, 8, 8, 8];
@@ -296,7 +295,7 @@ fn fields() -> Vec<(usize, usize)> {
     found
 }
 
-/// Every field in turn: one clear message, or the events that can be had.
+/// Every field in turn: the reader gives one clear message, or the remaining events.
 #[test]
 fn garbage_in_any_field_invents_nothing_and_ends_soon() {
     let sound = process();
@@ -363,13 +362,13 @@ fn a_core_without_a_stream_is_refused_with_a_line() {
         let said = refused(cores::elf(WORDS, elf_type, &[], &segments));
         assert!(said.contains(what), "{said}");
     }
-    let error = open(process().core()[..50].to_vec()).expect_err("it is refused");
+    let error = open(process().core()[..50].to_vec()).expect_err("a refusal");
     assert!(matches!(error, OpenError::Core(CoreError::Header)), "{error}");
 }
 
 /// The library recognises a core by itself.
 #[test]
-fn a_core_is_a_log_wherever_one_is_opened() {
+fn the_reader_opens_a_core_as_a_log() {
     let mut process = process();
     process.segments[3].is_dumped = false;
     let log = Log::from_source(process.core()).unwrap();
@@ -379,7 +378,7 @@ fn a_core_is_a_log_wherever_one_is_opened() {
 }
 
 #[test]
-fn blocks_that_are_not_in_the_core_are_told_by_kind_and_thread() {
+fn a_core_lists_its_missing_blocks_by_kind_and_thread() {
     let mut process = process();
     // The newest block of buffer 1, and all of buffer 2.
     for segment in [3, 4, 5] {
@@ -398,7 +397,7 @@ fn missing_blocks_beyond_the_end_of_a_cut_core_are_counted() {
     process.segments[3].is_dumped = false;
     let size = process.platform.block_size();
     let mut whole = process.core();
-    // All of the last block, and a byte of the one before.
+    // The whole last block, and a byte of the one before.
     whole.truncate(whole.len() - size - 1);
     let core = open(whole).unwrap();
     let blocks = CoreFault::Blocks { missing: 3, count: 7, beyond: 2 };
@@ -409,7 +408,7 @@ fn missing_blocks_beyond_the_end_of_a_cut_core_are_counted() {
 
 /// `.root.extent`: 4
 #[test]
-fn the_file_of_a_mapped_ring_that_is_not_in_the_core_is_named() {
+fn a_core_names_the_file_of_its_mapped_ring() {
     let mut process = process();
     let at = NODES[1] + 16;
     let address = number(&process.segments[0].bytes, at);
@@ -423,7 +422,7 @@ fn the_file_of_a_mapped_ring_that_is_not_in_the_core_is_named() {
     assert!(text.contains("ring .log are not in this core: give it as well"), "{text}");
 }
 
-/// What is beyond a cut is told: fewer events only with a message.
+/// The reader reports what lies beyond the cut: events are missing only with a message.
 #[test]
 fn a_core_cut_anywhere_gives_the_events_before_the_cut() {
     let whole = process().core();
@@ -439,7 +438,8 @@ fn a_core_cut_anywhere_gives_the_events_before_the_cut() {
                 most = events.len();
                 let mut log = Vec::new();
                 open(whole[..cut].to_vec()).unwrap().write_log(&mut log).unwrap();
-                // Zeros that were cut away leave a checksum right: then it has one event more.
+                // If the cut removes only zeros, the checksum stays valid: the log has one event
+                // more.
                 let written = read(&Log::from_source(log).unwrap()).0;
                 assert!(events.iter().all(|event| written.contains(event)), "cut at {cut}");
                 assert!(written.iter().all(|event| all.contains(event)), "cut at {cut}");
@@ -451,7 +451,7 @@ fn a_core_cut_anywhere_gives_the_events_before_the_cut() {
 }
 
 #[test]
-fn more_segments_than_65535_are_read() {
+fn the_reader_reads_more_than_65535_segments() {
     let mut process = process();
     let page = Segment { address: 0, bytes: vec![0; 1], is_writable: false, is_dumped: true };
     let small = (1..70_000u64).map(|index| Segment { address: 0x1000 * index, ..page.clone() });
@@ -478,7 +478,7 @@ fn place(core: &mut [u8], each: impl Fn(u64) -> Option<[u64; 4]>) {
     }
 }
 
-/// Small segments, and one with these bytes.
+/// Returns small segments, and one with these bytes.
 fn segments(count: usize, bytes: Vec<u8>) -> Vec<Segment> {
     let one = Segment { address: 0, bytes: vec![0; 8], is_writable: true, is_dumped: true };
     let mut all = vec![one; count];
@@ -487,7 +487,7 @@ fn segments(count: usize, bytes: Vec<u8>) -> Vec<Segment> {
 }
 
 #[test]
-fn four_hundred_notes_of_files_take_no_more_memory_than_a_few() {
+fn four_hundred_notes_of_files_take_bounded_memory() {
     // A note of 100,000 files without names.
     let file_count = 100_000u64;
     let mut note = Vec::new();
@@ -512,14 +512,14 @@ fn four_hundred_notes_of_files_take_no_more_memory_than_a_few() {
 }
 
 #[test]
-fn segments_that_lie_over_each_other_are_read_once() {
+fn the_reader_reads_overlapping_segments_once() {
     let process = process();
     let own = process.segments.len();
     let mut all = process.segments.clone();
     all.extend(segments(8000, vec![0x55; 1 << 20]));
     let mut core = cores::elf(WORDS, 4, &[], &all);
     let offset = (core.len() - (1 << 20)) as u64;
-    // All have the bytes of the last one: in one place, and in places of their own.
+    // All segments have the bytes of the last one: at one address, then at separate addresses.
     for shift in [0, 1 << 24] {
         place(&mut core, |index| {
             let address = (1 << 40) + index * shift;
@@ -534,9 +534,9 @@ fn segments_that_lie_over_each_other_are_read_once() {
     }
 }
 
-/// A core may claim that there is any number of blocks, all at the same place.
+/// A core may claim any number of blocks, all at one address.
 #[test]
-fn extents_that_lie_over_each_other_are_given_up_soon() {
+fn the_reader_soon_gives_up_overlapping_extents() {
     let mut process = process();
     let begin = Instant::now();
     for node in NODES {
@@ -549,7 +549,7 @@ fn extents_that_lie_over_each_other_are_given_up_soon() {
     process.store(NODES[1] + 8, 1 << 31, 4);
     let (_, faults) = rescue(process.core()).unwrap();
     assert!(faults.iter().any(|fault| fault.contains("the list of blocks")), "{faults:?}");
-    // A node that is its own next one.
+    // A node that is its own successor.
     process.store(NODES[1], process.base() + NODES[1] as u64, 8);
     assert!(rescue(process.core()).is_ok());
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
@@ -558,9 +558,9 @@ fn extents_that_lie_over_each_other_are_given_up_soon() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Nothing panics, and every fault is a line.
+    /// No core causes a panic, and every fault is one line.
     #[test]
-    fn a_core_with_bytes_flipped_at_random_is_read_to_its_end(
+    fn the_reader_survives_random_flips_in_a_core(
         flips in proptest::collection::vec((0usize..40_000, 1u8..=255), 1..40),
         cut in 0usize..80_000,
     ) {

@@ -1,7 +1,7 @@
 //! The reader gives exactly what a naive writer wrote.
 //!
 //! ```text
-//!  naive::write ──▶ bytes ── Log::events ──▶ = what was recorded, each event once, in order
+//!  naive::write ──▶ bytes ── Log::events ──▶ = the recorded events, each once, in order
 //! ```
 
 use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick};
@@ -27,7 +27,7 @@ fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
     read
 }
 
-/// The same events, read slice by slice.
+/// Returns the same events, read partition by partition.
 fn read_in_partitions(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
     let partitions = log.partitions(order, filter, count);
     let mut read = Vec::new();
@@ -97,7 +97,7 @@ fn recipes() -> impl Strategy<Value = Recipe> {
     })
 }
 
-/// A recipe in little-endian words of 64 bits and blocks of 4 KiB.
+/// Returns a recipe in little-endian words of 64 bits and blocks of 4 KiB.
 fn recipe(seed: u64, with_copies: bool) -> Recipe {
     let (platform, is_shuffled) = (WORDS, false);
     Recipe { seed, platform, buffers: 4, events: 900, with_copies, is_shuffled, stream: 0 }
@@ -116,7 +116,7 @@ proptest! {
     /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`,
     /// `.stream.blocks`
     #[test]
-    fn what_was_recorded_is_read_once_and_in_order_of_time(recipe in recipes()) {
+    fn the_reader_gives_each_event_once_in_order_of_time(recipe in recipes()) {
         let (writer, mut expected) = naive::write(recipe);
         let log = Log::from_source(writer.bytes()).unwrap();
         prop_assert!(log.faults().is_empty(), "{:?}", log.faults());
@@ -127,7 +127,7 @@ proptest! {
 
     /// `.stream.first`, `.event.identity`
     #[test]
-    fn what_was_recorded_is_read_once_in_order_of_the_file(recipe in recipes()) {
+    fn the_reader_gives_each_event_once_in_order_of_the_file(recipe in recipes()) {
         let (writer, mut expected) = naive::write(recipe);
         let log = Log::from_source(writer.bytes()).unwrap();
         let mut found = read(&log, Order::File, &Filter::default());
@@ -138,7 +138,7 @@ proptest! {
 
     /// `.stream.again`, `.stream.tail`: also after a log that was cut anywhere.
     #[test]
-    fn streams_that_were_concatenated_are_read_as_if_apart(
+    fn the_reader_reads_concatenated_streams_like_separate_ones(
         first in recipes(), second in recipes(), cut in 0usize..5000,
     ) {
         let (one, mut expected) = naive::write(first);
@@ -191,7 +191,7 @@ fn words(n: u64) -> Vec<Value> {
     vec![Value::P(n), Value::A(n + 1), Value::W(n + 2)]
 }
 
-/// A stream with the registry that the tests use, and nothing else.
+/// Returns a stream with the registry of the tests, and nothing else.
 fn writer() -> Writer {
     let mut writer = Writer::new(WORDS, [1; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 4000);
@@ -210,7 +210,7 @@ fn a_second_copy_of_a_stream_adds_nothing() {
 }
 
 #[test]
-fn events_that_are_not_asked_for_are_left_out() {
+fn a_filter_selects_events_by_type() {
     let (writer, mut expected) = naive::write(recipe(11, false));
     let log = Log::from_source(writer.bytes()).unwrap();
     sort(&mut expected);
@@ -222,7 +222,7 @@ fn events_that_are_not_asked_for_are_left_out() {
 }
 
 #[test]
-fn threads_and_times_that_are_not_asked_for_are_left_out() {
+fn a_filter_selects_events_by_thread_and_time() {
     for seed in 0..20 {
         let (writer, mut expected) = naive::write(recipe(seed, seed % 2 == 0));
         let log = Log::from_source(writer.bytes()).unwrap();
@@ -244,10 +244,10 @@ fn threads_and_times_that_are_not_asked_for_are_left_out() {
     }
 }
 
-/// The kind of a block and the kind of a row are the same in a sound log: here no row is of the
-/// kind of the first block.
+/// In a sound log the kinds of a block and of its event types agree: here no type has the kind of
+/// the first block.
 #[test]
-fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
+fn the_reader_skips_blocks_of_other_kinds() {
     let mut writer = writer();
     for (kind, code) in [(0, 1), (1, 2)] {
         let mut ring = Ring::new(&WORDS, Buffer { buffer: u32::from(kind), kind, ..POOL }, 0);
@@ -260,7 +260,7 @@ fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
     let filter = Filter::new().kinds(["POOL"]);
     let found = read(&log, Order::Time, &filter);
     assert_eq!(found.iter().map(|event| event.code).collect::<Vec<_>>(), [2, 2]);
-    // Damage in the other block is not even seen, once the log is open.
+    // In an open log, the reader does not notice damage in the other block.
     let end = 2 * WORDS.block_size();
     bytes[end - 1] ^= 1;
     let log = Log::from_source(bytes).unwrap();
@@ -269,7 +269,7 @@ fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
 
 /// `.cnv.select`
 #[test]
-fn blocks_of_threads_and_times_that_are_not_asked_for_are_not_even_read() {
+fn the_reader_skips_blocks_of_other_threads_and_times() {
     let mut writer = writer();
     for (buffer, thread, ticks) in [(1, 1, 10), (2, 1, 900), (3, 2, 10)] {
         let mut ring = Ring::new(&WORDS, Buffer { buffer, thread, ..POOL }, ticks);
@@ -292,7 +292,7 @@ fn blocks_of_threads_and_times_that_are_not_asked_for_are_not_even_read() {
 
 /// `.read.loss`, `.block.overwritten`, `.block.discarded`
 #[test]
-fn what_is_missing_is_reported_unless_it_is_accounted_for() {
+fn the_reader_reports_missing_events_without_an_account() {
     for (overwritten, io, lost) in [(0, 0, 20), (15, 0, 5), (15, 5, 0)] {
         let mut writer = writer();
         let mut ring = Ring::new(&WORDS, POOL, 100);
@@ -317,10 +317,10 @@ fn what_is_missing_is_reported_unless_it_is_accounted_for() {
     }
 }
 
-/// `.part.account`, `.read.loss`, `.volume.loss`: what is missing of a buffer is told, too, where
-/// the log has its account alone.
+/// `.part.account`, `.read.loss`, `.volume.loss`: the account of a buffer states its loss, even if
+/// the log lacks all of its events.
 #[test]
-fn an_account_tells_the_loss_of_a_buffer_without_events() {
+fn an_account_states_the_loss_of_a_buffer_without_events() {
     for (volume, io, lost) in [(0, 0, 60), (0, 45, 15), (0, 60, 0), (1, 45, 0)] {
         let mut writer = writer();
         put(&mut writer.head, 408, &[volume]);
@@ -346,7 +346,7 @@ fn an_account_tells_the_loss_of_a_buffer_without_events() {
 
 /// `.write.publish`, `.read.open`: *base last* is stored before the base record is published.
 #[test]
-fn a_base_that_was_not_published_yet_is_not_in_force() {
+fn the_reader_ignores_an_unpublished_base() {
     let mut writer = writer();
     let mut ring = Ring::new(&WORDS, POOL, 100);
     for (ticks, n) in [(110, 0), (1 << 40, 1), ((1 << 40) + 7, 2)] {
@@ -375,8 +375,8 @@ const STORE: &[naive::EventType] = &[
     },
 ];
 
-/// `.store`, `.store.intern`, `.store.label`, `.store.before`: as of the event's time, in both
-/// orders.
+/// `.store`, `.store.intern`, `.store.label`, `.store.before`: the label at the event's time, in
+/// both orders.
 #[test]
 fn a_label_holds_from_its_time_until_the_next() {
     let mut writer = Writer::new(WORDS, [1; 16], [9; 16]);
@@ -414,7 +414,7 @@ fn a_label_holds_from_its_time_until_the_next() {
 
 /// `.store.intern`: a full table is reported, in both orders.
 #[test]
-fn labels_beyond_what_is_kept_are_reported_once() {
+fn the_reader_reports_a_full_table_of_labels_once() {
     let platform = Platform { block_size_log2: 16, ..WORDS };
     let mut writer = Writer::new(platform, [1; 16], [9; 16]);
     writer.registry(0, &["Store"], STORE, 4000);
@@ -444,9 +444,9 @@ fn labels_beyond_what_is_kept_are_reported_once() {
     }
 }
 
-/// 1000 buffers of 64 KiB that take turns are more than the cache holds.
+/// 1000 buffers of 64 KiB that take turns exceed the cache.
 #[test]
-fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
+fn the_reader_orders_more_open_blocks_than_its_cache_holds() {
     let platform = Platform { block_size_log2: 16, ..WORDS };
     let mut writer = Writer::new(platform, [1; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 4000);
@@ -476,7 +476,7 @@ fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
 /// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.version.parts`,
 /// `.registry.masks`, `.event.params`, `.read.end`
 #[test]
-fn what_the_header_and_the_registry_say_is_what_was_written() {
+fn the_reader_gives_the_header_and_registry_as_written() {
     let log = Log::from_source(writer().bytes()).unwrap();
     let [stream] = log.streams() else { panic!("one stream") };
     assert_eq!((stream.pid, stream.clock_source, stream.block_size), (4711, 3, 4096));
@@ -493,7 +493,7 @@ fn what_the_header_and_the_registry_say_is_what_was_written() {
 
 /// `.time.sync`, `.time.interpolate`, `.block.sync`
 #[test]
-fn wall_time_is_interpolated_between_syncs_and_beyond_them_marked_as_assumed() {
+fn wall_time_is_interpolated_between_syncs() {
     let mut writer = writer();
     let mut ring = Ring::new(&WORDS, POOL, 100);
     for (n, (ticks, realtime)) in [(1000, 50_000), (3000, 51_000)].into_iter().enumerate() {

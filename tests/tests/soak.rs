@@ -1,14 +1,14 @@
-//! The soak: everything at once for a while, and every count is reconciled in the end.
+//! The soak: everything at once for a while; in the end every count must add up.
 //!
 //! ```text
 //!  8 threads, which end and start ∥ a 1 kHz signal ∥ flushes, masks, labels, forks
 //!     requested = recorded + discarded · recorded = in the log + overwritten + io · in order:
-//!     of the program, and of each child in its own log
+//!     in the program, and in each child with its own log
 //! ```
 //!
-//! Ignored unless asked for: `./proofs`, or `cargo test -p tests --test soak -- --ignored`; for
-//! `TELEMETRY_SOAK_SECONDS`, 60 unless set. Design: `.req.loss`,
-//! `.sol.fork` in `design/telemetry.md`.
+//! Ignored by default; `./proofs` or `cargo test -p tests --test soak -- --ignored` runs it for
+//! `TELEMETRY_SOAK_SECONDS`, by default 60. Design: `.req.loss`, `.sol.fork` in
+//! `design/telemetry.md`.
 #![cfg(unix)]
 #![expect(unsafe_code, reason = "a signal handler, a timer, fork")]
 
@@ -49,7 +49,7 @@ telemetry::events! {
 }
 
 const THREAD_COUNT: usize = 8;
-/// Events that a thread records without a pause.
+/// The events that a thread records without a pause.
 const BURST: usize = 2000;
 const PAUSE: Duration = Duration::from_millis(50);
 const BURSTS_PER_THREAD: usize = 10;
@@ -58,8 +58,8 @@ const SIGNAL_INTERVAL_US: libc::suseconds_t = 1000;
 
 static REQUESTED: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
-/// Handlers that are at work, and whether they have no more to do: the signal comes to the test's
-/// main thread as well, which nobody waits for.
+/// Handlers that are running, and whether they must stop recording: the signal also reaches the
+/// test's main thread, which outlives the test.
 static TICKING: AtomicUsize = AtomicUsize::new(0);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
@@ -79,10 +79,10 @@ fn set_timer(interval: libc::suseconds_t) {
     assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
 }
 
-/// Has the signal come to this thread, and to those that it starts, or not.
+/// Allows or blocks the signal in this thread, and in threads that it starts.
 fn take_signals(is_wanted: bool) {
     let how = if is_wanted { libc::SIG_UNBLOCK } else { libc::SIG_BLOCK };
-    // SAFETY: the set is filled before it is used, and lives through the calls.
+    // SAFETY: the set is filled before use, and lives through the calls.
     unsafe {
         let mut signals: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut signals);
@@ -91,7 +91,7 @@ fn take_signals(is_wanted: bool) {
     }
 }
 
-/// Whether time is left.
+/// Returns whether time is left.
 type IsOn<'a> = &'a (dyn Fn() -> bool + Sync);
 
 fn record_burst() {
@@ -105,7 +105,7 @@ fn record_burst() {
     }
 }
 
-/// Threads that record one after the other.
+/// Starts one recording thread after the other.
 fn record(is_on: IsOn<'_>) {
     while is_on() {
         std::thread::scope(|scope| {
@@ -120,11 +120,10 @@ fn record(is_on: IsOn<'_>) {
     }
 }
 
-/// A child that records, says what, and is gone without an end in good order: what it has flushed
-/// is in its own log, and nothing of it in its parent's.
+/// Forks a child that records, writes its counts, and ends without an exit. Its flushed events are
+/// in its own log, and none in its parent's.
 fn fork() {
-    // SAFETY: the child calls the runtime and the allocator, which may be called there, and
-    // `_exit`.
+    // SAFETY: the child calls the runtime and the allocator, which allow that, and `_exit`.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -158,7 +157,7 @@ fn disturb(is_on: IsOn<'_>) {
             2 => telemetry::label_address(round, telemetry::add_string(format!("round {round}"))),
             _ => control::of(&CONTROL).reset_output(Kinds::Seg),
         }
-        // Not after the same each time.
+        // The time between two forks varies.
         if round.is_multiple_of(ROUNDS_PER_FORK) {
             fork();
         }
@@ -170,11 +169,11 @@ fn soak(time: Duration) {
     let done = AtomicBool::new(false);
     let begin = Instant::now();
     let is_on = || !done.load(Ordering::Relaxed) && begin.elapsed() < time;
-    // SAFETY: the handler calls nothing but the runtime, which may be called there.
+    // SAFETY: the handler calls only the runtime, which allows that.
     unsafe { libc::signal(libc::SIGALRM, tick as extern "C" fn(i32) as libc::sighandler_t) };
-    // With a stream, so that it is known of a child that it is one.
+    // The stream must exist before a fork, so that children know their parent.
     record_burst();
-    // Else all come to this thread, which waits.
+    // Otherwise all signals reach this thread, which only waits.
     take_signals(false);
     set_timer(SIGNAL_INTERVAL_US);
     std::thread::scope(|scope| {
@@ -191,7 +190,8 @@ fn soak(time: Duration) {
     tell("told");
 }
 
-/// Reconciles the counts of this process, and says in a file what must be in the log: by kind.
+/// Checks the counts of this process, and writes to a file how many events of each kind the log
+/// must have.
 fn tell(file: &str) {
     let mut told = String::new();
     for (kind, requested) in [Kinds::Object, Kinds::Pool, Kinds::Seg].into_iter().zip(&REQUESTED) {
@@ -200,22 +200,22 @@ fn tell(file: &str) {
         if file == "told" {
             println!("{losses:?}");
         }
-        // What the handler requested before its thread had a ring is counted as nested.
+        // Requests of a handler before its thread has a ring are counted as nested.
         assert_eq!(losses.requested, requested, "requested = recorded + discarded: {losses:?}");
         told += &format!("{} ", losses.recorded - losses.overwritten - losses.io);
     }
     std::fs::write(file, told).unwrap();
 }
 
-/// Demands that a log has what its process told, each event once, whole and in order. Gives the
-/// identity of the stream, and of its parent's.
+/// Checks that a log has the events that its process counted, each once, whole and in order.
+/// Returns the identities of the stream and of its parent.
 fn reconcile(log: &Path, told_by: &Path) -> ([u8; 16], [u8; 16]) {
     let told = std::fs::read_to_string(told_by).unwrap();
     let told: Vec<u64> = told.split_whitespace().map(|count| count.parse().unwrap()).collect();
     let log = Log::open(log).unwrap();
     assert!(log.faults().is_empty() && log.streams().len() == 1, "{:?}", log.faults());
     let stream = &log.streams()[0];
-    assert_eq!(log.is_closed(), stream.parent == [0; 16], "children just go");
+    assert_eq!(log.is_closed(), stream.parent == [0; 16], "only children leave their logs open");
     let mut found = [0u64; 3];
     let mut newest = BTreeMap::new();
     let mut events = log.events(Order::Time, &Filter::default());
@@ -237,7 +237,7 @@ fn reconcile(log: &Path, told_by: &Path) -> ([u8; 16], [u8; 16]) {
 
 #[test]
 #[ignore = "takes a minute: ./proofs runs it"]
-fn eight_threads_signals_forks_and_switches_lose_nothing_uncounted() {
+fn a_soak_of_eight_threads_loses_no_uncounted_event() {
     const VARIABLE: &str = "TELEMETRY_SOAK_PROCESS";
     let seconds = std::env::var("TELEMETRY_SOAK_SECONDS").map_or(60, |text| text.parse().unwrap());
     if std::env::var_os(VARIABLE).is_some() {

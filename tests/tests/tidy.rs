@@ -1,11 +1,11 @@
-//! The house rules as tests: what a reviewer would otherwise have to see.
+//! The rules of the repository as tests, which a reviewer would otherwise check.
 //!
 //! ```text
 //!  tree.rs    the files of the repository, and code without its comments and strings
-//!  walls.rs   who may depend on whom; where unsafe code may be
+//!  walls.rs   the dependencies of each crate; the modules with unsafe code
 //!  rooms.rs   imports between the rooms of a crate
 //!  sizes.rs   lines, columns, functions, macros
-//!  tags.rs    what design/ says is cited in code and in a test, and the other way round
+//!  tags.rs    code and tests cite each tag of design/, and design/ defines each cited tag
 //!  phrases.rs the prose of documents, comments and messages
 //!  words.rs   names, first lines, the licence, paths
 //! ```

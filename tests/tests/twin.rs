@@ -1,12 +1,12 @@
-//! Random programs, recorded and read back, are what a naive twin says: a `Vec` for each thread and
-//! kind.
+//! Random programs are recorded and read back, and compared with a naive twin: a `Vec` for each
+//! thread and kind.
 //!
 //! ```text
 //!  steps ─▶ two threads, one after the other ─▶ runtime ─▶ MemoryPlinth ─▶ reader ─┐
 //!        └▶ twin: Vec<(index, text)> ───────────────────────────────────────────────┴▶ equal
 //! ```
 //!
-//! A process has one stream, so each program runs in a process of its own, which judges itself.
+//! A process has one stream, so each program runs in a separate process, which checks itself.
 //! Design: `.req.loss`, `.sol.buffer` in `design/telemetry.md`.
 
 use eventlog::reader::{Filter, Log, Order, Value};
@@ -44,9 +44,9 @@ const BLOCK_HEADER_SIZE: usize = 128;
 
 /// A step: a letter, a thread, a number.
 ///
-/// `o` and `s` record that many events of a kind; `l` one with a text of that many bytes; `f`
-/// flushes; `+` and `-` switch the output of a kind, `r` and `n` whether it is recorded; `i`
-/// interns and labels; `e` ends the thread.
+/// `o` and `s` record a number of events of a kind; `l` records one with a text of that size; `f`
+/// flushes; `+` and `-` switch the output of a kind, `r` and `n` its recording; `i` interns and
+/// labels; `e` ends the thread.
 type Step = (char, usize, usize);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -62,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the runtime should do.
+/// The expected state of the runtime.
 #[derive(Default)]
 struct Twin {
     /// Recorded events, by thread and kind.
@@ -77,7 +77,7 @@ struct Twin {
 const KINDS: [Kinds; 2] = [Kinds::Object, Kinds::Arena];
 
 impl Twin {
-    /// Has an event of the first or second kind, and says its text.
+    /// Notes an event of the first or second kind, and returns its text.
     fn event(&mut self, thread: usize, which: usize, size: usize) -> (usize, String) {
         let index = self.next;
         self.next += 1;
@@ -98,9 +98,9 @@ impl Twin {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that does one job after the other.
+/// A thread that runs one job after the other.
 struct Worker {
-    /// Its place among all that there were.
+    /// Its place among all threads of the program.
     number: usize,
     jobs: mpsc::Sender<Job>,
     done: mpsc::Receiver<()>,
@@ -220,9 +220,9 @@ fn judge(twin: &Twin, bytes: Vec<u8>) {
     assert_eq!(found_count + losses.overwritten, recorded);
     for ((thread, kind), events) in &found {
         let is_of = |(_, twin): &(&(usize, u8), &Vec<_>)| twin.contains(&events[0]);
-        let all = twin.recorded.iter().find(is_of).expect("some thread recorded it");
+        let all = twin.recorded.iter().find(is_of).expect("a thread's events");
         assert_eq!(all.0.1, *kind);
-        // In the order of the twin; what lacks was overwritten.
+        // In the order of the twin; missing events were overwritten.
         let mut rest = all.1.iter();
         assert!(events.iter().all(|event| rest.any(|twin| twin == event)), "thread {thread}");
     }
@@ -236,9 +236,9 @@ fn parse(program: &str) -> Vec<Step> {
     program.split_whitespace().map(step).collect()
 }
 
-/// A failure keeps its seed next to this file, and the panic has the program.
+/// A failure saves its seed next to this file, and the panic shows the program.
 #[test]
-fn a_random_program_is_recorded_as_its_twin_says() {
+fn a_random_program_records_the_events_of_its_twin() {
     if let Ok(program) = std::env::var(VARIABLE) {
         return run(&parse(&program));
     }
@@ -247,7 +247,7 @@ fn a_random_program_is_recorded_as_its_twin_says() {
         let step = |(what, thread, number): &Step| format!("{what}{thread},{number}");
         let program = steps.iter().map(step).collect::<Vec<_>>().join(" ");
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "a_random_program_is_recorded_as_its_twin_says", "--nocapture"]);
+        command.args(["--exact", "a_random_program_records_the_events_of_its_twin", "--nocapture"]);
         let output = command.env(VARIABLE, &program).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         prop_assert!(output.status.success(), "{}\n{}", program, stderr);

@@ -1,8 +1,8 @@
-//! A log is sound, or what is wrong with it is told: all that reading it tells, and more.
+//! `verify` reports every fault of a log: all that a reader reports, and more.
 //!
 //! ```text
 //!  a small log ── byte by byte ──▶ read: faults ⊆ verify: faults
-//!  storm ── log ──▶ dump, stats, verify, report: one number of events lost
+//!  storm ── log ──▶ dump, stats, verify, report: one number of lost events
 //! ```
 
 use eventlog::reader::{Fault, FaultKind, Faults, Filter, Log, Order, What};
@@ -36,7 +36,7 @@ fn ring(index: u32, ticks: std::ops::Range<u64>) -> Ring {
     ring
 }
 
-/// Three blocks, and a block with parts.
+/// Returns three blocks, and a block with parts.
 fn small() -> Vec<u8> {
     let mut writer = writer();
     for index in 0..3 {
@@ -56,7 +56,7 @@ fn all(log: &Log, more: &Faults) -> Vec<Fault> {
     log.faults().iter().chain(more).cloned().collect()
 }
 
-/// What reading tells, and what verifying tells.
+/// Returns the faults that reading reports, and the faults that verifying reports.
 fn both(bytes: Vec<u8>) -> (Vec<Fault>, Vec<Fault>) {
     let log = Log::from_source(bytes).unwrap();
     let mut events = log.events(Order::File, &Filter::default());
@@ -71,10 +71,10 @@ fn both(bytes: Vec<u8>) -> (Vec<Fault>, Vec<Fault>) {
 
 /// `.cnv.verify`
 #[test]
-fn what_reading_a_log_tells_verifying_it_tells_too() {
+fn verify_reports_every_fault_that_reading_reports() {
     let small = small();
     assert_eq!(both(small.clone()), (vec![], vec![]));
-    // Every byte of a header, and some of the rest.
+    // Every byte of a header, and some others.
     let is_picked = |at: &usize| at % 4096 < 160 || at.is_multiple_of(29);
     for offset in (0..small.len()).filter(is_picked) {
         let mask = [0x01, 0x06, 0xFF][offset % 3];
@@ -86,9 +86,9 @@ fn what_reading_a_log_tells_verifying_it_tells_too() {
     }
 }
 
-/// `.cnv.verify`: also of blocks whose events are all given by another.
+/// `.cnv.verify`: also a block whose events another block gives.
 #[test]
-fn a_copy_that_is_not_needed_is_verified_too() {
+fn verify_checks_a_redundant_copy() {
     let mut writer = writer();
     let ring = ring(0, 0..9);
     ring.write(&mut writer, true);
@@ -103,7 +103,7 @@ fn a_copy_that_is_not_needed_is_verified_too() {
 
 /// `.cnv.verify`, `.event.number`, `.block.sync`, `.time.sync`
 #[test]
-fn what_no_reading_needs_is_verified() {
+fn verify_checks_fields_that_no_reader_needs() {
     let mut writer = writer();
     let mut first = ring(0, 100..105);
     first.fields.sequence = 4;
@@ -129,7 +129,7 @@ fn what_no_reading_needs_is_verified() {
 
 /// `.cnv.verify`
 #[test]
-fn sound_logs_of_every_platform_are_found_sound_whatever_is_in_them() {
+fn verify_finds_no_fault_in_sound_logs_of_every_platform() {
     for seed in 0..40 {
         let platform = Platform {
             big_endian: seed % 2 == 1,
@@ -155,14 +155,14 @@ fn sound_logs_of_every_platform_are_found_sound_whatever_is_in_them() {
     }
 }
 
-/// What a tool says of a log: its exit status, standard output, standard error.
+/// Returns a tool's exit status, standard output and standard error about a log.
 fn told(words: &[&str], log: &Path) -> (Option<i32>, String, String) {
     let output = eventcnv().args(words).arg(log).output().expect("eventcnv runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// How many events a tool says to be lost, in words.
+/// Returns the number of lost events that a tool states in words.
 fn lost(text: &str) -> u64 {
     let before = text.split(" events were requested and are not in the log: ").next();
     let line = before.filter(|before| before.len() < text.len());
@@ -180,7 +180,7 @@ fn lost_in_table(text: &str) -> u64 {
     rows.take_while(|row| !row.is_empty() && !row.starts_with("eventcnv")).map(cells).sum()
 }
 
-/// The sum of the table of `query`, without what was overwritten.
+/// Returns the sum of the table of `query`, without overwritten events.
 fn asked(log: &Path) -> u64 {
     let question = "SELECT total(count) FROM losses WHERE cause <> 'overwritten'";
     let asked = eventcnv().arg("query").arg(log).args([question, "--json"]).output();
@@ -189,9 +189,9 @@ fn asked(log: &Path) -> u64 {
     asked["total(count)"].as_f64().expect("a number") as u64
 }
 
-/// `.cnv.losses`: what damaged blocks held is missing in the answer of every tool.
+/// `.cnv.losses`: every tool counts the events in damaged blocks as missing.
 #[test]
-fn all_tools_tell_the_same_losses_of_damaged_logs() {
+fn all_tools_state_the_same_losses_of_damaged_logs() {
     let folder = tempfile::tempdir().expect("a directory can be made");
     for block in [3, 7, 11] {
         let mut bytes = include_bytes!("../golden/log/heap.log").to_vec();
@@ -218,36 +218,36 @@ fn all_tools_tell_the_same_losses_of_damaged_logs() {
     }
 }
 
-/// How a storm's log comes to lose events besides those of the storm itself.
+/// How a storm's log loses events, apart from the storm itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Kept,
-    /// The host refuses what is beyond 100 KB.
+    /// The host refuses everything beyond 100 KB.
     Refused,
-    /// The writer thread is too slow for all, and what it has no room for is discarded.
+    /// The writer thread is too slow, and events without room are discarded.
     Discarded,
     /// The receiver reads nothing before the program has ended.
     Unread,
 }
 
-/// How many events a program said that it could not send.
+/// Returns the number of events that a program reported as not sent.
 fn not_sent(said: &str) -> Option<u64> {
     let (before, _) = said.split_once(" events were not sent")?;
     before.split(' ').next_back()?.parse().ok()
 }
 
-/// Why a storm says that events are not in its log.
+/// The causes for which a storm reports that events are not in its log.
 const CAUSES: [&str; 4] = ["full", "nested", "large", "io"];
 
-/// The sum of these causes in what `stats --json` tells.
+/// Returns the sum of these causes in the output of `stats --json`.
 fn sum_in(json: &serde_json::Value, causes: &[&str]) -> u64 {
     let kinds = json["losses"].as_array().expect("a table").iter();
     let counts = kinds.flat_map(|kind| causes.iter().map(|cause| kind[*cause].as_u64()));
     counts.map(|count| count.expect("a count")).sum()
 }
 
-/// Runs a storm into a log. What the program counted before it ended, by [`CAUSES`], and what it
-/// said on standard error.
+/// Runs a storm into a log. Returns the program's counts before its end, by [`CAUSES`], and its
+/// messages.
 fn storm(fate: Fate, round: usize, log: &Path) -> ([u64; 4], String) {
     let socket = log.with_extension("socket");
     let receiver = UnixListener::bind(&socket).expect("a socket");
@@ -285,7 +285,7 @@ fn storm(fate: Fate, round: usize, log: &Path) -> ([u64; 4], String) {
 
 /// `.req.loss`, `.cnv.losses`
 #[test]
-fn all_tools_tell_the_same_losses_of_20_storms() {
+fn all_tools_state_the_same_losses_of_20_storms() {
     let folder = tempfile::tempdir().expect("a directory can be made");
     let mut lossy_count = 0;
     for round in 0..20 {
@@ -305,7 +305,7 @@ fn all_tools_tell_the_same_losses_of_20_storms() {
         assert_eq!(numbers, [in_log; 5], "{round}: {dump}\n{note}\n{table}\n{verdict}");
         let of_log = CAUSES.map(|cause| sum_in(&json, &[cause]));
         if fate == Fate::Unread {
-            // What waited when the program counted is sent as it ends, or counted as lost.
+            // Events that waited at the program's count are sent at its exit, or counted as lost.
             let of_host = sum_in(&json, &["io", "lost"]);
             assert_eq!(Some(of_host), not_sent(&said), "{round}: {said}\n{table}");
             assert_eq!(of_log[..3], counted[..3], "{round}: {said}\n{table}");
@@ -313,7 +313,7 @@ fn all_tools_tell_the_same_losses_of_20_storms() {
             assert_eq!(of_log, counted, "{round}: {said}\n{table}");
             assert_eq!(sum_in(&json, &["lost"]), 0, "{round}: {table}");
         }
-        // Damage is one thing, losses are another.
+        // Damage and losses have different exit codes.
         let expected = match (dump_status, in_log) {
             (Some(0), 0) => 0,
             (Some(0), _) => 3,

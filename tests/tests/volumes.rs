@@ -1,5 +1,5 @@
 //! Streams in several files, as a user meets them: each file alone, all together, one missing, one
-//! cut.
+//! damaged.
 //!
 //! ```text
 //!  recorder ── file:PATH?size=…&count=… ──▶ PATH.2 │ PATH.1 │ PATH ──▶ eventcnv, Log, reader.py
@@ -16,10 +16,10 @@ use tests::programs::{eventcnv, root, run, system};
 
 const THREADS: u64 = 3;
 const EVENTS: u64 = 20_000;
-/// Kinds of the events of a thread, in turn.
+/// The kinds of a thread's events, in turn.
 const KINDS: u64 = 3;
 
-/// Records into volumes of 64 KiB; gives their files, the oldest first.
+/// Records into volumes of 64 KiB. Returns their files, the oldest first.
 fn record(directory: &Path, count: u32, threads: u64) -> Vec<PathBuf> {
     let name = directory.join("mpsio.log");
     let destination = format!("file:{}?size=64K&count={count}", name.display());
@@ -41,12 +41,12 @@ fn joined(names: &[PathBuf]) -> Log {
     let mut joined = Joined::default();
     for name in names {
         let file = File::open(name).expect("the volume exists");
-        joined.push(Box::new(FileSource::new(file).expect("it has a size")));
+        joined.push(Box::new(FileSource::new(file).expect("a size")));
     }
-    Log::from_source(joined).expect("it is a log")
+    Log::from_source(joined).expect("a log")
 }
 
-/// The indexes of events by thread and kind, in time order.
+/// Returns the indexes of events by thread and kind, in time order.
 fn indexes(log: &Log) -> BTreeMap<(u64, u64), Vec<u64>> {
     let mut indexes: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let mut events = log.events(Order::Time, &Filter::default());
@@ -65,9 +65,9 @@ fn indexes(log: &Log) -> BTreeMap<(u64, u64), Vec<u64>> {
     indexes
 }
 
-/// What `--stats` says of the stream.
+/// Returns the line of `--stats` about the stream, and the whole output.
 fn stats(names: &[PathBuf]) -> (String, Output) {
-    let output = eventcnv().arg("--stats").args(names).output().expect("it runs");
+    let output = eventcnv().arg("--stats").args(names).output().expect("a child");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find(|line| line.starts_with("stream 0: ")).expect("a stream");
     (line.to_owned(), output)
@@ -75,12 +75,12 @@ fn stats(names: &[PathBuf]) -> (String, Output) {
 
 /// `.volume.loss`, `.volume.end`, `.header.volume`
 #[test]
-fn one_volume_alone_is_read_without_a_fault_and_says_which_it_is() {
+fn one_volume_alone_has_no_fault_and_states_its_number() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let names = record(directory.path(), 5, THREADS);
     assert_eq!(names.len(), 5);
     let first = Log::open(&names[0]).expect("a log").streams()[0].volumes.0;
-    assert!(first > 3, "{first} went before");
+    assert!(first > 3, "volume {first}");
     for (at, name) in names.iter().enumerate() {
         let log = Log::open(name).expect("a log");
         assert!(log.faults().is_empty(), "{:?}", log.faults());
@@ -108,7 +108,7 @@ fn one_volume_alone_is_read_without_a_fault_and_says_which_it_is() {
 
 /// `.volume.missing`, `.event.identity`: in any order, concatenated or named one by one.
 #[test]
-fn volumes_together_hold_each_event_once() {
+fn all_volumes_together_hold_each_event_once() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let mut names = record(directory.path(), 1000, THREADS);
     let all_from = |first: u64| (first..EVENTS).step_by(KINDS as usize).collect::<Vec<u64>>();
@@ -120,7 +120,7 @@ fn volumes_together_hold_each_event_once() {
         let indexes = indexes(&log);
         assert_eq!(indexes.len() as u64, THREADS * KINDS);
         for ((thread, kind), indexes) in indexes {
-            assert!(indexes == all_from(kind), "thread {thread}, kind {kind}: each once, in order");
+            assert!(indexes == all_from(kind), "thread {thread}, kind {kind}: wrong indexes");
         }
         names.reverse();
     }
@@ -129,9 +129,9 @@ fn volumes_together_hold_each_event_once() {
     assert_eq!(output.status.code(), Some(0));
     let whole = directory.path().join("whole");
     let bytes: Vec<u8> = names.iter().flat_map(|name| fs::read(name).expect("a file")).collect();
-    fs::write(&whole, bytes).expect("it can be written");
+    fs::write(&whole, bytes).expect("a writable file");
     assert_eq!(run(eventcnv().arg(&whole)).stdout, run(eventcnv().args(&names)).stdout);
-    // What was shown of the newest files is what a naive twin has of the newest events.
+    // The newest files hold the newest events of the naive twin.
     let newest = joined(&names[names.len() - 3..]);
     assert!(newest.faults().is_empty());
     for (whose, indexes) in indexes(&newest) {
@@ -140,13 +140,13 @@ fn volumes_together_hold_each_event_once() {
     }
 }
 
-/// `.volume.missing`: a gap is a fault, and how many events it cost is known.
+/// `.volume.missing`: a gap is a fault, and the number of lost events is known.
 #[test]
-fn a_volume_that_is_missing_between_others_is_reported() {
+fn the_reader_reports_a_missing_volume() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let mut names = record(directory.path(), 1000, 1);
     let found = |log: &Log| indexes(log).values().map(|indexes| indexes.len() as u64).sum::<u64>();
-    // Volumes before and after do not count as losses.
+    // Earlier and later volumes do not count as losses.
     let log = joined(&names[2..8]);
     assert!(log.faults().is_empty(), "{:?}", log.faults());
     let all = found(&log);
@@ -163,17 +163,17 @@ fn a_volume_that_is_missing_between_others_is_reported() {
     let lost: u64 = log.accounts().iter().map(|account| account.lost).sum();
     let left = found(&log);
     assert!(lost > 0 && left + lost == all, "{left} + {lost}: {all}");
-    let output = eventcnv().args(&some).output().expect("it runs");
+    let output = eventcnv().args(&some).output().expect("a child");
     let errors = String::from_utf8_lossy(&output.stderr);
     let expected = "before this volume of the stream 2 are missing, from volume 4 on";
     assert!(errors.contains(expected), "{errors}");
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// `.read.sealed`, `.volume.loss`: what is damaged in a volume alone is lost; what was before is
+/// `.read.sealed`, `.volume.loss`: only damage within the volume is a loss; earlier volumes are
 /// not.
 #[test]
-fn a_damaged_block_of_a_volume_costs_its_events_alone() {
+fn a_damaged_block_of_a_volume_costs_only_its_events() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let names = record(directory.path(), 5, THREADS);
     let name = &names[2];
@@ -200,7 +200,7 @@ fn a_damaged_block_of_a_volume_costs_its_events_alone() {
     }
 }
 
-/// `.volume.header`, `.volume.loss`: the document says all that is needed.
+/// `.volume.header`, `.volume.loss`: the document states everything that a reader needs.
 #[test]
 fn the_python_reader_agrees_on_volumes() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -215,10 +215,10 @@ fn the_python_reader_agrees_on_volumes() {
         ("one missing", [&a[..], &b, &d].concat()),
         ("one twice", [&b[..], &b, &c].concat()),
     ] {
-        fs::write(&log, bytes).expect("it can be written");
+        fs::write(&log, bytes).expect("a writable file");
         let theirs = system("python3").arg(root().join("tests/reader.py")).arg(&log).output();
-        let ours = eventcnv().arg(&log).output().expect("it runs");
-        let theirs = theirs.expect("it runs");
+        let ours = eventcnv().arg(&log).output().expect("a child");
+        let theirs = theirs.expect("a child");
         let says = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(ours.stdout == theirs.stdout, "{what}: {}", says(&ours));
         let codes = (ours.status.code(), theirs.status.code());

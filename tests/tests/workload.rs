@@ -1,8 +1,8 @@
-//! What the replayer makes of the log of a program whose allocator records: whole, cut, with holes.
+//! The replayer and logs of a program whose allocator records: whole, cut, with holes.
 //!
 //! ```text
 //!  allocating ─▶ log ─┬──────────────────▶ replay show │ compile
-//!                     └─ cut, with a hole ─▶ replay show: what there is, and one note a cause
+//!                     └─ cut, with a hole ─▶ replay show: the rest, and one note a cause
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.skipped`, `.rep.truth` in `design/replay.md`.
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tests::programs;
 
-/// Blocks of the log: small, so that there are many.
+/// The size of the log's blocks: small, so that the log has many.
 const BLOCK_SIZE: usize = 4096;
 
-/// A log of four threads that free each other's memory.
+/// Records a log of four threads that free each other's memory.
 fn record(folder: &Path) -> PathBuf {
     let path = folder.join("a.log");
     let command = Command::new(env!("CARGO_BIN_EXE_allocating"));
@@ -26,7 +26,7 @@ fn record(folder: &Path) -> PathBuf {
     path
 }
 
-/// What `show` tells of a log, its complaints, and its exit code.
+/// Returns the output of `show` about a log, its messages, and its exit code.
 fn show(path: &Path) -> (serde_json::Value, String, i32) {
     let mut command = programs::replay();
     let Output { stdout, stderr, status } =
@@ -40,7 +40,7 @@ fn number(shown: &serde_json::Value, key: &str) -> u64 {
     shown[key].as_u64().unwrap_or_else(|| panic!("{key} is a number: {shown}"))
 }
 
-/// How often an event is in a log.
+/// Counts the events of a type in a log.
 fn count(path: &Path, name: &str) -> u64 {
     let log = Log::open(path).unwrap();
     let mut events = log.events(Order::File, &Filter::default());
@@ -57,14 +57,14 @@ fn every_allocation_of_a_program_is_an_operation() {
     let log = record(folder.path());
     let (shown, errors, code) = show(&log);
     assert_eq!((errors.as_str(), code), ("", 0));
-    assert_eq!(shown["skipped"].as_array().unwrap().len(), 0, "nothing does not fit");
+    assert_eq!(shown["skipped"].as_array().unwrap().len(), 0, "an event was skipped");
     let allocated = count(&log, "Allocate") + count(&log, "AllocateZeroed");
     assert_eq!(number(&shown, "allocation_count"), allocated);
     assert_eq!(number(&shown, "free_count"), count(&log, "Free"));
     assert_eq!(number(&shown, "reallocation_count"), count(&log, "Reallocate"));
     assert_eq!(number(&shown, "left_count"), allocated - count(&log, "Free"));
     assert_eq!(number(&shown, "thread_count"), 5);
-    assert!(number(&shown, "cross_thread_free_count") > 1000, "they hand memory on");
+    assert!(number(&shown, "cross_thread_free_count") > 1000, "too few");
     let saved = folder.path().join("a.ops");
     let mut compile = programs::replay();
     programs::run(compile.arg("compile").arg(&log).arg("-o").arg(&saved));
@@ -77,7 +77,7 @@ fn every_allocation_of_a_program_is_an_operation() {
 }
 
 #[test]
-fn a_log_that_is_cut_is_replayed_as_far_as_it_goes() {
+fn show_reads_a_cut_log_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let log = record(folder.path());
     let whole = number(&show(&log).0, "allocation_count");
@@ -89,13 +89,13 @@ fn a_log_that_is_cut_is_replayed_as_far_as_it_goes() {
     assert!(errors.contains("the log ends within this block"), "{errors}");
     let found = number(&shown, "allocation_count");
     assert!(found > whole / 4 && found < whole, "{found} of {whole}");
-    // What of it is skipped is told once, with how often, not each time.
+    // A cause of skipped events is reported once, with a number.
     assert!(errors.lines().count() < 20, "{errors}");
 }
 
 #[test]
-fn after_a_loss_what_does_not_fit_is_counted_by_cause() {
-    // `.rep.skipped`: also objects that lived before the log, or what is left of it, began.
+fn show_counts_skipped_events_by_cause_after_a_loss() {
+    // `.rep.skipped`: also objects that are older than the log or its rest.
     let folder = tempfile::tempdir().unwrap();
     let log = record(folder.path());
     let (whole, _, _) = show(&log);

@@ -1,4 +1,4 @@
-//! A client of the service of its own process, for the tests of control from outside.
+//! A client of this process's own control service, for the tests of control from outside.
 //!
 //! ```text
 //!  ask("get") ──▶ ./PID.sock ──▶ answer ── value(answer, key)
@@ -22,10 +22,10 @@ pub fn connect() -> UnixStream {
     stream
 }
 
-/// The answer to some bytes, after which nothing more comes.
+/// Sends bytes, and returns the answer up to the end of the connection.
 pub fn answer_to(bytes: &[u8]) -> String {
     let mut stream = connect();
-    // What is too long is not taken to its end.
+    // The service may close before it has read a request that is too long.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut text = String::new();
@@ -37,7 +37,7 @@ pub fn ask(request: &str) -> String {
     answer_to(format!("{request}\n").as_bytes())
 }
 
-/// The value of a key in an answer that says that it was done.
+/// Returns the value of a key in an answer that ends with `ok`.
 pub fn value(answer: &str, key: &str) -> String {
     assert!(answer.ends_with("\nok\n"), "{answer}");
     let start = format!("{key}: ");

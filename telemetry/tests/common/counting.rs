@@ -1,7 +1,7 @@
-//! The system's allocator, which tells a test of each allocation.
+//! The system's allocator, which calls a function of the test at each allocation.
 //!
 //! ```text
-//!  Box::new ──▶ Counting ─┬─▶ the test's function, which counts it, or does not
+//!  Box::new ──▶ Counting ─┬─▶ the test's function, which may count
 //!                         └─▶ System
 //! ```
 #![allow(missing_docs, unreachable_pub, reason = "for the tests alone")]
@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 pub struct Counting(pub fn());
 
 #[expect(unsafe_code, reason = "a global allocator")]
-// SAFETY: all is left to the system's allocator.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         (self.0)();

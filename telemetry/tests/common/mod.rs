@@ -1,11 +1,10 @@
-//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md`
-//! alone.
+//! A naive reader of streams for the tests of the runtime, written from `design/format.md` alone.
 //!
 //! ```text
 //!  bytes ─▶ header ─▶ blocks and parts ─▶ events by (buffer, number)
 //! ```
 //!
-//! Everything that is not as the document says is a panic.
+//! It panics at anything that contradicts the document.
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "each test uses some of it")]
 
 use std::collections::BTreeMap;
@@ -75,22 +74,22 @@ pub struct Read {
 }
 
 impl Stream {
-    /// The events of the test's registry with this code, by buffer and number.
+    /// Returns the events of the test's registry with this code, by buffer and number.
     pub fn of(&self, code: u16) -> Vec<&Read> {
         self.events.values().filter(|event| (event.registry, event.code) == (1, code)).collect()
     }
 
-    /// The indexes in the events of a code, where they are the index-th word.
+    /// Returns the `index`-th word of each event of a code.
     pub fn words(&self, code: u16, index: usize) -> Vec<u64> {
         self.of(code).iter().map(|event| event.word(index)).collect()
     }
 
-    /// The strings of registry 0's events of a code, with their first word.
+    /// Returns the events of registry 0 with this code: strings, labels, threads.
     pub fn store(&self, code: u16) -> Vec<&Read> {
         self.events.values().filter(|event| (event.registry, event.code) == (0, code)).collect()
     }
 
-    /// What was told of the buffers of a kind, summed up.
+    /// Returns the losses that the log states for the buffers of a kind, summed up.
     pub fn told_of(&self, kind: u8) -> Told {
         let mut sum = Told::default();
         for (buffer, told) in &self.told {
@@ -108,7 +107,7 @@ impl Stream {
 }
 
 impl Read {
-    /// The string that begins at this offset (`.event.string`).
+    /// Returns the string that begins at this offset (`.event.string`).
     pub fn string(&self, offset: usize) -> String {
         let padding = usize::from(*self.bytes.last().unwrap()) + 1;
         assert!((1..=8).contains(&padding));
@@ -117,13 +116,13 @@ impl Read {
         String::from_utf8(self.bytes[offset..end].to_vec()).unwrap()
     }
 
-    /// The word at the index-th place of eight bytes after the header.
+    /// Returns the `index`-th word of eight bytes after the header.
     pub fn word(&self, index: usize) -> u64 {
         u64_at(&self.bytes, 8 + index * 8)
     }
 }
 
-/// The counts of a buffer, as last told.
+/// The losses of a buffer, as the log last stated them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Told {
     pub overwritten: u64,
@@ -140,7 +139,7 @@ pub struct Stream {
     pub block_count: usize,
     pub holes: usize,
     pub events: BTreeMap<(u32, u64), Read>,
-    /// What was found twice, and was the same.
+    /// Events that were found twice; both copies were equal.
     pub again: usize,
     pub whole_blocks: usize,
     pub event_parts: usize,
@@ -150,15 +149,15 @@ pub struct Stream {
     pub kinds: BTreeMap<u32, (u16, u8)>,
     pub registries: BTreeMap<u16, Vec<u8>>,
     pub ended: bool,
-    /// What the last end part says of the number of blocks.
+    /// The number of blocks that the last end part states.
     pub end_count: Option<u64>,
     /// The number of the file in its stream (`.header.volume`).
     pub volume: u64,
-    /// What the last end part says of the volume that follows; 0: none (`.volume.end`).
+    /// The number of the next volume that the last end part states; 0: none (`.volume.end`).
     pub next_volume: u64,
     /// Blocks that are not sealed.
     pub open_blocks: usize,
-    /// A bounded ring (`.header.ring`), where blocks may be open, and beginnings missing.
+    /// A bounded ring (`.header.ring`): blocks may be open, and the oldest events may be missing.
     pub is_ring: bool,
 }
 
@@ -177,7 +176,7 @@ fn crc32c_of(pieces: &[&[u8]]) -> u32 {
     pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
 }
 
-/// Reads a stream, and checks that it says itself of all events that are missing.
+/// Reads a stream, and checks that it accounts for all missing events.
 pub fn read(bytes: &[u8]) -> Stream {
     let stream = read_as_it_is(bytes);
     if stream.volume == 0 && !stream.is_ring {
@@ -186,7 +185,7 @@ pub fn read(bytes: &[u8]) -> Stream {
     stream
 }
 
-/// Reads a stream. `.order.header`: all that is not an event is little-endian.
+/// Reads a stream. `.order.header`: everything except events is little-endian.
 pub fn read_as_it_is(bytes: &[u8]) -> Stream {
     assert_eq!(crc32c_of(&[b"123456789"]), 0xE306_9283);
     assert_eq!(bytes[..8], [0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00], ".header.magic");
@@ -252,7 +251,7 @@ fn check_header(id: &[u8], header: &[u8], block_size: usize, is_open: bool) {
     assert!(header[4] == 2 || is_open || has_sync, ".block.sync of type {}", header[4]);
 }
 
-/// `.write.seal`: what leaves has a checksum.
+/// `.write.seal`: everything that is written has a checksum.
 fn check_crc(header: &[u8], payload: &[u8]) {
     let mut copy = header[..128].to_vec();
     copy[8..12].fill(0);
@@ -275,7 +274,8 @@ fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
             }
             3 => {
                 let encoding = stream.registries.entry(u16_at(header, 12)).or_default();
-                // A piece that was seen before is ignored: in memory there is also a mapped file's.
+                // A piece that was read before is skipped: a log in memory may repeat it in a
+                // mapped file.
                 let is_again = stream.is_ring && u64_at(header, 48) < encoding.len() as u64;
                 if !is_again {
                     let at = u64_at(header, 48);
@@ -343,14 +343,14 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
     told.io = told.io.max(u32_at(header, 124));
 }
 
-/// The bytes between the parameters of `Sorts`, which have no meaning (`.event.pad`).
+/// Clears the padding between the parameters of `Sorts`, which has no meaning (`.event.pad`).
 fn clear_padding(read: &mut Read) {
     if (read.registry, read.kind, read.code) == (1, 6, 3) {
         read.bytes[17..20].fill(0);
     }
 }
 
-/// Removes everything without a valid checksum: torn blocks, and parts from the first torn one on.
+/// Clears everything without a valid checksum: torn blocks, and parts from the first torn one on.
 pub fn sound(mut bytes: Vec<u8>, block_size: usize) -> Vec<u8> {
     let is_sealed = |head: &[u8], payload: &[u8]| {
         let mut copy = head[..128].to_vec();
@@ -395,35 +395,34 @@ fn check_numbers(stream: &Stream) {
     }
 }
 
-/// What a process of a test left behind.
+/// The folder and the messages that a test process left.
 pub struct Ran {
     pub folder: tempfile::TempDir,
     pub stderr: String,
 }
 
 impl Ran {
-    /// The bytes of a file that it wrote.
+    /// Returns the bytes of a file that the process wrote.
     pub fn file(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.folder.path().join(name)).unwrap()
     }
 
-    /// The log under its usual name.
+    /// Returns the log under its usual name.
     pub fn stream(&self) -> Stream {
         read(&self.file("mpsio.log"))
     }
 
-    /// What the runtime said on standard error.
+    /// Returns the messages of the runtime on standard error.
     pub fn said(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with("telemetry: ")).collect()
     }
 }
 
-/// Set in the process of a test.
+/// Set in a test process.
 pub const PROCESS_VARIABLE: &str = "TELEMETRY_TEST_PROCESS";
 
-/// Does `what` in a process of its own, which runs the test of this name again with this
-/// environment, in an empty folder; and gives what it left. In that process itself the result is
-/// `None`.
+/// Runs `what` in a separate process with this environment, in an empty folder. The process runs
+/// the named test again; there the function returns `None`.
 pub fn ran(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Option<Ran> {
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         what();
@@ -439,7 +438,7 @@ pub fn ran(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Opt
     Some(Ran { folder, stderr })
 }
 
-/// The command that runs a test of this program in a process of its own.
+/// Returns the command that runs a test of this program in a separate process.
 pub fn command(test: &str, environment: &[(&str, &str)]) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
@@ -451,14 +450,14 @@ pub fn command(test: &str, environment: &[(&str, &str)]) -> std::process::Comman
     command
 }
 
-/// How long what must come may take: far longer than on any machine.
+/// Limits each wait; it is far longer than any machine needs.
 pub const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < WAIT_MAX, "{what}: {WAIT_MAX:?} are over");
+        assert!(begin.elapsed() < WAIT_MAX, "{what}: not within {WAIT_MAX:?}");
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -1,7 +1,7 @@
-//! Registries by the dozen, for the tests of what becomes of those for which there is no room.
+//! Eight registries of one shape, for tests of registries that exceed the room in a stream.
 //!
 //! ```text
-//!  a … h, of 2 kinds (sparse) or 64 (wide) each     record_all: an event of each
+//!  a … h, of 2 kinds (sparse) or 64 (wide) each     record_all: one event of each
 //! ```
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "each test uses some of it")]
 

@@ -1,14 +1,13 @@
-//! The atomics of the models: loom's inside of a model, core's outside.
+//! The atomics of the models: loom's inside a model, core's outside.
 //!
 //! ```text
 //!  src/rings/ring.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
 //!                                                 └ no ─────────▶ Release ─▶ loom
 //! ```
 //!
-//! In place of `src/os/atomic.rs`. An atomic, static or not, becomes one of loom's at its first use
-//! in an execution. That is best before the threads of the model begin: a first use by a thread
-//! which that of another one does not come after is a race, says loom. Design: `.sol.ordering` in
-//! `design/telemetry.md`.
+//! Replaces `src/os/atomic.rs`. An atomic becomes one of loom's at its first use in an execution.
+//! Models use their atomics before their threads begin: loom reports a race if two threads may both
+//! make the first use. Design: `.sol.ordering` in `design/telemetry.md`.
 
 use core::any::Any;
 use core::panic::Location;
@@ -19,7 +18,7 @@ use std::rc::Rc;
 
 pub(crate) use core::sync::atomic::Ordering;
 
-/// A place in the source where an ordering stronger than relaxed is asked for.
+/// A place in the source that uses a stronger ordering than relaxed.
 pub(crate) type Site = (&'static str, u32);
 
 thread_local! {
@@ -27,25 +26,25 @@ thread_local! {
     static IS_IN_MODEL: Cell<bool> = const { Cell::new(false) };
     /// The site that is relaxed.
     static WEAKENED: Cell<Option<Site>> = const { Cell::new(None) };
-    /// Whether it is asked which sites are passed, and those that were.
+    /// Whether sites are collected; the sites that a model passed.
     static ARE_SITES_ASKED: Cell<bool> = const { Cell::new(false) };
     static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
-    /// What an atomic is in this execution, by its address: none moves once it was used.
+    /// The model of each atomic in this execution, by address: no atomic moves after its first use.
     static MODELS: RefCell<BTreeMap<usize, Rc<dyn Any>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Whether this thread runs a model.
+/// Returns whether this thread runs a model.
 pub(crate) fn is_in_model() -> bool {
     IS_IN_MODEL.get()
 }
 
-/// An execution of a model begins.
+/// Begins an execution of a model.
 pub(crate) fn begin() {
     MODELS.take();
     IS_IN_MODEL.set(true);
 }
 
-/// Does something with a site relaxed.
+/// Calls a function with one site relaxed.
 pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> T {
     WEAKENED.set(site);
     let result = what();
@@ -54,8 +53,7 @@ pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> 
     result
 }
 
-/// Calls a function, and returns the sites that it passed. A caller without need of them does not
-/// wait for them.
+/// Calls a function, and returns the sites that it passed. Collecting them takes time.
 pub(crate) fn with_sites<T>(what: impl FnOnce() -> T) -> (T, BTreeSet<Site>) {
     ARE_SITES_ASKED.set(true);
     let result = what();
@@ -63,14 +61,14 @@ pub(crate) fn with_sites<T>(what: impl FnOnce() -> T) -> (T, BTreeSet<Site>) {
     (result, SITES.take())
 }
 
-/// The ordering that holds at a site.
+/// Returns the ordering that applies at a site.
 #[track_caller]
 fn at_site(ordering: Ordering) -> Ordering {
     if ordering == Ordering::Relaxed {
         return ordering;
     }
     let caller = Location::caller();
-    // The line first: there are millions of calls.
+    // Lines are compared first: a model makes millions of calls.
     let is_here = |(file, line): Site| line == caller.line() && file == caller.file();
     if WEAKENED.get().is_some_and(is_here) {
         return Ordering::Relaxed;
@@ -81,7 +79,7 @@ fn at_site(ordering: Ordering) -> Ordering {
     ordering
 }
 
-/// A fence; none where it is weakened.
+/// Executes a fence, unless the site is relaxed.
 #[track_caller]
 pub(crate) fn fence(ordering: Ordering) {
     let ordering = at_site(ordering);
@@ -90,14 +88,14 @@ pub(crate) fn fence(ordering: Ordering) {
     }
 }
 
-/// Lets other threads go on.
+/// Lets other threads run.
 pub(crate) fn spin_loop() {
     if is_in_model() { loom::thread::yield_now() } else { core::hint::spin_loop() }
 }
 
-/// Stands before every operation on an atomic. Loom tries another order of two operations only if
-/// nothing was done to the atomic between them, and so would miss that of a load by one thread and
-/// a store by another that loads before it stores. Turns follow one another, and hide nothing.
+/// Stands before every operation on an atomic. Loom reorders two operations only if no other one
+/// touched the atomic between them: it would miss a load by one thread and a store by another that
+/// loads first. Turns follow one another, and hide nothing.
 type Turn = loom::sync::atomic::AtomicBool;
 
 fn take_turn(turn: &Turn) {
@@ -105,7 +103,7 @@ fn take_turn(turn: &Turn) {
     assert_eq!(turn.compare_exchange(true, true, relaxed, relaxed), Err(false));
 }
 
-/// What an atomic is in an execution.
+/// An atomic within an execution.
 pub(crate) struct Modelled<T> {
     turn: Turn,
     pub(crate) value: T,
@@ -115,7 +113,7 @@ macro_rules! atomic {
     ($name:ident $(<$param:ident>)?, $value:ty) => {
         #[derive(Debug)]
         pub(crate) struct $name $(<$param>)? {
-            /// What it is outside of models, and first within.
+            /// The value outside of models, and the first value within one.
             plain: atomic::$name $(<$param>)?,
             is_quiet: bool,
         }
@@ -126,12 +124,12 @@ macro_rules! atomic {
                 Self { plain: atomic::$name::new(value), is_quiet: false }
             }
 
-            /// One that the model leaves alone, as nothing depends on its order.
+            /// Makes an atomic that loom does not watch: no result depends on its order.
             pub(crate) fn quiet(value: $value) -> Self {
                 Self { is_quiet: true, ..Self::new(value) }
             }
 
-            /// Loom's, for one operation.
+            /// Returns loom's atomic, for one operation.
             pub(crate) fn model(
                 &self,
             ) -> Option<Rc<Modelled<loom::sync::atomic::$name $(<$param>)?>>> {
@@ -146,7 +144,7 @@ macro_rules! atomic {
                     MODELS.with_borrow_mut(|models| models.insert(place, Rc::clone(&model)));
                     model
                 });
-                let model: Rc<Modelled<_>> = model.downcast().expect("no atomic moves");
+                let model: Rc<Modelled<_>> = model.downcast().expect("an atomic moved");
                 take_turn(&model.turn);
                 Some(model)
             }

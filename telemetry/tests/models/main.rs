@@ -1,20 +1,20 @@
-//! Models of what threads do to a ring, explored by loom: every order of their steps, every value
-//! that a load may see.
+//! Models of the threads that use a ring. Loom explores every order of their steps, and every value
+//! that a load may return.
 //!
 //! ```text
 //!  src/  os: link, sync · block: header_words, chain, losses · registry: unhoused
 //!        plinth: region · stream: gate, outlet · rings: pools, ring     the source itself
 //!  here  atomic: loom's · memory: cells that loom watches · surroundings: stream, clock, …
-//!        models ─▶ scenarios ─▶ weakenings: each ordering made relaxed, some model must fail
+//!        models ─▶ scenarios ─▶ weakenings: relaxes each ordering; some model must fail
 //! ```
 //!
-//! What is left out: the memory of the product (`src/block/memory.rs` lays the same words and bytes
-//! in pages), where Miri looks. Design: `.sol.ordering` in `design/telemetry.md`.
+//! The models replace the memory of the product, which Miri checks: `src/block/memory.rs` lays the
+//! same words and bytes in pages. Design: `.sol.ordering` in `design/telemetry.md`.
 
 mod atomic;
 mod memory;
 mod models;
-#[allow(dead_code, reason = "as large as the files below demand")]
+#[allow(dead_code, reason = "the files below use some of it")]
 mod surroundings;
 mod weakenings;
 

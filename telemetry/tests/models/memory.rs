@@ -1,11 +1,11 @@
-//! Memory that loom watches: blocks of three small events, in cells that tell of a race.
+//! Memory that loom watches: blocks of three small events, in cells that report a race.
 //!
 //! ```text
-//!  words   │ state, first: loom's │ the others: plain, set before the block is anybody's │
-//!  cells   │ 2 for each event: one thread writes, others read, or loom fails the model   │
+//!  words   │ state, first: loom's │ others: plain, set before any thread has the block │
+//!  cells   │ 2 for each event: one thread writes, others read, or loom fails the model │
 //! ```
 //!
-//! In place of `src/block/memory.rs`: the same interface, and the same protocol of
+//! Replaces `src/block/memory.rs`: the same interface, and the same protocol of
 //! `src/block/header_words.rs`. Design: `.sol.ordering` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "references for as long as an execution; cells that loom watches")]
 
@@ -24,9 +24,9 @@ use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ops::Deref;
 
-/// Size of every event, in bytes: a header and a word.
+/// The size of every event, in bytes: a header and a word.
 pub(crate) const EVENT_SIZE: usize = 16;
-/// Events in a block: more than a quarter of it, so that a block goes out whole, too.
+/// The events in a block. A block more than a quarter full is written whole.
 pub(crate) const EVENTS_PER_BLOCK: usize = 3;
 const CELL_COUNT: usize = EVENTS_PER_BLOCK * EVENT_SIZE / 8;
 const FIRST_WORD: usize = offset_of!(BlockHeader, first) / 8;
@@ -41,20 +41,20 @@ pub(crate) fn block_size_log2() -> u8 {
 }
 
 thread_local! {
-    /// What ends what `keep` kept, when the next execution begins.
+    /// Frees the values of `keep` when the next execution begins.
     static KEPT: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Keeps a value until the next execution of the model.
 pub(crate) fn keep<T: 'static>(value: T) -> &'static mut T {
     let value = Box::into_raw(Box::new(value));
-    // SAFETY: the value is of the box above, and nothing of an execution outlives it.
+    // SAFETY: the value comes from the box above, and nothing of an execution outlives it.
     KEPT.with_borrow_mut(|kept| kept.push(Box::new(move || drop(unsafe { Box::from_raw(value) }))));
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: the value is new, and no other code has it.
     unsafe { &mut *value }
 }
 
-/// Ends what the execution before kept.
+/// Frees the values that the last execution kept.
 pub(crate) fn forget() {
     KEPT.take().into_iter().for_each(|end| end());
 }
@@ -73,18 +73,18 @@ pub(crate) fn place_with<T: 'static, Z: Zeroable + 'static>(
     Some(keep(value(keep(Z::zeroed()))))
 }
 
-/// Changes what a cell holds, and gives it.
+/// Changes a cell, and returns the new value.
 pub(crate) fn change(cell: &UnsafeCell<u64>, change: impl FnOnce(u64) -> u64) -> u64 {
-    // SAFETY: loom tells if another thread reads or writes at the same time.
+    // SAFETY: loom reports another thread that reads or writes at the same time.
     cell.with_mut(|cell| unsafe {
         *cell = change(*cell);
         *cell
     })
 }
 
-/// What a cell holds.
+/// Returns the value of a cell.
 pub(crate) fn look(cell: &UnsafeCell<u64>) -> u64 {
-    // SAFETY: loom tells if another thread writes at the same time.
+    // SAFETY: loom reports another thread that writes at the same time.
     cell.with(|cell| unsafe { *cell })
 }
 
@@ -96,9 +96,9 @@ struct Place {
 #[derive(Clone, Copy)]
 pub(crate) struct Block(&'static Place);
 
-// SAFETY: loom tells of cells that two threads use at once.
+// SAFETY: loom reports cells that two threads use at once.
 unsafe impl Send for Block {}
-// SAFETY: loom tells of cells that two threads use at once.
+// SAFETY: loom reports cells that two threads use at once.
 unsafe impl Sync for Block {}
 
 #[derive(Clone, Copy)]
@@ -114,12 +114,12 @@ impl Blocks {
             cells: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
         let blocks: Vec<Block> = (0..count).map(|_| Block(keep(place()))).collect();
-        // In this thread, before the others begin.
+        // This thread makes the first use, before the others begin.
         assert!(blocks.iter().all(|block| block.header().first.get() == 0));
         Some(Blocks(keep(blocks)))
     }
 
-    /// There is no file: the same words and cells.
+    /// Ignores the file: the models have the same words and cells.
     pub(crate) fn map_file(_: core::ffi::c_int, count: usize) -> Option<Blocks> {
         Blocks::map(count)
     }
@@ -146,7 +146,7 @@ impl Blocks {
 impl Block {
     /// # Safety
     ///
-    /// None: loom tells if two threads store to it.
+    /// None: loom reports two threads that store to the block.
     pub(crate) unsafe fn own(self) -> OwnBlock {
         OwnBlock { block: self, here: PhantomData }
     }
@@ -253,7 +253,7 @@ impl OwnBlock {
         new_last
     }
 
-    /// Reads words and cells as plain memory, which loom takes amiss if another thread writes.
+    /// Reads words and cells as plain memory: loom reports another thread that writes.
     pub(crate) fn with_bytes<T>(&self, give: impl FnOnce(&[u8]) -> T) -> T {
         let header: [u64; HEADER_WORD_COUNT] = self.block.0.words.each_ref().map(|word| {
             // SAFETY: a plain read, which loom watches.
@@ -267,15 +267,15 @@ impl OwnBlock {
     }
 }
 
-/// The right to a block, in a model.
+/// Returns the right to record into a block, in a model.
 pub(crate) fn own_block(block: Block) -> OwnBlock {
-    // SAFETY: loom tells if two threads store to it.
+    // SAFETY: loom reports two threads that store to the block.
     unsafe { block.own() }
 }
 
-/// The right to record into a ring, for the thread that has it in a model.
+/// Returns the right to record into a ring, for the thread that has it in a model.
 pub(crate) fn own(ring: &'static Ring) -> Own {
-    // SAFETY: loom tells if two threads record into it.
+    // SAFETY: loom reports two threads that record into the ring.
     unsafe { Own::new(ring) }
 }
 
@@ -287,7 +287,7 @@ impl BlockLink {
     }
 
     pub(crate) fn get(&self) -> Block {
-        // SAFETY: made of a reference to what is kept.
+        // SAFETY: the pointer comes from a reference to a kept value.
         Block(unsafe { &*self.0.load(Ordering::Relaxed) })
     }
 
@@ -300,12 +300,12 @@ pub(crate) struct BlocksLink(AtomicPtr<Vec<Block>>);
 
 impl BlocksLink {
     pub(crate) fn new(blocks: Blocks) -> BlocksLink {
-        // It changes in a forked child alone.
+        // It changes only in a forked child.
         BlocksLink(AtomicPtr::quiet(core::ptr::from_ref(blocks.0).cast_mut()))
     }
 
     fn blocks(&self) -> Blocks {
-        // SAFETY: made of a reference to what is kept.
+        // SAFETY: the pointer comes from a reference to a kept value.
         Blocks(unsafe { &*self.0.load(Ordering::Relaxed) })
     }
 

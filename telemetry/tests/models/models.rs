@@ -1,11 +1,11 @@
-//! The models: what threads do, and what must hold in the end.
+//! The models: the steps of each thread, and the result that must hold.
 //!
 //! ```text
 //!  set up: a ring, some events ─▶ owner ∥ flusher ∥ writer ─▶ flush ─▶ each number once, whole
 //! ```
 //!
-//! Whatever is handed over is judged at once, in `surroundings.rs`. Design: `.sol.ordering` in
-//! `design/telemetry.md`.
+//! `surroundings.rs` checks each block and part when the ring hands it over. Design:
+//! `.sol.ordering` in `design/telemetry.md`.
 
 use crate::block::memory::{
     self, Block, Blocks, EVENT_SIZE, OwnBlock, block_size, keep, own, own_block,
@@ -24,11 +24,11 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 
-/// A model, by the sentence that it proves.
+/// A model, named by the sentence that it proves.
 pub(crate) struct Model {
     pub(crate) name: &'static str,
     pub(crate) run: fn(),
-    /// Times that a thread is interrupted, at most; threads also stop where they wait.
+    /// The greatest number of preemptions of a thread; threads also stop where they wait.
     pub(crate) preemption_count_max: usize,
 }
 
@@ -55,24 +55,24 @@ macro_rules! models {
 // The deepest ones last, by their executions: an ordering that is weakened is tried in this order.
 models! {
     a_reader_of_the_publishing_word_sees_whole_events, 3;
-    a_ring_that_is_switched_on_while_it_overwrites_loses_what_it_counts, 1;
+    a_ring_switched_on_while_overwriting_counts_its_losses, 1;
     a_nested_owner_never_waits_for_a_flusher, 1;
-    a_ring_that_its_thread_left_is_adopted_by_another, 3;
+    a_thread_adopts_a_ring_that_another_left, 3;
     a_lock_gives_its_value_to_one_thread_at_a_time, 3;
-    what_a_link_leads_to_is_whole, 3;
-    who_shuts_a_gate_is_alone, 3;
-    a_ring_that_overwrites_although_it_is_output_meets_a_flusher, 1;
+    a_link_leads_to_a_whole_value, 3;
+    a_shut_gate_admits_one_thread, 3;
+    a_ring_with_output_overwrites_during_a_flush, 1;
     two_rings_share_the_blocks_of_a_file, 2;
-    a_ring_that_was_left_is_adopted_while_its_block_is_given_up, 1;
-    counts_are_asked_for_while_the_owner_advances, 1;
-    a_ring_that_is_switched_off_meets_a_flusher, 2;
-    a_ring_that_overwrites_enters_a_file_while_it_is_flushed, 1;
-    a_flush_meets_an_owner_that_fills_advances_and_begins_anew, 1;
-    counts_are_asked_for_while_the_only_block_begins_anew, 1;
-    a_writer_an_owner_and_a_flusher_share_one_ring, 1;
+    a_thread_adopts_a_ring_while_another_takes_its_block, 1;
+    a_reader_gets_counts_while_the_owner_advances, 1;
+    a_ring_switched_off_during_a_flush_keeps_later_events, 2;
+    an_overwriting_ring_enters_a_file_during_a_flush, 1;
+    an_owner_fills_and_reuses_blocks_during_a_flush, 1;
+    a_reader_gets_counts_while_the_only_block_is_reused, 1;
+    a_writer_an_owner_and_a_flusher_lose_no_event, 1;
 }
 
-/// Puts an event into a block, as `record` does.
+/// Records an event into a block, as `record` does.
 fn put(mut block: OwnBlock, delta: u32, value: u64) -> bool {
     let Some(mut claim) = block.claim(EVENT_SIZE) else { return false };
     claim.put_header(7, delta);
@@ -81,7 +81,7 @@ fn put(mut block: OwnBlock, delta: u32, value: u64) -> bool {
     true
 }
 
-/// A ring and how many events it has.
+/// A ring and the number of its events.
 #[derive(Clone, Copy)]
 struct Recording {
     ring: &'static Ring,
@@ -91,19 +91,19 @@ struct Recording {
 }
 
 impl Recording {
-    /// A ring of two blocks with some events in it.
+    /// Makes a ring of two blocks with some events in it.
     fn new(is_output: bool, count: u64) -> Recording {
         Recording::of(1, 0, is_output, count)
     }
 
-    /// The same for a thread and kind.
+    /// Makes the same for a thread and kind.
     fn of(thread: u32, kind: u8, is_output: bool, count: u64) -> Recording {
         let control: &'static Control = keep(Control::new(&store::REGISTRY));
         control.output().store(if is_output { u64::MAX } else { 0 }, Ordering::Relaxed);
         let identity = Identity { registry: 1, kind, buffer: thread };
         let own = Ring::create(control, identity, thread, 2, 0).unwrap();
         let ring = own.ring();
-        // What the threads will use begins here.
+        // The first uses of all atomics, before the threads begin.
         assert!(ring.adopt(0).is_none() && ring.next().get().is_none() && !ring.is_in_file());
         assert!(!ring.send_waiting(&Entry::new()) && ring.is_sent(0));
         assert!(own.advance_in_file(&Entry::new(), 0, thread) != Some(false));
@@ -112,8 +112,8 @@ impl Recording {
         recording
     }
 
-    /// Records events, as `record` and its slow path do; gives how many were, the others being
-    /// counted as full.
+    /// Records events, as `record` and its slow path do. Returns the number of recorded ones; the
+    /// others are counted as full.
     fn record(&mut self, count: u64) -> u64 {
         let before = self.count;
         for _ in 0..count {
@@ -129,8 +129,8 @@ impl Recording {
         self.count - before
     }
 
-    /// In the end, when no other thread is at work: brings out the rest. All that was recorded is
-    /// in the log then, or counted as overwritten.
+    /// Flushes the rest when no other thread runs. Every recorded event must be in the log or
+    /// counted as overwritten.
     fn judge(&self) {
         self.ring.flush(&Entry::new());
         let losses = self.ring.losses();
@@ -141,7 +141,7 @@ impl Recording {
         assert!(numbers.eq(losses.overwritten..self.count), "{log:?} {losses:?}");
     }
 
-    /// Checks the same for a file: its blocks have the events, and the newest has the count of
+    /// Checks the same for a file: its blocks hold the events, and the newest holds the count of
     /// overwritten ones.
     fn judge_file(&self, block_count: u32) {
         self.ring.flush(&Entry::new());
@@ -191,18 +191,18 @@ fn a_reader_of_the_publishing_word_sees_whole_events() {
 }
 
 /// (b) `.sol.flush`
-fn a_flush_meets_an_owner_that_fills_advances_and_begins_anew() {
+fn an_owner_fills_and_reuses_blocks_during_a_flush() {
     let mut recording = Recording::new(true, 3);
     let ring = recording.ring;
     let flusher = thread::spawn(move || ring.flush(&Entry::new()));
-    // Fills the first block, and begins its place again.
-    assert_eq!(recording.record(4), 4, "a flusher is waited for");
+    // The owner fills the first block, and begins it again.
+    assert_eq!(recording.record(4), 4, "the owner waits for the flusher");
     flusher.join().unwrap();
     recording.judge();
 }
 
 /// (c) `.sol.writer`
-fn a_writer_an_owner_and_a_flusher_share_one_ring() {
+fn a_writer_an_owner_and_a_flusher_lose_no_event() {
     writer::set(true);
     let mut recording = Recording::new(true, 3);
     let ring = recording.ring;
@@ -212,13 +212,13 @@ fn a_writer_an_owner_and_a_flusher_share_one_ring() {
         }),
         thread::spawn(move || ring.flush(&Entry::new())),
     ];
-    assert_eq!(recording.record(4), 4, "the holder of the lock is waited for");
+    assert_eq!(recording.record(4), 4, "the owner waits for the lock");
     others.into_iter().for_each(|other| other.join().unwrap());
     recording.judge();
 }
 
 /// (b) `.control.output`, `.block.overwritten`
-fn a_ring_that_is_switched_on_while_it_overwrites_loses_what_it_counts() {
+fn a_ring_switched_on_while_overwriting_counts_its_losses() {
     let mut recording = Recording::new(false, 5);
     let (ring, control) = (recording.ring, recording.control);
     let flusher = thread::spawn(move || {
@@ -230,8 +230,8 @@ fn a_ring_that_is_switched_on_while_it_overwrites_loses_what_it_counts() {
     recording.judge();
 }
 
-/// (d) `.sol.lock`: a signal handler in the cold path records while another thread flushes. What it
-/// has no room for it counts.
+/// (d) `.sol.lock`: a signal handler in the cold path records while another thread flushes. It
+/// counts the events without room.
 fn a_nested_owner_never_waits_for_a_flusher() {
     let mut recording = Recording::new(true, 5);
     let ring = recording.ring;
@@ -245,8 +245,8 @@ fn a_nested_owner_never_waits_for_a_flusher() {
     recording.judge();
 }
 
-/// `.req.loss`: never more than was recorded, never a block less.
-fn counts_are_asked_for_while_the_owner_advances() {
+/// `.req.loss`: the count lies between those before and after.
+fn a_reader_gets_counts_while_the_owner_advances() {
     let mut recording = Recording::new(true, 6);
     let ring = recording.ring;
     let asker = thread::spawn(move || ring.losses().recorded);
@@ -257,7 +257,7 @@ fn counts_are_asked_for_while_the_owner_advances() {
 }
 
 /// (f) `.sol.thread`, `.event.number`
-fn a_ring_that_its_thread_left_is_adopted_by_another() {
+fn a_thread_adopts_a_ring_that_another_left() {
     let mut recording = Recording::new(true, 2);
     let leaver = thread::spawn(move || {
         assert_eq!(recording.record(1), 1);
@@ -266,7 +266,7 @@ fn a_ring_that_its_thread_left_is_adopted_by_another() {
     });
     let mut adopted = Recording { thread: 2, count: 3, ..recording };
     if let Some(own) = adopted.ring.adopt(2) {
-        assert!(own.advance(&Entry::new(), 0, 2), "there is room after a flush");
+        assert!(own.advance(&Entry::new(), 0, 2), "no room after a flush");
         assert_eq!(adopted.record(2), 2);
     }
     leaver.join().unwrap();
@@ -281,11 +281,11 @@ fn a_lock_gives_its_value_to_one_thread_at_a_time() {
     }
     let lock: &'static Locked<Cells> = keep(Locked::new(UnsafeCell::new(0)));
     assert!(!lock.is_taken());
-    let waiting = thread::spawn(|| add(&lock.lock(&Entry::new()).expect("waited for")));
+    let waiting = thread::spawn(|| add(&lock.lock(&Entry::new()).expect("the thread waits")));
     let entry = Entry::new();
-    let guard = lock.lock(&entry).expect("waited for");
+    let guard = lock.lock(&entry).expect("the thread waits");
     let nested = Entry::new();
-    assert!(nested.is_nested() && lock.lock(&nested).is_none(), "held below");
+    assert!(nested.is_nested() && lock.lock(&nested).is_none(), "holder interrupted");
     add(&guard);
     drop(guard);
     let tried = lock.lock(&nested).is_some_and(|guard| {
@@ -293,12 +293,12 @@ fn a_lock_gives_its_value_to_one_thread_at_a_time() {
         true
     });
     waiting.join().unwrap();
-    let sum = memory::change(&lock.try_lock().expect("free"), |value| value);
+    let sum = memory::change(&lock.try_lock().expect("the lock is free"), |value| value);
     assert_eq!(sum, 2 + u64::from(tried));
 }
 
-/// (f) `.sol.thread`: a ring in the list of all.
-fn what_a_link_leads_to_is_whole() {
+/// (f) `.sol.thread`: a ring in the list of all rings.
+fn a_link_leads_to_a_whole_value() {
     let links: [&'static Link<Block>; 2] = [keep(Link::none()), keep(Link::none())];
     let blocks = Blocks::map(2).unwrap();
     assert!(links.iter().all(|link| link.get().is_none()));
@@ -314,27 +314,27 @@ fn what_a_link_leads_to_is_whole() {
     maker.join().unwrap();
 }
 
-/// `.sol.volume`: a thread that writes a block, and one that changes the volume.
-fn who_shuts_a_gate_is_alone() {
+/// `.sol.volume`: one thread writes a block, another changes the volume.
+fn a_shut_gate_admits_one_thread() {
     let gate: &'static Gate = keep(Gate::new());
     let cell: &'static UnsafeCell<u64> = keep(UnsafeCell::new(0));
     assert!(gate.try_enter().is_some());
     let writing = thread::spawn(move || {
-        let pass = gate.enter().expect("waited for");
+        let pass = gate.enter().expect("the thread waits");
         assert!(memory::look(cell) <= 1);
         drop(pass);
     });
     let shut = gate.shut();
     memory::change(cell, |value| value + 1);
     drop(shut);
-    let pass = gate.try_enter().expect("open");
+    let pass = gate.try_enter().expect("the gate is open");
     assert_eq!(memory::look(cell), 1);
     drop(pass);
     writing.join().unwrap();
 }
 
-/// `.sol.policy`: its owner gives up what the flusher does not have; for that it waits a while.
-fn a_ring_that_overwrites_although_it_is_output_meets_a_flusher() {
+/// `.sol.policy`: the owner overwrites events that no flusher holds, and waits for the others.
+fn a_ring_with_output_overwrites_during_a_flush() {
     policy::set(Policy::Overwrite);
     let mut recording = Recording::new(true, 5);
     let ring = recording.ring;
@@ -345,12 +345,11 @@ fn a_ring_that_overwrites_although_it_is_output_meets_a_flusher() {
     recording.judge();
 }
 
-/// `.control.output`: what is recorded from then on stays in memory, be somebody just about to
-/// flush.
-fn a_ring_that_is_switched_off_meets_a_flusher() {
+/// `.control.output`: events after the switch stay in memory, even if a flusher is about to begin.
+fn a_ring_switched_off_during_a_flush_keeps_later_events() {
     let mut recording = Recording::new(true, 3);
     let (ring, control) = (recording.ring, recording.control);
-    // Loom does not watch masks: what it does watch is next to where each looks, and changes it.
+    // Loom does not watch the mask, but this atomic, which changes next to each use of the mask.
     let mask: &'static AtomicUsize = keep(AtomicUsize::new(0));
     let flusher = thread::spawn(move || {
         let entry = Entry::new();
@@ -368,14 +367,14 @@ fn a_ring_that_is_switched_off_meets_a_flusher() {
     assert!(log.numbers.iter().map(|(_, number)| *number).eq(0..before), "{log:?}");
 }
 
-/// A file of a few blocks, two of them not for events.
+/// Opens a file of a few blocks; two hold no events.
 fn open_file(block_count: u32) {
     assert!(region::map(-1, block_count as usize, 0).is_some());
     region::open();
 }
 
-/// `.sol.mapped`, `.ring.history`: its owner goes there, or the flusher copies it.
-fn a_ring_that_overwrites_enters_a_file_while_it_is_flushed() {
+/// `.sol.mapped`, `.ring.history`: the owner moves to the file, or the flusher copies the events.
+fn an_overwriting_ring_enters_a_file_during_a_flush() {
     let mut recording = Recording::new(false, 5);
     open_file(8);
     let (ring, control) = (recording.ring, recording.control);
@@ -389,7 +388,7 @@ fn a_ring_that_overwrites_enters_a_file_while_it_is_flushed() {
     recording.judge_file(8);
 }
 
-/// `.sol.mapped`, `.ring.share`, `.ring.overwritten`: the one takes what the other does not need.
+/// `.sol.mapped`, `.ring.share`, `.ring.overwritten`: one ring takes what the other leaves.
 fn two_rings_share_the_blocks_of_a_file() {
     open_file(5);
     let mut first = Recording::of(1, 0, true, 5);
@@ -404,8 +403,8 @@ fn two_rings_share_the_blocks_of_a_file() {
     second.judge_file(5);
 }
 
-/// `.req.loss`, `.ring.full`: as before, never a block less.
-fn counts_are_asked_for_while_the_only_block_begins_anew() {
+/// `.req.loss`, `.ring.full`: the count lies between those before and after, as above.
+fn a_reader_gets_counts_while_the_only_block_is_reused() {
     open_file(3);
     let mut recording = Recording::new(true, 2);
     let ring = recording.ring;
@@ -418,8 +417,8 @@ fn counts_are_asked_for_while_the_only_block_begins_anew() {
     owner.join().unwrap().judge_file(3);
 }
 
-/// `.sol.mapped`, `.sol.thread`, `.ring.gone`: by another thread, or the one that adopts it.
-fn a_ring_that_was_left_is_adopted_while_its_block_is_given_up() {
+/// `.sol.mapped`, `.sol.thread`, `.ring.gone`: another thread or the adopting one takes the block.
+fn a_thread_adopts_a_ring_while_another_takes_its_block() {
     open_file(4);
     let left = Recording::new(true, 2);
     let mut taker = Recording::of(2, 0, true, 3);
@@ -427,7 +426,7 @@ fn a_ring_that_was_left_is_adopted_while_its_block_is_given_up() {
     left.ring.release();
     let other = thread::spawn(move || {
         let mut adopted = Recording { thread: 3, ..left };
-        let own = adopted.ring.adopt(3).expect("it is free");
+        let own = adopted.ring.adopt(3).expect("the ring is free");
         let is_begun = own.advance(&Entry::new(), 0, 3);
         if is_begun {
             assert_eq!(adopted.record(1), 1);
@@ -440,7 +439,7 @@ fn a_ring_that_was_left_is_adopted_while_its_block_is_given_up() {
         adopted.judge_file(4);
     } else {
         let losses = adopted.ring.losses();
-        assert_eq!((losses.recorded, losses.overwritten), (2, 2), "its block is gone");
+        assert_eq!((losses.recorded, losses.overwritten), (2, 2), "its block was taken");
     }
     taker.judge_file(4);
 }

@@ -1,8 +1,8 @@
-//! What is around a ring: clock, stream, writer, threads. Each module in place of the one of the
-//! same name, as small as the ring can do with.
+//! The modules around a ring: clock, stream, writer, threads. Each replaces the module of the same
+//! name, as small as the ring allows.
 //!
 //! ```text
-//!  ring ─▶ outlet ─▶ stream: what is handed over is judged at once, event by event
+//!  ring ─▶ outlet ─▶ stream: checks each handed-over block at once, event by event
 //! ```
 //!
 //! Design: `.sol.ordering` in `design/telemetry.md`.
@@ -36,7 +36,7 @@ pub(crate) mod clock {
         0
     }
 
-    /// A thread that waits with a limit checks a few times.
+    /// Returns a time that passes quickly: a thread that waits with a limit checks a few times.
     pub(crate) fn monotonic() -> u64 {
         super::TIME.set(super::TIME.get() + 100_000);
         super::TIME.get()
@@ -49,7 +49,7 @@ pub(crate) mod way_out {
     }
 }
 
-/// No model forks.
+/// Does nothing: no model forks.
 pub(crate) mod forked {
     pub(crate) fn notice() {}
 
@@ -123,7 +123,7 @@ pub(crate) mod registration {
     }
 }
 
-/// Nobody looks into the memory.
+/// Does nothing: no debugger reads the memory.
 pub(crate) mod root {
     use crate::block::losses::{Cause, Counts};
     use crate::block::memory::Blocks;
@@ -176,7 +176,7 @@ pub(crate) mod sys {
         super::ERRNO.set(errno);
     }
 
-    /// No thread is cancelled.
+    /// Does nothing: no thread is cancelled.
     pub(crate) struct Uncancelled;
 
     impl Uncancelled {
@@ -222,7 +222,7 @@ pub(crate) mod stream {
     use eventlog::format::BlockHeader;
     use std::collections::BTreeSet;
 
-    /// There is no file.
+    /// Returns false: the models have no file.
     pub(crate) fn is_file_lost() -> bool {
         false
     }
@@ -235,7 +235,7 @@ pub(crate) mod stream {
         Left,
     }
 
-    /// What was handed over.
+    /// The events that a ring handed over.
     #[derive(Debug)]
     pub(crate) struct Log {
         /// Buffer and number of each event.
@@ -250,18 +250,18 @@ pub(crate) mod stream {
         }
     }
 
-    /// The value that the event with this number has, where a thread recorded it.
+    /// Returns the value of the event with this number, which a thread recorded.
     pub(crate) fn value(thread: u32, number: u64) -> u64 {
         u64::from(thread) * 1000 + number
     }
 
-    /// Gives the log, and begins another.
+    /// Returns the log, and begins another.
     pub(crate) fn take_log() -> Log {
         super::LOG.replace(Log::new())
     }
 
-    /// Judges the events of a block or part: whole, each at its number, by the thread of the
-    /// block. At least one must be new; of a part, all.
+    /// Checks the events of a block or part: each is whole, at its number, by the thread of the
+    /// block. At least one must be new; in a part, all.
     pub(crate) fn judge(header: &BlockHeader, events: &[u8], is_part: bool) {
         let count = events.len() / EVENT_SIZE;
         assert_eq!(header.count.get() as usize, count, "the header's count and the events");
@@ -277,7 +277,7 @@ pub(crate) mod stream {
                 super::LOG.with_borrow_mut(|log| log.numbers.insert((header.buffer.get(), number))),
             );
         }
-        assert!(new_count > 0 || count == 0, "handed over again: {}", header.first.get());
+        assert!(new_count > 0 || count == 0, "handed over twice: {}", header.first.get());
         assert!(!is_part || new_count == count, "a part repeats older events");
     }
 
@@ -293,7 +293,7 @@ pub(crate) mod stream {
         true
     }
 
-    /// Each part is taken at once.
+    /// Does nothing: the models write each part at once.
     pub(crate) fn note_whole(_: &Entry, _: &BlockHeader) {}
 
     pub(crate) struct Parts;
@@ -302,7 +302,7 @@ pub(crate) mod stream {
         (!entry.is_nested()).then_some(Parts)
     }
 
-    /// As the lock that they are behind ends there.
+    /// Ends the use of the parts here, where the lock of the product ends.
     impl Drop for Parts {
         fn drop(&mut self) {}
     }

@@ -1,11 +1,11 @@
-//! Every ordering of the source that a model passes is made relaxed, one at a time: some model must
-//! fail, or the reason why none does is here.
+//! Relaxes every ordering that a model passes, one at a time: some model must fail, or `UNSEEN`
+//! gives the reason why none does.
 //!
 //! ```text
-//!  models ─▶ sites: file, line ─▶ each weakened ─▶ a model fails │ UNSEEN says why not
+//!  models ─▶ sites: file, line ─▶ each weakened ─▶ a model fails │ UNSEEN has the reason
 //! ```
 //!
-//! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this prints.
+//! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this test prints.
 
 use crate::block::memory;
 use crate::models::{MODELS, Model};
@@ -17,25 +17,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock};
 
-/// Steps of an execution, at most.
+/// The greatest number of steps in an execution.
 const BRANCH_COUNT_MAX: usize = 10_000;
 
-/// Preemptions where an ordering is weakened, at most: more find the same.
+/// The greatest number of preemptions with a weakened ordering: more find the same failures.
 const PREEMPTION_COUNT_MAX: usize = 1;
 
-/// Explored models: how many executions, and the sites that they passed. Each is explored once.
+/// The explored models: the number of executions, and the sites that they passed. Each is explored
+/// once.
 static EXPLORED: [OnceLock<Explored>; MODELS.len()] = [const { OnceLock::new() }; MODELS.len()];
 
 type Explored = Result<(u64, BTreeSet<Site>), String>;
 
-/// Executions of a model as the source is, at most: the deep models have up to 31,000. Set, the
-/// variable lifts this limit, and adds to the preemptions.
+/// The greatest number of executions of a model with the orderings of the source: the deep models
+/// have up to 31,000. The variable lifts this limit, and adds preemptions.
 const EXECUTION_COUNT_MAX: usize = 4_000;
-/// Executions that come first where an ordering is weakened: most models that fail, fail early.
+/// The first executions with a weakened ordering: most models that fail, fail early.
 const SHALLOW_COUNT: usize = 500;
 const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 
-/// Orderings that no model needs: what the line ends with, after the one before it; and who does.
+/// Orderings that no model needs: the end of the line, after the line before, and the reason.
 const UNSEEN: [(&str, &str); 5] = [
     (
         "self.first.store(first, Ordering::Release);",
@@ -44,16 +45,16 @@ const UNSEEN: [(&str, &str); 5] = [
     (
         "self.forgive(hand_over.progress(self, oldest)); \
          self.done.store(oldest + 1, Ordering::Release);",
-        "given up by the owner itself; other readers have the lock",
+        "the owner itself gives the block up; other readers hold the lock",
     ),
     (
         "self.begin_at(own::taken_block(&mut taken), sequence, first, ticks, thread); \
          self.done.store(sequence, Ordering::Release);",
-        "given up by the owner itself, which has the lock",
+        "the owner itself gives the block up, and holds the lock",
     ),
     (
         "self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)",
-        "asked by a forked child, where nobody else is",
+        "a forked child asks, where no other thread runs",
     ),
     (
         "words[0].store(values[0], Ordering::Release);",
@@ -66,8 +67,8 @@ thread_local! {
     static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores a model with this number of preemptions, up to a number of executions, and a site
-/// relaxed: how many executions, or why the last one failed.
+/// Explores a model with a number of preemptions, up to a number of executions, with a site relaxed.
+/// Returns the number of executions, or the failure.
 fn explore(
     model: &Model,
     bound: usize,
@@ -104,7 +105,7 @@ fn explore(
     explored.map(|()| EXECUTION_COUNT.get()).map_err(text)
 }
 
-/// Explores a model as the source is, unless that was done.
+/// Explores a model with the orderings of the source, once.
 fn explored(index: usize) -> &'static Explored {
     EXPLORED[index].get_or_init(|| {
         let more = std::env::var(MORE_VARIABLE).ok().map(|more| more.parse::<usize>().unwrap());
@@ -116,7 +117,7 @@ fn explored(index: usize) -> &'static Explored {
     })
 }
 
-/// Demands that a model holds, as the source is.
+/// Checks that a model holds with the orderings of the source.
 pub(crate) fn holds(model: &Model) {
     let begin = std::time::Instant::now();
     let index = MODELS.iter().position(|other| other.name == model.name).unwrap();
@@ -126,9 +127,9 @@ pub(crate) fn holds(model: &Model) {
     }
 }
 
-/// The line of the source at a site, and the one before it.
+/// Returns the line of the source at a site, and the one before it.
 fn lines((file, line): Site) -> [String; 2] {
-    // The compiler runs in the root of the workspace, or of the package alone.
+    // The compiler's paths begin at the root of the workspace, or of the package.
     let crate_root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let paths = [crate_root.join("..").join(file), crate_root.join(file)];
     let path = paths.iter().find(|path| path.exists()).expect("the source of the site");
@@ -137,7 +138,7 @@ fn lines((file, line): Site) -> [String; 2] {
     [lines[line as usize - 1].to_owned(), lines[line as usize - 2].to_owned()]
 }
 
-/// Panics of models that are meant to fail say nothing.
+/// Silences the panics of models that must fail.
 fn silence() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -147,7 +148,7 @@ fn silence() {
     }));
 }
 
-/// Why no model needs the ordering at a site, or the first of these models that does.
+/// Returns why no model needs the ordering at a site, or the first model that fails without it.
 fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
     let [line, before] = lines(site);
     let is_meant = |unseen: &str| format!("{before} {line}").ends_with(unseen);
@@ -164,7 +165,7 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
 
 /// `.sol.ordering`
 #[test]
-fn each_ordering_that_is_weakened_fails_a_model() {
+fn each_weakened_ordering_fails_a_model() {
     let mut sites = BTreeMap::<Site, Vec<(u64, &Model)>>::new();
     for (index, model) in MODELS.iter().enumerate() {
         let (count, passed) = explored(index).as_ref().unwrap();
@@ -181,7 +182,7 @@ fn each_ordering_that_is_weakened_fails_a_model() {
                 loop {
                     let next = rest.lock().unwrap().next();
                     let Some((site, mut models)) = next else { return };
-                    // The quick ones first.
+                    // The quick models first.
                     models.sort_by_key(|(count, _)| *count);
                     let models: Vec<&Model> = models.iter().map(|(_, model)| *model).collect();
                     let begin = std::time::Instant::now();

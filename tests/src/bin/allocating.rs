@@ -5,8 +5,7 @@
 //!  allocating overflow  a hundred allocations, then it overflows its stack
 //! ```
 //!
-//! What is output, and where, is up to the environment. Design: `.sol.alloc` in
-//! `design/telemetry.md`.
+//! The environment selects the output and its place. Design: `.sol.alloc` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,7 +44,7 @@ fn hand_on(next: &Sender<Vec<u8>>, receive: &Receiver<Vec<u8>>, rounds: usize) {
         if round % 5 == 0 {
             memory.reserve_exact(200 + round % 7 * 100);
         }
-        // Where the next one is gone it is freed here.
+        // If the next thread has ended, the memory is freed here.
         let _ = next.send(hint::black_box(memory));
         for _ in 0..2 {
             drop(receive.try_recv());
@@ -53,7 +52,7 @@ fn hand_on(next: &Sender<Vec<u8>>, receive: &Receiver<Vec<u8>>, rounds: usize) {
     }
 }
 
-/// Recurses for ever.
+/// Recurses until the stack overflows.
 #[expect(unconditional_recursion, reason = "to overflow the stack")]
 fn overflow(depth: u64) -> u64 {
     let room = hint::black_box([depth; 512]);

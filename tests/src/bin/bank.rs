@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Design: `.req.pm` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "a pointer to what was given back is what it is to die of")]
+#![expect(unsafe_code, reason = "the program dies of an invalid pointer on purpose")]
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -83,7 +83,7 @@ telemetry::events! {
 
 /// The address of Carol's account before it was closed: not mapped.
 const CAROL: usize = 0xDEAD_0000;
-/// How many transfers one teller makes before something happens.
+/// The number of transfers that one teller makes before the trouble.
 const TRANSFER_COUNT: usize = 10_000;
 
 struct Account {
@@ -155,7 +155,7 @@ fn teller(number: usize, work: impl FnOnce() + Send + 'static) {
         work();
         wait();
     };
-    named.spawn(work).expect("a teller can be had");
+    named.spawn(work).expect("a teller can be started");
 }
 
 fn wait() -> ! {

@@ -43,7 +43,7 @@ const VICTIM: usize = 5;
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<usize>().ok());
-    let thread_count = number(0).expect("how many threads");
+    let thread_count = number(0).expect("a number of threads");
     let progress = map(arguments.get(1).expect("a file"), thread_count * 2);
     let count = number(2).unwrap_or(usize::MAX);
     let mut memory = vec![0u8; number(3).unwrap_or(0)];
@@ -62,7 +62,7 @@ fn main() {
                 }
                 for event in 1.. {
                     if index == VICTIM && event == count {
-                        // SAFETY: it is to die of it.
+                        // SAFETY: the read faults on purpose.
                         let nothing = unsafe { ptr::null::<u8>().read_volatile() };
                         println!("{nothing}");
                     }
@@ -87,15 +87,15 @@ fn record(thread: usize, index: usize, told: &[AtomicU64]) {
 
 /// Maps a file as `count` numbers.
 fn map(path: &str, count: usize) -> &'static [AtomicU64] {
-    let file = File::options().read(true).write(true).open(path).expect("there is a file to tell");
-    file.set_len(count as u64 * 8).expect("it can have its size");
-    // SAFETY: a new mapping of a file of that size, which is never given back; numbers of any value
-    // are numbers, and they are only stored and loaded atomically.
+    let file = File::options().read(true).write(true).open(path).expect("the file can be opened");
+    file.set_len(count as u64 * 8).expect("the file can be resized");
+    // SAFETY: a new mapping of a file of that size, which stays mapped. Any bytes are valid
+    // numbers, and all accesses are atomic.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED;
         let at = libc::mmap(ptr::null_mut(), count * 8, protection, flags, file.as_raw_fd(), 0);
-        assert!(at != libc::MAP_FAILED, "it can be mapped");
+        assert!(at != libc::MAP_FAILED, "the file can be mapped");
         std::slice::from_raw_parts(at.cast::<AtomicU64>(), count)
     }
 }

@@ -1,9 +1,9 @@
 //! A program that forks under load, for the tests to run.
 //!
 //! ```text
-//!  forker FORKS     8 threads record, label, flush and end all the while; children record and
+//!  forker FORKS     8 threads record, label, flush and end meanwhile; children record and
 //!                   exit, each third one after forking again
-//!  counts-PID       what each process recorded since it was forked: by thread
+//!  counts-PID       the events of each process since its fork, by thread
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -21,7 +21,7 @@ static COUNTS: [AtomicUsize; THREAD_COUNT + 1] = [const { AtomicUsize::new(0) };
 static DONE: AtomicBool = AtomicBool::new(false);
 
 fn main() {
-    let forks = env::args().nth(1).and_then(|forks| forks.parse().ok()).expect("how often");
+    let forks = env::args().nth(1).and_then(|forks| forks.parse().ok()).expect("a number");
     telemetry::label_address(0x77, telemetry::add_string("of before"));
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
@@ -80,5 +80,5 @@ fn fork(number: usize, is_again: bool) {
 /// Writes the counts of this process to its file.
 fn tell() {
     let counts = COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed).to_string());
-    fs::write(format!("counts-{}", process::id()), counts.join(" ")).expect("it can be written");
+    fs::write(format!("counts-{}", process::id()), counts.join(" ")).expect("a writable file");
 }

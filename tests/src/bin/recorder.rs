@@ -4,7 +4,7 @@
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
 //!  recorder threads N M        N threads record M events each, of three kinds
 //!  recorder held N M           the same; then it flushes until standard input ends
-//!  recorder forever N FILE     N threads record until killed; FILE says how far each has come
+//!  recorder forever N FILE     N threads record until killed; FILE has the progress of each
 //!  recorder one-by-one N M     N threads record M events each, one thread after the other
 //!  recorder quiet N            ten events of one kind, then N of another
 //!  recorder labels N           N labels, and an event
@@ -206,7 +206,7 @@ fn record_until_input_ends(thread_count: usize) {
 /// Runs threads that record until the process is killed. `file` has the number of certainly
 /// recorded events of each, in eight bytes.
 fn record_forever(thread_count: usize, file: &Path) {
-    let file = File::options().write(true).open(file).expect("there is a file to tell");
+    let file = File::options().write(true).open(file).expect("the file can be opened");
     let file = &file;
     thread::scope(|scope| {
         for thread in 0..thread_count {
@@ -215,7 +215,7 @@ fn record_forever(thread_count: usize, file: &Path) {
                     record_work(thread, index);
                     if index % 8 == 7 {
                         let told = (index as u64 + 1).to_le_bytes();
-                        file.write_all_at(&told, thread as u64 * 8).expect("it can be written");
+                        file.write_all_at(&told, thread as u64 * 8).expect("a writable file");
                     }
                 }
             });
@@ -225,7 +225,7 @@ fn record_forever(thread_count: usize, file: &Path) {
 
 fn one_thread(thread: usize, event_count: usize) {
     let records = move || (0..event_count).for_each(|index| record_work(thread, index));
-    thread::spawn(records).join().expect("it ends");
+    thread::spawn(records).join().expect("the thread ends");
 }
 
 fn record_quietly(event_count: usize) {

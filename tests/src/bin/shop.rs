@@ -1,7 +1,7 @@
 //! The program of the README, word for word: one event.
 //!
 //! ```text
-//!  README.md, first screen ── tests/readme.rs ──▶ the same text, and the dump that is shown there
+//!  README.md, first screen ── tests/readme.rs ──▶ the same text, and the dump that it shows
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
 //! A program that a debugger stops, for the tests to run.
 //!
 //! ```text
-//!  threads record, and end ─▶ here (Rust) ─▶ sched_yield (C) ─▶ some more events ─▶ the end
+//!  threads record, and end ─▶ here (Rust) ─▶ sched_yield (C) ─▶ more events ─▶ the end
 //! ```
 //!
-//! All of it is fewer than a block of each kind: `.control.output` in `design/telemetry.md`.
+//! The events fill no block of any kind: `.control.output` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
@@ -55,7 +55,7 @@ fn main() {
     record(0);
     let (recorded, seen) = (&Barrier::new(2), &Barrier::new(4));
     thread::scope(|scope| {
-        // They stay until all have recorded, each into blocks of its own.
+        // The threads stay until all have recorded, each into its own blocks.
         for number in 1..4u32 {
             let named = thread::Builder::new().name(format!("maker {number}"));
             let make = move || {

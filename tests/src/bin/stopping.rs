@@ -1,9 +1,9 @@
-//! A program that debuggers stop: what the tests of gdb run.
+//! A program that debuggers stop, for the tests of gdb.
 //!
 //! ```text
 //!  stopping threads N M    N threads record M events of each of three kinds and stay; `stop_here`;
 //!                          an event; `stop_here`; ten events; `stop_here`
-//!  stopping abort N M      the same, but it aborts where it would come to the first `stop_here`
+//!  stopping abort N M      the same, but it aborts instead of the first `stop_here`
 //!  stopping steps N        N events, each recorded in a call of `step_here`
 //!  stopping never          records nothing
 //! ```

@@ -1,12 +1,12 @@
-//! A program in a storm of signals, for the tests to run: much of what it requests is lost.
+//! A program in a storm of signals, for the tests to run: it loses many of the events it requests.
 //!
 //! ```text
-//!  storm ROUNDS     of each round two threads begin, record, and end, while a signal comes, 30 µs
-//!                   after the one before, whose handler records the same kinds
+//!  storm ROUNDS     in each round two threads begin, record and end; every 30 µs a signal comes,
+//!                   whose handler records the same kinds
 //! ```
 //!
-//! Prints how many events were requested and are not in the log: full, nested, large, io. Design:
-//! `.req.loss`, `.sol.nested` in `design/telemetry.md`.
+//! Prints the numbers of lost events: full, nested, large, io. Design: `.req.loss`, `.sol.nested`
+//! in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a signal handler and its timer")]
 
 use std::env;
@@ -38,11 +38,11 @@ mod events {
     }
 }
 
-/// Events that a thread records.
+/// The events that a thread records.
 const EVENT_COUNT: usize = 3000;
 const SIGNAL_INTERVAL_US: libc::suseconds_t = 30;
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-/// A string that fits into no block of the least size.
+/// A string that exceeds the smallest blocks.
 static LONG: [u8; 5000] = [b'r'; 5000];
 
 extern "C" fn on_signal(_: libc::c_int) {
@@ -53,7 +53,7 @@ extern "C" fn on_signal(_: libc::c_int) {
     }
 }
 
-/// Requests one signal, so that threads make progress between two on any machine; 0 for none.
+/// Requests one signal; 0 for none. Threads make progress between two signals on any machine.
 fn set_timer(time: libc::suseconds_t) {
     let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let time = libc::timeval { tv_sec: 0, tv_usec: time };
@@ -76,9 +76,9 @@ fn main() {
     let rounds: usize = env::args().nth(1).and_then(|rounds| rounds.parse().ok()).expect("rounds");
     telemetry::prepare();
     let handler: extern "C" fn(libc::c_int) = on_signal;
-    // SAFETY: the handler only records, which may be done at any point.
+    // SAFETY: the handler only records, which is allowed at any point.
     unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
-    // Registers the registry: no kind counts the events of a registry that is being registered.
+    // Registers the registry: no kind counts events during a registration.
     event!(events::Gust, 0usize);
     set_timer(SIGNAL_INTERVAL_US);
     for _ in 0..rounds {
@@ -86,7 +86,7 @@ fn main() {
     }
     IS_OVER.store(true, Ordering::SeqCst);
     set_timer(0);
-    // The last signals have passed: the lines below end the program.
+    // The last signals have passed when the program ends.
     thread::sleep(std::time::Duration::from_millis(1));
     telemetry::flush();
     let losses = telemetry::losses();

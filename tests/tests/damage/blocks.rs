@@ -1,7 +1,7 @@
-//! Damage within a block that its checksum does not show: forged, or open.
+//! Damage within a block that its checksum does not show: the block is forged or open.
 //!
 //! ```text
-//!  │ header │ gap │ event │ ??? │ event │ ── Log ──▶ what is newer than the damage
+//!  │ header │ gap │ event │ ??? │ event │ ── Log ──▶ the events newer than the damage
 //! ```
 
 use super::*;
@@ -15,9 +15,9 @@ fn sealed(payload: &[u8], count: u32, first: u64) -> Writer {
     writer
 }
 
-/// `.read.chain`, `.event.size`: numbers are counted down from the newest.
+/// `.read.chain`, `.event.size`: the reader counts numbers down from the newest event.
 #[test]
-fn an_event_of_a_wrong_size_ends_the_chain_and_what_is_newer_stands() {
+fn an_event_of_a_wrong_size_costs_the_older_events() {
     for size in [0u16, 4, 7, 9, 65535, 65528, 4096] {
         let mut payload = WORDS.event(2, &words(1));
         payload.extend(WORDS.event(2, &words(2)));
@@ -35,16 +35,16 @@ fn an_event_of_a_wrong_size_ends_the_chain_and_what_is_newer_stands() {
 
 /// `.block.count`
 #[test]
-fn a_wrong_count_is_reported_and_the_events_are_given() {
+fn the_reader_reports_a_wrong_count_and_gives_the_events() {
     let payload = [WORDS.event(2, &words(1)), WORDS.event(2, &words(2))].concat();
     let (found, faults) = read(sealed(&payload, 5, 0).bytes()).unwrap();
     assert_eq!(found.len(), 2);
     assert_eq!(kinds(&faults), [&FaultKind::EventCount { stated: 5, found: 2 }]);
 }
 
-/// `.block.count`: what stands in two blocks as one event, at one time, is given by both.
+/// `.block.count`: an event that stands in two blocks at one time is given by both.
 #[test]
-fn events_that_claim_one_number_and_one_time_are_read_to_the_end() {
+fn the_reader_gives_both_events_of_one_number_and_time() {
     let payload = [1, 2, 3].map(|number| WORDS.event(2, &words(number))).concat();
     let mut writer = sealed(&payload, 2, 0);
     writer.blocks.extend(sealed(&payload, 3, 2).blocks);
@@ -61,7 +61,7 @@ fn events_that_claim_one_number_and_one_time_are_read_to_the_end() {
 
 /// `.event.short`, `.event.unknown`, `.event.code`
 #[test]
-fn short_and_unknown_events_are_given_as_far_as_they_go() {
+fn the_reader_gives_what_short_and_unknown_events_have() {
     let mut short = WORDS.event(2, &words(7));
     short.truncate(24);
     naive::put(&mut short, 2, &24u16.to_le_bytes());
@@ -93,7 +93,7 @@ fn short_and_unknown_events_are_given_as_far_as_they_go() {
 
 /// `.event.string`
 #[test]
-fn a_string_with_wrong_padding_ends_at_the_first_nul_or_the_end_of_the_event() {
+fn a_string_with_wrong_padding_ends_at_a_nul_or_the_end() {
     for (tail, expected) in [
         (*b"ab\0c\0\0\0\x03", b"ab\0c".as_slice()),
         (*b"ab\0c\0\0\0\x09", b"ab"),
@@ -113,9 +113,9 @@ fn a_string_with_wrong_padding_ends_at_the_first_nul_or_the_end_of_the_event() {
     }
 }
 
-/// `.read.open`: the order and word size of a sound stream header are those of its open blocks.
+/// `.read.open`: open blocks have the byte order and word size of a sound stream header.
 #[test]
-fn an_open_block_of_another_platform_is_damaged() {
+fn the_reader_skips_an_open_block_of_another_platform() {
     let mut writer = writer();
     ring(0, 0, 0..5).write(&mut writer, false);
     writer.blocks[0][5] ^= 2;
@@ -126,7 +126,7 @@ fn an_open_block_of_another_platform_is_damaged() {
     assert_eq!(kinds(&faults), [&field]);
 }
 
-/// `.read.chain`: ticks come from the nearest base record, which says both bases.
+/// `.read.chain`: the nearest base record, which has both bases, gives the ticks.
 #[test]
 fn a_broken_chain_has_the_ticks_of_its_base_records() {
     let mut writer = writer();
@@ -134,7 +134,7 @@ fn a_broken_chain_has_the_ticks_of_its_base_records() {
     for ticks in [1 << 40, (1 << 40) + 3, 1 << 50] {
         assert!(ring.record(&WORDS, ticks, 2, &words(1)));
     }
-    // The oldest event says a wrong size, and *base last* is ahead of the chain.
+    // The oldest event has a wrong size, and *base last* is ahead of the chain.
     let oldest = ring.payload.len() - 32;
     naive::put(&mut ring.payload, oldest + 2, &7u16.to_le_bytes());
     ring.fields.base_last = 1 << 60;
@@ -146,8 +146,8 @@ fn a_broken_chain_has_the_ticks_of_its_base_records() {
     assert_eq!(kinds(&faults), [&lost, &FaultKind::EventChain { size: 7, lost: 1 }]);
 }
 
-/// `.read.sealed`: registry, kind and thread are those of the buffer, so that a block whose header
-/// was damaged cannot be passed over in silence.
+/// `.read.sealed`: registry, kind and thread are those of the buffer: a filter cannot silently skip
+/// a block with a damaged header.
 #[test]
 fn a_damaged_header_does_not_hide_events_from_a_filter() {
     for (offset, mask) in [(12, 1), (12, 0xFF), (13, 1), (14, 1), (14, 3), (5, 2), (5, 4), (72, 1)]
@@ -172,7 +172,7 @@ fn a_damaged_header_does_not_hide_events_from_a_filter() {
             }
             assert_eq!(found, 10);
             let faults = log.faults().loss_count() + events.faults().loss_count();
-            assert!(faults > 0, "byte {offset} of block {hit} ^ {mask}: lost in silence");
+            assert!(faults > 0, "byte {offset} of block {hit} ^ {mask}: unreported loss");
         }
     }
 }
@@ -194,16 +194,16 @@ fn a_parts_block_of_a_later_version_has_a_longer_header() {
     writer.blocks.push(block);
     let (found, faults) = read(writer.bytes()).unwrap();
     assert_eq!((found.len(), faults.len()), (5, 0), "{faults:?}");
-    // What was added is covered too.
+    // The checksum covers the added bytes too.
     writer.blocks[0][130] ^= 1;
     let (_, faults) = read(writer.bytes()).unwrap();
     assert_eq!(kinds(&faults)[0], &FaultKind::BlockChecksum { count: 0 });
 }
 
-/// `.read.sealed`, `.parts.payload`: that *last* is not below 128 holds for blocks; a part has its
-/// payload behind its header, wherever it was taken from.
+/// `.read.sealed`, `.parts.payload`: only in blocks *last* is at least 128. The payload of a part
+/// follows its header, whatever *last* states.
 #[test]
-fn a_part_may_state_any_last() {
+fn the_reader_accepts_any_last_of_a_part() {
     let mut writer = writer();
     let mut events = ring(0, 0, 0..3);
     events.rest.last = 0;

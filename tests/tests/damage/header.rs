@@ -1,14 +1,14 @@
 //! Damage in the stream header, versions, and files that are not logs.
 //!
 //! ```text
-//!  │ magic │ version │ sizes │ … │ ── Log ──▶ read all the same, or refused with a reason
+//!  │ magic │ version │ sizes │ … │ ── Log ──▶ read nevertheless, or refused with a reason
 //! ```
 
 use super::*;
 
 /// `.read.header-damage`, `.header.block-size`
 #[test]
-fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
+fn the_reader_takes_a_wrong_block_size_from_the_blocks() {
     let small = small();
     for size in [0u32, 1, 512, 4095, 4097, 8192, 65536, 1 << 20, 1 << 21, 1 << 31, u32::MAX] {
         let mut bytes = small.bytes.clone();
@@ -18,7 +18,7 @@ fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
         let field =
             FaultKind::HeaderField { field: "block size", found: u64::from(size), used: 4096 };
         assert_eq!(kinds(&faults), [&FaultKind::HeaderChecksum, &field]);
-        // A writer that lies and seals it: where the size is none at all, the parts say which.
+        // A sealed lie: if the size is impossible, the parts give the block size.
         naive::seal_stream_header(&mut bytes);
         let (found, faults) = read(bytes).unwrap();
         if !(size.is_power_of_two() && (1 << 12..=1 << 20).contains(&size)) {
@@ -28,9 +28,9 @@ fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
     }
 }
 
-/// `.read.header-damage`: what else a sound header says stands.
+/// `.read.header-damage`: the other fields of a sealed header are valid.
 #[test]
-fn a_block_size_that_is_none_leaves_the_other_fields_as_they_are() {
+fn an_impossible_block_size_leaves_the_other_fields_valid() {
     let platform = Platform { block_size_log2: 16, ..WORDS };
     let mut writer = Writer::new(platform, [3; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 300);
@@ -48,7 +48,7 @@ fn a_block_size_that_is_none_leaves_the_other_fields_as_they_are() {
 
 /// `.header.version`, `.read.major`, `.read.minor`
 #[test]
-fn a_higher_major_is_refused_and_a_higher_median_or_minor_is_read_with_a_warning() {
+fn the_reader_refuses_only_a_higher_major_version() {
     let small = small();
     for (at, is_read) in [(8, false), (10, true), (12, true)] {
         let mut bytes = small.bytes.clone();
@@ -71,7 +71,7 @@ fn a_higher_major_is_refused_and_a_higher_median_or_minor_is_read_with_a_warning
             }
         }
     }
-    // Behind another log it is passed over.
+    // Behind another log the reader skips the stream.
     let mut second = small.bytes.clone();
     second[8] = 2;
     naive::seal_stream_header(&mut second);
@@ -81,7 +81,7 @@ fn a_higher_major_is_refused_and_a_higher_median_or_minor_is_read_with_a_warning
 }
 
 #[test]
-fn what_is_not_a_log_is_refused() {
+fn the_reader_refuses_other_files() {
     let png = [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, b'I', b'H', b'D', b'R'];
     assert!(matches!(read(Vec::new()), Err(OpenError::Empty)));
     assert!(matches!(read(png.to_vec()), Err(OpenError::NotALog)));
@@ -90,14 +90,14 @@ fn what_is_not_a_log_is_refused() {
     assert!(matches!(Log::open("/nonexistent/no.log"), Err(OpenError::Io(_))));
 }
 
-/// `.reserved`, `.header.parts`: a later version may use them, and make the header longer.
+/// `.reserved`, `.header.parts`: a later version may use these bytes, and lengthen the header.
 #[test]
-fn reserved_bytes_and_a_longer_stream_header_are_read_over() {
+fn the_reader_skips_reserved_bytes_and_added_header_bytes() {
     let small = small();
     let mut bytes = small.bytes.clone();
     bytes[148..152].fill(0xA5);
     bytes[408..512].fill(0xA5);
-    // 128 bytes more of header: room is taken from the zeros at the end of the block.
+    // The header grows by 128 bytes, which replace zeros at the end of the block.
     bytes.copy_within(512..B - 128, 640);
     bytes[512..640].fill(0xF7);
     naive::put(&mut bytes, 14, &640u16.to_le_bytes());
@@ -109,10 +109,10 @@ fn reserved_bytes_and_a_longer_stream_header_are_read_over() {
     assert_eq!((found.len(), faults.len()), (small.events.len(), 0), "{faults:?}");
 }
 
-/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the
+/// `.time.order`: ticks of different boots do not compare: the reader gives one stream after the
 /// other.
 #[test]
-fn streams_of_different_boots_are_not_mixed() {
+fn the_reader_does_not_mix_streams_of_different_boots() {
     let stream = |uuid: u8, boot: u8| {
         let mut writer = Writer::new(WORDS, [uuid; 16], [boot; 16]);
         writer.registry(1, naive::KINDS, naive::TYPES, 4000);
@@ -130,8 +130,8 @@ fn streams_of_different_boots_are_not_mixed() {
     }
 }
 
-/// Returns a stream with events at these times, three a block; a tick is `step` ns, from `start`
-/// on. `sync` sets the clock sync of a block by its last time.
+/// Returns a stream with events at these times, three a block. A tick takes `step` ns, and the
+/// ticks begin at `start`. `sync` sets the clock sync of a block by its last time.
 fn timed(
     [uuid, boot]: [u8; 2],
     (start, step): (u64, u64),
@@ -154,10 +154,10 @@ fn timed(
     writer.bytes()
 }
 
-/// `.time.align`: clocks of different rates and beginnings, of hosts that agree on the time of day.
+/// `.time.align`: clocks of different rates and beginnings, on hosts that agree on the time of day.
 #[test]
-fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
-    // Ticks of 1 ns from 0 on, and of 8 ns from 5000 on: events by turns, as their times are.
+fn the_time_of_day_orders_streams_of_different_boots() {
+    // Ticks of 1 ns from 0, and of 8 ns from 5000: the events of both hosts alternate.
     let host = |uuid: u8, start: u64, step: u64, times: &[u64]| {
         let sync = |fields: &mut naive::BlockFields, last| fields.sync_realtime = 1_000_000 + last;
         timed([uuid, uuid], (start, step), times, sync)
@@ -185,7 +185,7 @@ fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
 
 /// `.time.align`: two clocks of one boot, while the time of day is set back by more than an hour.
 #[test]
-fn streams_of_one_boot_agree_though_the_time_of_day_is_set() {
+fn setting_the_clock_does_not_reorder_streams_of_one_boot() {
     const HOUR: u64 = 3_600_000_000_000;
     let stream = |uuid: u8, start: u64, step: u64, times: &[u64]| {
         let mut bytes = timed([uuid, 9], (start, step), times, |fields, last| {

@@ -1,12 +1,12 @@
 //! Damage in the encoding of a registry.
 //!
 //! ```text
-//!  encoding ── cut │ counts │ letters ──▶ one event in a stream ──▶ what is left of the registry
+//!  encoding ── cut │ counts │ letters ──▶ one event in a stream ──▶ the rest of the registry
 //! ```
 
 use super::*;
 
-/// The encoding of the registry as one part, in a stream with one event.
+/// Returns a stream with one event and this encoding of its registry, of a stated size.
 fn with_encoding(encoding: &[u8], stated: u64) -> Vec<u8> {
     let platform = Platform { block_size_log2: 20, ..WORDS };
     let mut writer = Writer::new(platform, [3; 16], [9; 16]);
@@ -27,7 +27,7 @@ fn with_encoding(encoding: &[u8], stated: u64) -> Vec<u8> {
 
 /// `.registry.trust`
 #[test]
-fn counts_in_a_registry_are_bounded_by_its_bytes() {
+fn the_bytes_of_a_registry_bound_its_counts() {
     let sound = naive::encode_registry(naive::KINDS, naive::TYPES);
     for (at, size) in [(6, 2), (8, 4)] {
         let mut encoding = sound.clone();
@@ -45,9 +45,9 @@ fn counts_in_a_registry_are_bounded_by_its_bytes() {
     }
 }
 
-/// `.registry.trust`: of two of one index the first counts.
+/// `.registry.trust`: of two kinds with one index the first counts.
 #[test]
-fn as_many_kinds_as_can_be_stated_leave_the_64_that_there_are() {
+fn the_reader_keeps_64_of_65535_stated_kinds() {
     let names: Vec<String> = (0..65535).map(|n| format!("K{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let encoding = naive::encode_registry(&names, naive::TYPES);
@@ -60,7 +60,7 @@ fn as_many_kinds_as_can_be_stated_leave_the_64_that_there_are() {
 
 /// `.registry.trust`, `.registry.more`
 #[test]
-fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
+fn the_reader_tolerates_invalid_strings_and_unknown_sorts() {
     let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
     let name = encoding.windows(5).position(|bytes| bytes == b"naive").unwrap();
     encoding[name] = 0xFF;
@@ -74,7 +74,7 @@ fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
     let [registry] = log.registries() else { panic!("one registry") };
     assert_eq!(&*registry.name, "\u{FFFD}aive");
     let row = registry.event_type_named("Words").unwrap();
-    assert_eq!(row.params.len(), 1, "parameters after an unknown sort cannot be decoded");
+    assert_eq!(row.params.len(), 1, "no parameter follows an unknown sort");
     assert_eq!(registry.event_types.len(), naive::TYPES.len());
     let mut events = log.events(Order::Time, &Filter::default());
     assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
@@ -96,9 +96,9 @@ fn wide(codes: impl IntoIterator<Item = u16>, param_count: u16) -> Vec<u8> {
     encoding
 }
 
-/// `.registry.trust`: memory in proportion. A parameter of five bytes takes 40 when read.
+/// `.registry.trust`: memory stays in proportion; a parameter of five bytes takes 40 in memory.
 #[test]
-fn a_registry_that_grows_when_it_is_read_ends_where_the_memory_does() {
+fn the_memory_of_one_registry_is_bounded() {
     let encoding = wide(1..=30, 30_000);
     let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
     let [registry] = log.registries() else { panic!("one registry") };
@@ -106,16 +106,16 @@ fn a_registry_that_grows_when_it_is_read_ends_where_the_memory_does() {
     assert!((30_000..500_000).contains(&params), "{params} parameters");
     let said: Vec<_> = log.faults().iter().map(|fault| fault.to_string()).collect();
     assert!(said.len() == 1 && said[0].contains("too large"), "{said:?}");
-    // Copies of one event type cost nothing.
+    // Copies of one event type take no memory.
     let encoding = wide((0..30).map(|_| 2), 30_000);
     let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
     assert!(log.faults().is_empty(), "{:?}", log.faults());
     assert_eq!(log.registries()[0].event_types.len(), 1);
 }
 
-/// `.registry.trust`: a table of codes is as long as the codes are far apart.
+/// `.registry.trust`: the distance between the codes sets the size of their table.
 #[test]
-fn many_registries_end_where_the_memory_does() {
+fn the_memory_of_many_registries_is_bounded() {
     let platform = Platform { block_size_log2: 20, ..WORDS };
     let mut writer = Writer::new(platform, [3; 16], [9; 16]);
     let encoding = wide([1, 65_000], 0);
@@ -128,13 +128,13 @@ fn many_registries_end_where_the_memory_does() {
     let log = Log::from_source(writer.bytes()).unwrap();
     let whole = log.registries().iter().filter(|registry| registry.event_types.len() == 2);
     let count = whole.count();
-    assert!((10..100).contains(&count), "{count} registries of 260 kB each");
+    assert!((10..100).contains(&count), "{count} registries of 260 kB");
     assert_eq!(log.faults().count(), 200 - count as u64);
 }
 
 /// `.header.names`, `.registry.trust`: no name can forge a line on a terminal.
 #[test]
-fn names_are_clean_of_what_steers_a_terminal() {
+fn the_reader_removes_terminal_controls_from_names() {
     let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
     for (from, to) in [("Words", "W\n\u{1B}[m"), ("Pool", "\u{7}\t\u{9B}"), ("naive", "\u{202E}ve")]
     {

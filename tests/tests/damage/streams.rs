@@ -1,4 +1,4 @@
-//! Streams behind holes and behind the remains of others.
+//! Streams behind holes, and behind fragments of other streams.
 //!
 //! ```text
 //!  │ stream │ 0 0 0 │ stream │     │ 80 bytes of a header │ stream │ ── Log ──▶ every stream
@@ -6,7 +6,7 @@
 
 use super::*;
 
-/// A stream with three events in parts, and nothing else: shorter than a block.
+/// Returns a stream with three events in parts: it is shorter than a block.
 fn short(uuid: u8) -> Vec<u8> {
     let mut writer = Writer::new(WORDS, [uuid; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 300);
@@ -14,9 +14,9 @@ fn short(uuid: u8) -> Vec<u8> {
     writer.bytes()
 }
 
-/// `.stream.again`, `.stream.hole`: it may begin anywhere in a hole, however long.
+/// `.stream.again`, `.stream.hole`: a stream may begin anywhere in a hole of any size.
 #[test]
-fn a_stream_behind_a_hole_of_any_size_is_found() {
+fn the_reader_finds_a_stream_behind_a_hole_of_any_size() {
     let small = small();
     let mut whole = small.bytes.clone();
     whole.resize(whole.len().next_multiple_of(B), 0);
@@ -30,9 +30,9 @@ fn a_stream_behind_a_hole_of_any_size_is_found() {
     }
 }
 
-/// `.stream.again`, `.read.header-damage`: the parts behind a sound header are its own.
+/// `.stream.again`, `.read.header-damage`: parts belong to the sound header before them.
 #[test]
-fn the_start_of_a_header_does_not_take_the_parts_of_the_stream_behind_it() {
+fn half_a_header_does_not_take_the_parts_of_the_next_stream() {
     let small = small();
     for size in [16, 24, 80, 128, 504] {
         let bytes = [&small.bytes[..size], &small.bytes].concat();
@@ -45,9 +45,9 @@ fn the_start_of_a_header_does_not_take_the_parts_of_the_stream_behind_it() {
     }
 }
 
-/// `.read.cut`, `.part.end`: nothing in the numbers of a buffer says that its last blocks are gone.
+/// `.read.cut`, `.part.end`: the numbers of a buffer do not show that its last blocks are missing.
 #[test]
-fn blocks_missing_at_the_end_of_a_closed_stream_are_reported() {
+fn the_reader_reports_missing_blocks_of_a_closed_stream() {
     let mut writer = writer();
     for index in 0..3 {
         ring(index, 0, 0..5).write(&mut writer, true);

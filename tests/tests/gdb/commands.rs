@@ -14,28 +14,28 @@ use tests::programs::{eventcnv, lines, run};
 const THREADS: usize = 8;
 const EVENTS: usize = 700;
 
-/// What eventcnv prints of a log, without a fault.
+/// Returns the lines that eventcnv prints of a log, without a fault.
 pub(crate) fn converted(options: &[&str], log: &Path) -> Vec<String> {
     lines(eventcnv().args(options).arg(log))
 }
 
-/// Judges that two texts are the same, and names the first line that is not.
+/// Checks that two texts are equal, or names the first line that differs.
 pub(crate) fn agree(what: &str, shown: &str, expected: &[String]) {
     let shown: Vec<&str> = shown.lines().collect();
     for (index, (shown, expected)) in shown.iter().zip(expected).enumerate() {
-        assert_eq!(shown, expected, "{what}: line {index}: gdb is left");
+        assert_eq!(shown, expected, "{what}: line {index}: gdb, eventcnv");
     }
     assert_eq!(shown.len(), expected.len(), "{what}: number of lines");
 }
 
-/// Lines that have an event of this name.
+/// Counts the lines that have an event of this name.
 pub(crate) fn count(text: &str, name: &str) -> usize {
     text.lines().filter(|line| line.split(' ').nth(1) == Some(name)).count()
 }
 
 /// `.root.stream`, `.root.extent`, `.root.preamble`, `.event.fill`, `.time.order`, `.store.label`
 #[test]
-fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
+fn dump_prints_what_eventcnv_prints_of_the_saved_log() {
     let session = Session::of(&format!("threads {THREADS} {EVENTS}"));
     let commands = ["telemetry save all.log", "telemetry dump", "telemetry dump -vv"];
     let more = ["telemetry registry", "telemetry dump object PAUSE -vv", "telemetry dump -v -n 7"];
@@ -52,7 +52,7 @@ fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
     agree("kinds", &said[4], &converted(&["-vv", "--kinds", "object,pause"], &log));
     let newest = converted(&["-v"], &log);
     agree("-n", &said[5], &newest[newest.len() - 7..]);
-    // And it is all that was recorded, in each thread in its order.
+    // The dump has all recorded events, in the order of each thread.
     assert_eq!(count(&said[1], "Made"), THREADS * EVENTS);
     assert_eq!(count(&said[1], "Grown"), THREADS * EVENTS + 1);
     assert_eq!(count(&said[1], "Said"), THREADS * EVENTS);
@@ -71,7 +71,7 @@ fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
 
 /// `.debug.commands`
 #[test]
-fn save_replaces_a_file_only_if_it_is_forced_to() {
+fn save_replaces_a_file_only_with_force() {
     let session = Session::of("threads 1 10");
     let notes = session.path("notes.txt");
     std::fs::write(&notes, "of somebody's").expect("a file can be written");
@@ -85,7 +85,7 @@ fn save_replaces_a_file_only_if_it_is_forced_to() {
     let refused = "notes.txt: already exists; choose another name, or replace it by telemetry save \
                    --force notes.txt";
     assert!(said[0].contains(refused), "{}", said[0]);
-    let kept = std::fs::read_to_string(session.path("kept.txt")).expect("it exists");
+    let kept = std::fs::read_to_string(session.path("kept.txt")).expect("a file");
     assert_eq!(kept, "of somebody's");
     assert!(said[2].ends_with(" are in notes.txt\n"), "{}", said[2]);
     assert!(!converted(&["-v"], &notes).is_empty());
@@ -93,9 +93,9 @@ fn save_replaces_a_file_only_if_it_is_forced_to() {
     assert!(said[4].contains("usage: telemetry save [--force] FILE"), "{}", said[4]);
 }
 
-/// Of the root's *unhoused*, here of two causes.
+/// The root's *unhoused* counts, here of two causes.
 #[test]
-fn events_that_no_buffer_could_count_are_told_of_a_saved_log_as_of_a_core() {
+fn save_reports_events_without_a_buffer_like_a_core() {
     let session = Session::of("threads 2 10");
     let store = "python gdb.selected_inferior().write_memory(\
                  telemetry_roots(TelemetryMemory())[0].address + 112, b'\\3' + bytes(15) + b'\\4')";
@@ -104,14 +104,14 @@ fn events_that_no_buffer_could_count_are_told_of_a_saved_log_as_of_a_core() {
     let note = "note: 7 events were discarded before their buffer existed\n";
     assert!(!said[0].contains("discarded"), "{}", said[0]);
     assert!(said[2].contains(note), "{}", said[2]);
-    let output = eventcnv().arg(session.path("x")).output().expect("it can be run");
+    let output = eventcnv().arg(session.path("x")).output().expect("a process");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains(note), "{told}");
 }
 
-/// `.control.output`: also what was recorded before comes out, of these kinds alone.
+/// `.control.output`: earlier events are written too, of the switched kinds alone.
 #[test]
-fn what_is_switched_on_in_gdb_is_in_the_log() {
+fn set_writes_a_kind_to_the_log() {
     let mut session = Session::of(&format!("threads {THREADS} {EVENTS}"));
     let log = session.path("run.log");
     session.environment.push(("MPS_TELEMETRY_FILENAME", text(&log)));
@@ -155,7 +155,7 @@ fn what_is_switched_on_in_gdb_is_in_the_log() {
 
 /// `.control.output`
 #[test]
-fn what_is_switched_off_in_gdb_is_no_longer_in_the_log() {
+fn reset_keeps_a_kind_out_of_the_log() {
     let mut session = Session::of(&format!("threads {THREADS} {EVENTS}"));
     let log = session.path("run.log");
     session.environment.push(("MPS_TELEMETRY_FILENAME", text(&log)));
@@ -169,9 +169,9 @@ fn what_is_switched_off_in_gdb_is_no_longer_in_the_log() {
     assert_eq!([count(&all, "Grown"), count(&all, "Paused")], [THREADS * EVENTS + 1, 1]);
 }
 
-/// Whatever the processor and the version of this gdb are.
+/// The test replaces the check of the processor and of gdb's version.
 #[test]
-fn a_gdb_that_spoils_registers_calls_nothing_unless_it_is_forced_to() {
+fn a_gdb_that_spoils_registers_calls_only_with_force() {
     let mut session = Session::of("threads 2 10");
     session.environment.push(("MPS_TELEMETRY_FILENAME", text(&session.path("run.log"))));
     let said = session.run(&[
@@ -202,9 +202,9 @@ fn hex(word: &str) -> usize {
     usize::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{word} is not a number"))
 }
 
-/// `.root.counts`: what is overwritten is counted, and at least a block of each is left.
+/// `.root.counts`: overwritten events are counted, and a block of each buffer is left.
 #[test]
-fn what_was_overwritten_is_told_and_what_is_left_is_shown() {
+fn status_counts_overwritten_events_and_dump_shows_the_rest() {
     let session = Session::of("threads 8 9000");
     let said = session.run(&["telemetry status", "telemetry save all.log", "telemetry dump"]);
     agree("-v", &said[2], &converted(&["-v"], &session.path("all.log")));
@@ -226,9 +226,9 @@ fn what_was_overwritten_is_told_and_what_is_left_is_shown() {
     assert_eq!(value("registry.1"), "work 1.2.3");
 }
 
-/// `.root.extent`: the blocks of a mapped file, those that are sealed in it among them.
+/// `.root.extent`: the blocks of a mapped file, also sealed ones.
 #[test]
-fn a_process_that_records_into_a_mapped_file_is_shown_too() {
+fn dump_shows_a_process_with_a_mapped_file() {
     let mut session = Session::of("threads 8 3000");
     let ring = format!("ring:{}?size=8M", text(&session.path("ring.log")));
     session.environment.push(("MPS_TELEMETRY_FILENAME", ring));
@@ -238,13 +238,13 @@ fn a_process_that_records_into_a_mapped_file_is_shown_too() {
     let expected = converted(&["-vv"], &session.path("all.log"));
     agree("of a mapped file", &said[1], &expected);
     let made = said[1].lines().filter(|line| line.contains(" 0001 Made ")).count();
-    assert_eq!(made, THREADS * 3000, "all are in the file");
+    assert_eq!(made, THREADS * 3000, "all events");
     assert!(said[2].contains("\n  index:7  which\n"), "{}", said[2]);
 }
 
 /// `.debug.describe`
 #[test]
-fn an_event_is_described_by_its_kind_and_by_its_address() {
+fn describe_finds_an_event_by_its_kind_or_its_address() {
     let session = Session::of("threads 8 300");
     let said = session.run(&[
         "telemetry last Seg",
@@ -286,7 +286,7 @@ fn an_event_is_described_by_its_kind_and_by_its_address() {
 }
 
 #[test]
-fn whatever_is_typed_wrong_is_one_clear_line() {
+fn each_invalid_command_prints_one_clear_line() {
     let session = Session::of("threads 1 1");
     let kinds = "there are Store, Arena, Pool, Trace, Seg, Ref, Object, User, Pause";
     let cases = [
@@ -317,7 +317,7 @@ fn whatever_is_typed_wrong_is_one_clear_line() {
 
 /// `.root.self`, `.root.magic`
 #[test]
-fn where_there_is_no_event_log_one_line_says_so() {
+fn each_command_reports_a_missing_event_log_in_one_line() {
     let no_process = "there is no process and no core: run or attach to a program, or name a core";
     let said = Session::empty().run(&["telemetry dump", "telemetry set Pool"]);
     assert_eq!(said, [format!("error: {no_process}\n"), format!("error: {no_process}\n")]);

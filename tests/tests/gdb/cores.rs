@@ -1,8 +1,8 @@
-//! Cores and stripped programs: no symbol, no debug information, no executable is needed.
+//! Cores and stripped programs: the commands need no symbol, debug information or executable.
 //!
 //! ```text
 //!  process ─ gcore ─▶ core ─ gdb, without the program ─▶ the same dump
-//!  stripped program ─ its scripts are in it ─▶ gdb loads them by itself
+//!  stripped program ─ contains its scripts ─▶ gdb loads them by itself
 //! ```
 //!
 //! Rules: `.debug.core`, `.req.pm` in `design/telemetry.md`.
@@ -10,9 +10,9 @@
 use super::commands::{agree, converted, count};
 use super::session::{Session, shipped, text};
 
-/// `.root.magic`: found without the symbol.
+/// `.root.magic`: the commands find the root without its symbol.
 #[test]
-fn a_core_shows_what_the_process_showed_and_needs_no_program() {
+fn a_core_without_its_program_shows_the_same_events() {
     let session = Session::of("threads 8 700");
     let live = session.run(&["telemetry dump -vv", "telemetry status", "gcore process.core"]);
     let core = Session::of_core(&session.path("process.core"));
@@ -28,9 +28,9 @@ fn a_core_shows_what_the_process_showed_and_needs_no_program() {
     assert_eq!(said[5], "error: a core cannot flush: telemetry save FILE makes a log of it\n");
 }
 
-/// `.root.stream`: also those that record into a mapped file.
+/// `.root.stream`: also a program that records into a mapped file.
 #[test]
-fn a_stripped_program_brings_its_commands_and_shows_all_its_events() {
+fn a_stripped_program_loads_its_commands_and_shows_its_events() {
     let (_, _, stripped) = shipped();
     let mut session = Session::of_program(stripped, "abort 8 700");
     session.preparation = vec!["run".to_owned()];
@@ -45,7 +45,7 @@ fn a_stripped_program_brings_its_commands_and_shows_all_its_events() {
 }
 
 #[test]
-fn gdb_says_what_to_do_where_it_may_not_load_the_commands_by_itself() {
+fn gdb_explains_how_to_allow_the_loading_of_commands() {
     let (_, whole, _) = shipped();
     let mut session = Session::empty();
     session.preparation = vec!["set auto-load safe-path /nowhere".to_owned()];

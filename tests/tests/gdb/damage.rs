@@ -1,5 +1,4 @@
-//! Memory with garbage anywhere: the commands print text, faults, or one clear line, and never
-//! hang.
+//! Damaged memory: the commands print text, faults, or one clear line, and never hang.
 //!
 //! ```text
 //!  gcore ─▶ core ─ each field in turn overwritten ─▶ the decoder, in Python outside of gdb
@@ -13,7 +12,7 @@ use tests::programs::{root, run, system};
 
 /// `.root.node`, `.root.self`, `.root.order`, `.read.chain`, `.registry.trust`
 #[test]
-fn whatever_is_garbage_the_decoder_says_what_and_ends() {
+fn the_decoder_reports_any_garbage_and_ends() {
     let mut session = Session::of("threads 2 30");
     session.environment.push(("MPS_TELEMETRY_BLOCK_SIZE", "4096".to_owned()));
     let core = session.path("process.core");
@@ -26,7 +25,7 @@ fn whatever_is_garbage_the_decoder_says_what_and_ends() {
 
 /// `.root.version`, `.root.self`, `.root.order`
 #[test]
-fn a_damaged_root_is_one_clear_line_in_gdb() {
+fn gdb_reports_a_damaged_root_in_one_clear_line() {
     let session = Session::of("threads 1 10");
     let cases = [
         ("5 * 4", "2", 2, "has version 2; these commands read version 1"),
@@ -54,13 +53,13 @@ fn a_damaged_root_is_one_clear_line_in_gdb() {
         assert!(said.starts_with("error: the root at 0x"), "{said}");
         assert!(said.ends_with(&format!(" {expected}\n")), "{said}");
     }
-    let said = said.last().expect("there was a last command");
+    let said = said.last().expect("a last command");
     assert!(said.starts_with("error: nothing was recorded yet"), "{said}");
 }
 
-/// `.root.node`: chains that go round, that are longer than memory, that lead nowhere.
+/// `.root.node`: chains that form a circle, exceed the memory, or lead nowhere.
 #[test]
-fn damaged_chains_are_told_and_what_is_sound_is_shown() {
+fn dump_reports_damaged_chains_and_shows_the_rest() {
     let session = Session::of("threads 1 10");
     let patch = |what: &str, offset: usize, value: &str, size: usize| {
         format!("python memory.write(root.{what} + {offset}, ({value}).to_bytes({size}, 'little'))")

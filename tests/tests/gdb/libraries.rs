@@ -1,4 +1,4 @@
-//! Shared libraries in a process that each carry the runtime: each has its root, and its stream.
+//! Two shared libraries with the runtime in one process: each has its root, and its stream.
 //!
 //! ```text
 //!  python3 ─ dlopen ─▶ left.so   ─▶ EventRoot ─▶ stream ─┐
@@ -12,7 +12,7 @@ use super::session::Session;
 use std::fs;
 use tests::programs::{plugin, run, system};
 
-/// All symbols are global, so that the second library would use those of the first if it could.
+/// All symbols are global: the second library would use those of the first if it could.
 const SCRIPT: &str = "import ctypes, os
 left = ctypes.CDLL('./left.so', mode=ctypes.RTLD_GLOBAL)
 right = ctypes.CDLL('./right.so', mode=ctypes.RTLD_GLOBAL)
@@ -22,7 +22,7 @@ left.plugin_record(1, 100)
 os.abort()
 ";
 
-/// The values of the events, in order: thread, index.
+/// Returns thread and index of the events, in order.
 fn values(text: &str) -> Vec<(u64, u64)> {
     let number = |word: &str| u64::from_str_radix(word, 16).expect("a number");
     let lines = text.lines().filter(|line| line.split(' ').nth(1) == Some("Done"));
@@ -32,13 +32,13 @@ fn values(text: &str) -> Vec<(u64, u64)> {
 
 /// `.root.magic`, `.root.self`, `.root.stream`
 #[test]
-fn two_libraries_that_carry_the_runtime_have_a_stream_each_in_gdb_and_in_a_core() {
+fn gdb_and_a_core_show_a_stream_of_each_library() {
     let mut session = Session::empty();
     for name in ["left.so", "right.so"] {
         fs::copy(plugin(), session.path(name)).expect("a library can be copied");
     }
     fs::write(session.path("load.py"), SCRIPT).expect("a script can be written");
-    // What is called python3 may be a script that finds it.
+    // `python3` may be a script that starts the real program.
     let asked = run(system("python3").args(["-c", "import sys; print(sys.executable, end='')"]));
     let python = String::from_utf8_lossy(&asked.stdout).into_owned();
     session.arguments = ["--args", &python, "load.py"].map(str::to_owned).to_vec();
@@ -51,21 +51,21 @@ fn two_libraries_that_carry_the_runtime_have_a_stream_each_in_gdb_and_in_a_core(
         .flat_map(|&(who, count)| (0..count).map(move |index| (who, index)))
         .collect();
     assert!(values(&said[0]) == expected, "{}", said[0]);
-    // Each has told of itself what a stream needs.
+    // The stream of each library has its own thread.
     assert_eq!(count(&said[0], "Thread"), 2, "{}", said[0]);
     agree("core", &said[0], &converted(&["-v"], &session.path("both.core")));
     agree("saved", &said[0], &converted(&["-v"], &session.path("both.log")));
-    // Both masks are switched, each once: they are not the same one.
+    // Each mask is switched once: the two masks differ.
     for (what, said) in [("set", &said[3]), ("get", &said[5])] {
         let output = said.lines().filter(|line| line.ends_with(".output: Object"));
         assert_eq!(output.count(), 2, "{what}: {said}");
     }
     let pid = said[4].lines().filter(|line| line.starts_with("pid: ")).count();
-    assert_eq!(pid, 2, "a process, and two streams: {}", said[4]);
-    // And a core alone, with neither program nor library.
+    assert_eq!(pid, 2, "one process with two streams: {}", said[4]);
+    // The core alone, without the program and the libraries.
     let core = Session::of_core(&session.path("both.core"));
     for name in ["left.so", "right.so"] {
-        fs::remove_file(session.path(name)).expect("it exists");
+        fs::remove_file(session.path(name)).expect("a file");
     }
     assert_eq!(core.run(&["telemetry dump"]).remove(0), said[0]);
 }

@@ -1,8 +1,8 @@
-//! gdb in batch mode: commands go in, what each printed comes out.
+//! Runs gdb in batch mode, and returns the output of each command.
 //!
 //! ```text
 //!  Session::of("threads 8 1500") ── run(["telemetry dump"]) ──▶ gdb ──▶ [text]
-//!                                          └ longer than DEADLINE: killed, and the test fails
+//!                                          └ after DEADLINE: killed, and the test fails
 //! ```
 //!
 //! Rules: `.debug.commands` in `design/telemetry.md`.
@@ -17,25 +17,25 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tests::programs::{release, root, run, system};
 
-/// How long gdb may take for a session.
+/// The time limit of a session.
 const DEADLINE: Duration = Duration::from_secs(150);
-/// Begins what a command printed.
+/// Marks the beginning of a command's output.
 const MARK: char = '\u{1}';
 
-/// What gdb is to look at, and with what commands.
+/// A session of gdb: its target, its first commands, its environment.
 pub(crate) struct Session {
     /// Arguments of gdb: the program and its arguments, or a core.
     pub(crate) arguments: Vec<String>,
-    /// Commands at the beginning, whose output is not looked at.
+    /// Commands at the beginning, whose output is ignored.
     pub(crate) preparation: Vec<String>,
-    /// Of the program.
+    /// The environment of the program.
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Where it runs, and what is left of it.
+    /// The working directory, which keeps the results.
     pub(crate) directory: TempDir,
 }
 
 impl Session {
-    /// gdb on nothing, with the commands of `telemetry`.
+    /// Returns a session without a program, with the commands of `telemetry`.
     pub(crate) fn empty() -> Session {
         Session {
             arguments: Vec::new(),
@@ -45,7 +45,7 @@ impl Session {
         }
     }
 
-    /// A program that runs to the first `stop_here` or until it dies.
+    /// Returns a session of a program that has run to the first `stop_here`, or until it died.
     pub(crate) fn of_program(program: &Path, words: &str) -> Session {
         let mut session = Session::empty();
         session.arguments = vec!["--args".to_owned(), text(program)];
@@ -54,24 +54,24 @@ impl Session {
         session
     }
 
-    /// The program that the tests stop.
+    /// Returns a session of the program `stopping`.
     pub(crate) fn of(words: &str) -> Session {
         Session::of_program(Path::new(env!("CARGO_BIN_EXE_stopping")), words)
     }
 
-    /// A core, without its program.
+    /// Returns a session of a core, without its program.
     pub(crate) fn of_core(core: &Path) -> Session {
         let mut session = Session::empty();
         session.arguments = vec!["-c".to_owned(), text(core)];
         session
     }
 
-    /// A path in the directory of the session.
+    /// Returns a path in the directory of the session.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Runs gdb; what each command printed.
+    /// Runs gdb. Returns the output of each command.
     pub(crate) fn run<C: AsRef<str>>(&self, commands: &[C]) -> Vec<String> {
         let commands = commands.iter().map(|command| command.as_ref().to_owned());
         let all: Vec<String> = self.preparation.iter().cloned().chain(commands).collect();
@@ -89,13 +89,13 @@ impl Session {
         gdb.stderr(out.try_clone().expect("a file has two names")).stdout(out);
         let said = within_deadline(&mut gdb, &output);
         let said: Vec<&str> = said.split(MARK).skip(1).collect();
-        assert_eq!(said.len(), all.len(), "gdb ran all commands: {said:#?}");
+        assert_eq!(said.len(), all.len(), "gdb skipped a command: {said:#?}");
         let pairs = all.iter().zip(&said).skip(self.preparation.len());
         pairs.map(|(command, said)| only_output(command, said)).collect()
     }
 }
 
-/// What a command printed. None ever shows that it is written in Python.
+/// Returns the output of a command, which must never show that the command is written in Python.
 fn only_output(command: &str, said: &str) -> String {
     let (first, output) = said.split_once('\n').unwrap_or((said, ""));
     assert_eq!(first, command);
@@ -105,7 +105,7 @@ fn only_output(command: &str, said: &str) -> String {
     output.to_owned()
 }
 
-/// The end of the command's output, by a deadline.
+/// Returns the output of a command, and kills it at the deadline.
 fn within_deadline(command: &mut Command, output: &Path) -> String {
     let mut child = command.spawn().expect("gdb can be started");
     let begin = Instant::now();
@@ -127,12 +127,12 @@ fn within_deadline(command: &mut Command, output: &Path) -> String {
     said
 }
 
-/// The command that loads the commands.
+/// Returns the gdb command that loads the commands.
 pub(crate) fn source() -> String {
     format!("source {}", text(&root().join("telemetry/gdb/telemetry.py")))
 }
 
-/// The program as it is shipped: optimised; and the same stripped.
+/// Returns the program as it is shipped, optimised, and the same program stripped.
 pub(crate) fn shipped() -> &'static (TempDir, PathBuf, PathBuf) {
     static PROGRAMS: OnceLock<(TempDir, PathBuf, PathBuf)> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
@@ -144,7 +144,7 @@ pub(crate) fn shipped() -> &'static (TempDir, PathBuf, PathBuf) {
     })
 }
 
-/// A path as text.
+/// Returns a path as text.
 pub(crate) fn text(path: &Path) -> String {
     path.to_str().expect("a path of ours is text").to_owned()
 }

@@ -1,23 +1,23 @@
-//! Very many connections: silent ones, hostile ones, and one more than there are places.
+//! Very many connections: silent and hostile ones, and more than the listener has places for.
 
 use super::*;
 
-/// Silent connections give way to programs.
+/// Silent connections lose their places to programs.
 #[test]
-fn silent_connections_give_their_places_to_programs_that_come() {
+fn silent_connections_lose_their_places_to_programs() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "1"]);
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
-    // All but one send a header, and then nothing more.
+    // All except one send a header, and then nothing.
     let mut silent: Vec<TcpStream> = Vec::new();
     for _ in 0..256 {
         let mut connection = listening.connect();
         if silent.len() < 255 {
-            connection.write_all(&head).expect("it is let in");
+            connection.write_all(&head).expect("a connection");
         }
         silent.push(connection);
     }
-    wait_for("they are let in", || listening.logs().len() == 255);
+    wait_for("the logs of the connections", || listening.logs().len() == 255);
     let begin = Instant::now();
     for _ in 0..3 {
         run(&mut listening.recorder(&["kinds"]));
@@ -30,12 +30,12 @@ fn silent_connections_give_their_places_to_programs_that_come() {
     assert!(errors.lines().count() >= 4, "{errors}");
 }
 
-/// A reader opens one log at a time, so the names of one program alone are in memory.
+/// The printer opens one log at a time: only the names of one program are in memory.
 #[test]
-fn names_of_many_printed_programs_take_bounded_memory() {
+fn the_names_of_many_programs_take_bounded_memory() {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
     let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
-    // A registry that is never whole: of 40 programs 240 MB, next to what threads and text take.
+    // The registry is never complete: 40 programs declare 240 MB, more than the limit below leaves.
     let fields = |first| BlockFields {
         block_type: 3,
         top: 60_000,
@@ -55,10 +55,10 @@ fn names_of_many_printed_programs_take_bounded_memory() {
     let (head, rest) = bytes.split_at(512);
     let mut connections: Vec<TcpStream> = (0..40).map(|_| listening.connect()).collect();
     for connection in &mut connections {
-        connection.write_all(head).expect("it is received");
+        connection.write_all(head).expect("a receiver");
     }
     for connection in &mut connections {
-        connection.write_all(rest).expect("it is received");
+        connection.write_all(rest).expect("a receiver");
     }
     let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
     let whole = bytes.len() as u64;
@@ -76,19 +76,19 @@ fn names_of_many_printed_programs_take_bounded_memory() {
 
 /// `CONNECTION_COUNT_MAX` of `eventcnv/src/listen.rs`.
 #[test]
-fn beyond_256_connections_the_next_waits_until_one_ends() {
+fn the_257th_connection_waits_until_another_ends() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "3600"]);
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
     let mut connections: Vec<TcpStream> = Vec::new();
     for _ in 0..260 {
         let mut connection = listening.connect();
-        connection.write_all(&head).expect("it waits, at least");
+        connection.write_all(&head).expect("a connection");
         connections.push(connection);
-        // No more than a moment's worth are begun at once: the backlog is short.
+        // Only a few connections wait at a time: the backlog is short.
         if connections.len().is_multiple_of(64) {
             let count = connections.len();
-            wait_for("they are let in", || listening.logs().len() >= count.min(256));
+            wait_for("the logs of the connections", || listening.logs().len() >= count.min(256));
         }
     }
     thread::sleep(Duration::from_millis(200));

@@ -1,5 +1,5 @@
-//! What was cut event by event: half of a log in half of its size, numbers kept; and logs of very
-//! many buffers, in bounded memory.
+//! Cuts event by event: half of a log takes half of its size and keeps the numbers; logs of very
+//! many buffers take bounded memory.
 
 use super::{assert_same, assert_sound, everything, recipe, whole};
 use eventlog::reader::{Filter, Log, Order};
@@ -30,7 +30,7 @@ fn full(block_size_log2: u32, count: u64) -> Vec<u8> {
     writer.bytes()
 }
 
-/// The events that are chosen by their numbers.
+/// Returns a cut of the events whose numbers are chosen.
 fn chosen(log: &Log, order: Order, is_chosen: impl Fn(u64) -> bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(log, Purpose::Cut, &mut bytes);
@@ -72,9 +72,9 @@ fn a_cut_of_every_other_event_is_half_as_large() {
     }
 }
 
-/// `.cut.numbers`, `.event.identity`: pieces with holes are put together number by number.
+/// `.cut.numbers`, `.event.identity`: the reader joins pieces with gaps number by number.
 #[test]
-fn pieces_that_were_cut_event_by_event_give_each_event_once() {
+fn pieces_cut_event_by_event_give_each_event_once() {
     for seed in 0..12 {
         let (writer, _) = naive::write(recipe(seed));
         let log = Log::from_source(writer.bytes()).unwrap();
@@ -91,13 +91,13 @@ fn pieces_that_were_cut_event_by_event_give_each_event_once() {
             chosen(&log, Order::Time, &b),
         ];
         let joined = |logs: &[&[u8]]| Log::from_source(logs.concat()).unwrap();
-        // What one lacks the other has.
+        // Each of the two has what the other lacks.
         let both = joined(&[&is_in[0], &is_in[1]]);
         assert_sound(&both, "both");
         assert_same(&everything(&both), &all, &format!("both of seed {seed}"));
         let merged = Log::from_source(whole(&both)).unwrap();
         assert_same(&everything(&merged), &all, &format!("merged of seed {seed}"));
-        // They have some in common, with each other and with the whole.
+        // These have events in common, with each other and with the whole.
         let some = joined(&[&is_in[2], &is_in[0], &is_in[2]]);
         let mut expected = all.clone();
         expected.retain(|event| event.4 == 0 || a(event.2) || b(event.2));
@@ -110,7 +110,7 @@ fn pieces_that_were_cut_event_by_event_give_each_event_once() {
         let together = joined(&[&is_in[2], &writer.bytes(), &is_in[0]]);
         assert_same(&everything(&together), &all, &format!("together of seed {seed}"));
         assert!(together.accounts().iter().all(|account| account.lost == 0));
-        // A run is of numbers that follow on one another.
+        // A run has consecutive numbers.
         let mut numbers = Vec::new();
         some.events(Order::File, &Filter::default()).each_run(|run| {
             let events = (0..).map_while(|index| run.event(index));
@@ -126,9 +126,9 @@ fn pieces_that_were_cut_event_by_event_give_each_event_once() {
     }
 }
 
-/// `.cut.numbers`: nothing in them is trusted.
+/// `.cut.numbers`: the reader does not trust the numbers.
 #[test]
-fn numbers_that_lie_are_read_to_the_end() {
+fn the_reader_reads_lying_numbers_to_the_end() {
     let log = Log::from_source(full(12, 300)).unwrap();
     let bytes = chosen(&log, Order::File, |n| n % 5 > 1);
     let blocks: Vec<usize> = (1..bytes.len() / 4096).map(|index| index * 4096).collect();
@@ -166,9 +166,9 @@ fn numbers_that_lie_are_read_to_the_end() {
     }
 }
 
-/// `.cnv.memory`: in a tenth of what a block for each buffer would take.
+/// `.cnv.memory`: in a tenth of the memory that a block for each buffer would take.
 #[test]
-fn a_log_of_20000_buffers_is_made_into_others_in_128_mib() {
+fn eventcnv_makes_logs_of_20000_buffers_in_128_mib() {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
     let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
     writer.registry(1, KINDS, TYPES, 300);

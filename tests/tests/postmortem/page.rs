@@ -1,31 +1,31 @@
-//! The page: its sessions, and whether what was printed is what it shows.
+//! Reads the sessions of the page, and compares output with the page.
 //!
 //! ```text
 //!  ## 1. A crash            a session
 //!  ```console
-//!  $ ls -l core             a command of the shell; of gdb: (gdb) telemetry status
-//!  … core                   what it prints: … stands for a word that differs from run to run,
-//!  …                        and alone for any lines
+//!  $ ls -l core             a shell command; a gdb command: (gdb) telemetry status
+//!  … core                   its output: … is one word that differs from run to run,
+//!  …                        and alone any number of lines
 //! ```
 //!
 //! Rules: the beginning of `design/postmortem.md`.
 
 use std::fmt;
 
-/// What differs from run to run.
+/// Stands for text that differs from run to run.
 const ANYTHING: char = '…';
 
-/// What is typed where.
+/// The program that reads a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prompt {
     Shell,
     Gdb,
 }
 
-/// A command and what it prints.
+/// A command and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// The line of the page.
+    /// The line number in the page.
     pub(crate) line: usize,
     pub(crate) prompt: Prompt,
     pub(crate) command: String,
@@ -38,7 +38,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps of each part of a page, by its title; the text before the first has none.
+/// Returns the steps of each part of a page, by title; the text before the first part has none.
 pub(crate) fn sessions(page: &str) -> Vec<(String, Vec<Step>)> {
     let mut found = vec![(String::new(), Vec::new())];
     let mut is_console = false;
@@ -70,7 +70,7 @@ pub(crate) fn sessions(page: &str) -> Vec<(String, Vec<Step>)> {
     found
 }
 
-/// Whether lines are as they are shown; blanks at their ends are not seen.
+/// Returns whether lines equal the page, apart from blanks at their ends.
 pub(crate) fn is_as_shown(shown: &[String], printed: &[String]) -> bool {
     let Some((first, rest)) = shown.split_first() else { return printed.is_empty() };
     if first.chars().eq([ANYTHING]) {
@@ -81,7 +81,7 @@ pub(crate) fn is_as_shown(shown: &[String], printed: &[String]) -> bool {
     })
 }
 
-/// Whether a line is as it is shown.
+/// Returns whether a line equals the page.
 fn is_line_as_shown(shown: &str, printed: &str) -> bool {
     let Some((before, after)) = shown.split_once(ANYTHING) else { return shown == printed };
     let Some(rest) = printed.strip_prefix(before) else { return false };
@@ -91,7 +91,7 @@ fn is_line_as_shown(shown: &str, printed: &str) -> bool {
 }
 
 #[test]
-fn a_page_is_taken_apart_into_commands_and_what_they_print() {
+fn the_parser_finds_the_commands_and_their_output() {
     let page = "```console\n$ a\n```\n## One\ntext\n```console\n$ b c\nd\n\n(gdb) e\n…\n```\n";
     let step = |line, prompt, command: &str, shown: &[&str]| Step {
         line,
@@ -106,7 +106,7 @@ fn a_page_is_taken_apart_into_commands_and_what_they_print() {
 }
 
 #[test]
-fn three_dots_stand_for_one_word_and_alone_for_any_lines() {
+fn three_dots_match_one_word_and_alone_any_lines() {
     let judge = |shown: &str, printed: &str| {
         let [shown, printed] =
             [shown, printed].map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
@@ -122,7 +122,7 @@ fn three_dots_stand_for_one_word_and_alone_for_any_lines() {
         ("…\nlast", "first\nsecond\nlast"),
         ("first\n…\nlast\n…", "first\nlast"),
     ] {
-        assert!(judge(shown, printed), "{shown:?} is to stand for {printed:?}");
+        assert!(judge(shown, printed), "{shown:?} does not match {printed:?}");
     }
     for (shown, printed) in [
         ("", "a"),
@@ -133,6 +133,6 @@ fn three_dots_stand_for_one_word_and_alone_for_any_lines() {
         ("a", "a\nb"),
         ("…\nlast", "last\nmore"),
     ] {
-        assert!(!judge(shown, printed), "{shown:?} is not to stand for {printed:?}");
+        assert!(!judge(shown, printed), "{shown:?} matches {printed:?}");
     }
 }

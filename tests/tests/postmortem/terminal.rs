@@ -1,9 +1,9 @@
-//! A shell, and gdb in it: commands go in, what each printed comes out.
+//! A shell, and gdb in it: sends commands, and collects the output of each.
 //!
 //! ```text
-//!  step ─▶ bash ─▶ gdb           one input, one output for all, as on a terminal
-//!            └───────┴─▶ text, a mark when the command is done
-//!                          └─ of what runs in the background, more may come
+//!  step ─▶ bash ─▶ gdb           one input and one output for both, as on a terminal
+//!            └───────┴─▶ text, and a mark when the command has ended
+//!                          └─ programs in the background may print more
 //! ```
 //!
 //! Rules: the beginning of `design/postmortem.md`.
@@ -22,35 +22,35 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tests::programs::{eventcnv, release, root, system};
 
-/// How long a command may take: far longer than on any machine.
+/// Limits the time of a command; it is far longer than any machine needs.
 const DEADLINE: Duration = Duration::from_secs(150);
-/// Comes when a command is done.
+/// Printed when a command has ended.
 const MARK: &str = "\u{1}\n";
-/// Lines that are told of a long output that is wrong, at its beginning and end.
+/// The number of lines of wrong output that a message shows, at the beginning and the end.
 const END_COUNT: usize = 20;
 const SHELL_MARK: &str = "printf '\\001\\n'";
 const GDB_MARK: &str = "echo \\001\\n";
 const GDB_PROMPT: &str = "(gdb) ";
 
-/// Programs die by `dies`: their core is called `core`, and where the system gives cores to another
-/// program, gdb takes it.
+/// `dies` runs a program that dies, and names its core `core`. If the system passes cores to
+/// another program, gdb makes the core.
 const DIES_TO_KERNEL: &str = "dies() { \"$@\"; if [ -e core.* ]; then mv core.* core; fi; }";
 const DIES_TO_GDB: &str = "dies() { gdb -q -batch -ex run -ex 'gcore core' --args \"$@\" \
     >gdb.out 2>&1; echo 'Segmentation fault (core dumped)'; }";
 
-/// A shell in a directory of its own.
+/// A shell in its own directory.
 pub(crate) struct Terminal {
     child: Child,
     input: ChildStdin,
     output: Receiver<Vec<u8>>,
-    /// Read, and not yet given.
+    /// Text that was read and not yet compared.
     text: String,
     is_gdb: bool,
     _home: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// A shell in what looks like the root of the repository.
+    /// Starts a shell in a directory that looks like the root of the repository.
     pub(crate) fn open() -> Terminal {
         system("gdb");
         let home = tempfile::tempdir().expect("a directory can be made");
@@ -65,7 +65,7 @@ impl Terminal {
         }
         shell.stdin(Stdio::piped()).stderr(writer.try_clone().expect("a pipe has two names"));
         let mut child = shell.stdout(writer).spawn().expect("bash can be run");
-        drop(shell); // which has the pipe open
+        drop(shell); // closes the pipe
         let (sender, output) = channel();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -75,7 +75,7 @@ impl Terminal {
                 }
             }
         });
-        let input = child.stdin.take().expect("it is a pipe");
+        let input = child.stdin.take().expect("a pipe");
         let mut terminal =
             Terminal { child, input, output, text: String::new(), is_gdb: false, _home: home };
         terminal.send(if kernel_writes_cores() { DIES_TO_KERNEL } else { DIES_TO_GDB });
@@ -84,7 +84,7 @@ impl Terminal {
 
     /// Runs a command, and fails if it does not print what the page shows.
     pub(crate) fn run(&mut self, step: &Step) {
-        assert_eq!(self.is_gdb, step.prompt == Prompt::Gdb, "{step}: typed into the other one");
+        assert_eq!(self.is_gdb, step.prompt == Prompt::Gdb, "{step}: wrong prompt");
         let command = &step.command;
         if self.is_gdb {
             self.send(command);
@@ -108,7 +108,7 @@ impl Terminal {
         writeln!(self.input, "{line}").expect("the shell reads");
     }
 
-    /// Reads until the output has all that the page shows.
+    /// Reads until the output has everything that the page shows.
     fn judge(&mut self, step: &Step) {
         let begin = Instant::now();
         let may_follow = step.command.ends_with('&');
@@ -156,7 +156,7 @@ fn lay_out(home: &Path) {
     let target = home.join("target");
     fs::create_dir(&target).expect("a directory can be made");
     let eventcnv = Path::new(eventcnv().get_program()).parent().expect("a folder").to_owned();
-    assert_eq!(bank.parent(), Some(&*eventcnv), "all programs are in one folder");
+    assert_eq!(bank.parent(), Some(&*eventcnv), "all programs in one folder");
     let shipped = release("bank", &[]).parent().expect("a folder").to_owned();
     let links = [
         (eventcnv, target.join("debug")),
@@ -172,15 +172,15 @@ fn is_ours(name: &OsString) -> bool {
     name.to_string_lossy().starts_with("MPS_TELEMETRY_")
 }
 
-/// Whether the kernel itself writes cores, where the program runs.
+/// Returns whether the kernel itself writes cores, into the program's directory.
 fn kernel_writes_cores() -> bool {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     let pattern = pattern.trim();
     pattern.starts_with("core") && !pattern.contains('/')
 }
 
-/// The lines that a reader at a terminal sees. A shell that reads no terminal says more of jobs
-/// that die, and in other words.
+/// Returns the lines that a user at a terminal sees. Without a terminal a shell reports dying jobs
+/// in more and other words.
 fn lines(text: &str) -> Vec<String> {
     let text = text.replace(GDB_PROMPT, "");
     let shell = |line: &str| match line.split_once(": line ") {
@@ -195,7 +195,7 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().filter_map(shell).collect()
 }
 
-/// Lines as a text, of many the first and the last.
+/// Returns lines as a text: of a long list, the first and the last.
 fn ends(lines: &[String]) -> String {
     if lines.len() <= 2 * END_COUNT {
         return lines.join("\n");
@@ -204,13 +204,13 @@ fn ends(lines: &[String]) -> String {
     format!("{}\n[…]\n{}", first.join("\n"), last.join("\n"))
 }
 
-/// Whether this gdb is too old for the processor: then the page says what to type.
+/// Returns whether this gdb is too old for the processor: then the page shows what to type.
 fn is_refused(command: &str, printed: &[String]) -> bool {
     let is_refusal = |line: &String| line.starts_with("not called: this gdb ");
     command == "telemetry flush" && printed.iter().any(is_refusal)
 }
 
-/// A gdb before 14 calls functions on processors with AMX, and then cannot tell what they gave.
+/// Removes results: before version 14, gdb cannot show them on processors with AMX.
 fn without_what_gdb_cannot(shown: &[String], printed: Vec<String>) -> (Vec<String>, Vec<String>) {
     let is_told = |line: &String| {
         line.starts_with("Couldn't write extended state status")

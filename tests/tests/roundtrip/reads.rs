@@ -1,7 +1,7 @@
-//! How often the source is read: what bounds the time that a log can take.
+//! The number of reads of a source, which bounds the time that a log takes.
 //!
 //! ```text
-//!  Counting { bytes, reads } ── Log ──▶ events, and no more reads than blocks and windows
+//!  Counting { bytes, reads } ── Log ──▶ events, and at most one read a block or window
 //! ```
 
 use super::*;
@@ -9,7 +9,7 @@ use eventlog::reader::Source;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A source that counts the reads of it.
+/// A source that counts its reads.
 struct Counting {
     bytes: Vec<u8>,
     reads: Arc<AtomicU64>,
@@ -26,8 +26,8 @@ impl Source for Counting {
     }
 }
 
-/// Reads all events in an order, judges that they are as many and numbered in order, and says how
-/// many reads that took, and how many it took to open the log.
+/// Reads all events in an order, and checks their number and order. Returns the number of reads,
+/// and how many it took to open the log.
 fn reads(bytes: Vec<u8>, order: Order, expected: u64) -> (u64, u64) {
     let reads = Arc::new(AtomicU64::new(0));
     let log = Log::from_source(Counting { bytes, reads: reads.clone() }).unwrap();
@@ -49,10 +49,10 @@ fn reads(bytes: Vec<u8>, order: Order, expected: u64) -> (u64, u64) {
     (reads.load(Ordering::Relaxed), opening)
 }
 
-/// 1000 buffers of 64 KiB whose events take turns are more than the cache holds: a block that is
-/// put out leaves a window of its next events.
+/// 1000 buffers of 64 KiB that take turns exceed the cache: an evicted block leaves a window of its
+/// next events.
 #[test]
-fn blocks_that_take_turns_are_decoded_once_for_each_window_and_not_for_each_event() {
+fn blocks_that_take_turns_are_decoded_once_a_window() {
     let platform = Platform { block_size_log2: 16, ..WORDS };
     let mut writer = Writer::new(platform, [1; 16], [9; 16]);
     writer.registry(1, naive::KINDS, naive::TYPES, 4000);
@@ -74,20 +74,20 @@ fn blocks_that_take_turns_are_decoded_once_for_each_window_and_not_for_each_even
             base_last: buffer,
             ..naive::BlockFields::default()
         };
-        // Open, so that the bit by bit checksum takes no time.
+        // Open blocks: the naive bit-by-bit checksum would take too long.
         writer.event_block(Buffer { buffer: buffer as u32, ..POOL }, fields, &payload, false);
     }
     let (time, _) = reads(writer.bytes(), Order::Time, buffers * per_buffer);
-    // An event takes 52 bytes in a window: 32, its place in the block and in order of time. Each
-    // buffer has a share of the cache, and adds 4 KiB to it. The first time all of it is decoded.
+    // An event takes 52 bytes in a window: 32, its place in the block, and its rank in time. Each
+    // buffer has a share of the cache, and adds 4 KiB. The first pass decodes every block.
     let window = (eventlog::reader::CACHE_SIZE_MAX as u64 / buffers + 4096) / 52;
     assert!(time <= buffers * (1 + per_buffer.div_ceil(window)), "{time} reads");
 }
 
 /// `.part.events`, `.event.number`: the parts of one buffer in one parts block are one entry of the
-/// index, also where parts of other buffers are between them.
+/// index, also between parts of other buffers.
 #[test]
-fn the_parts_of_a_buffer_in_one_parts_block_are_read_together() {
+fn the_reader_reads_the_parts_of_a_buffer_together() {
     for (buffers, with_bases) in [(1, false), (3, false), (3, true)] {
         let platform = Platform { block_size_log2: 16, ..WORDS };
         let mut writer = Writer::new(platform, [1; 16], [9; 16]);

@@ -6,14 +6,14 @@
 //!  *.py, *.toml, scripts as a whole┘
 //! ```
 //!
-//! A phrase may begin on one line and end on the next. Code between backquotes is left out.
+//! A phrase may begin on one line and end on the next. The rule skips code between backquotes.
 //! The rules: `CONTRIBUTING.md`, Plain English.
 
 use super::tree::{File, files, judge};
 use std::collections::BTreeMap;
 
-/// Banned phrases in lower case, and what to write. `^` stands for the beginning of a sentence.
-/// `!word` in front is the word that makes a phrase a plain one.
+/// Banned phrases in lower case, and the plain words. `^` stands for the beginning of a sentence.
+/// `!word` is a word that allows the phrase after it.
 const PHRASES: [(&str, &str); 33] = [
     ("anew", "again"),
     ("are no", "!there; are not, or the positive statement"),
@@ -58,7 +58,7 @@ enum Token {
     End,
 }
 
-/// Prose to words: what is between backquotes on one line is one token.
+/// Turns prose into words: text between backquotes on one line is one token.
 #[derive(Default)]
 struct Words {
     tokens: Vec<Token>,
@@ -95,7 +95,7 @@ impl Words {
         }
     }
 
-    /// Another text begins.
+    /// Begins another text.
     fn end(&mut self, line: usize) {
         self.close(line);
         self.in_code = false;
@@ -103,7 +103,7 @@ impl Words {
     }
 }
 
-/// The words of a document or script; blocks of code in a document are left out.
+/// Returns the words of a document or script, without blocks of code in a document.
 fn words_of_text(file: &File) -> Vec<Token> {
     let mut words = Words::default();
     let mut in_block = false;
@@ -122,7 +122,7 @@ fn words_of_text(file: &File) -> Vec<Token> {
     words.tokens
 }
 
-/// Where the scan of a Rust file is.
+/// The place of the scan in a Rust file.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Code,
@@ -133,7 +133,7 @@ enum Place {
     Raw(usize),
 }
 
-/// The words of the comments and strings of Rust code.
+/// Returns the words of the comments and strings of Rust code.
 fn words_of_code(text: &str) -> Vec<Token> {
     let mut words = Words::default();
     let (mut place, mut line, mut at) = (Place::Code, 1, 0);
@@ -193,7 +193,7 @@ fn words_of_code(text: &str) -> Vec<Token> {
     words.tokens
 }
 
-/// After an apostrophe: the rest of a character literal; nothing of a lifetime.
+/// Returns the size of the rest of a character literal after an apostrophe; 0 for a lifetime.
 fn character_length(rest: &[char]) -> usize {
     match rest {
         ['\\', _, more @ ..] => more.iter().position(|c| *c == '\'').map_or(0, |n| n + 3),
@@ -202,18 +202,18 @@ fn character_length(rest: &[char]) -> usize {
     }
 }
 
-/// A phrase as the search compares it.
+/// A phrase in the form of the search.
 struct Phrase {
     text: &'static str,
     words: Vec<&'static str>,
-    /// Only at the beginning of a sentence.
+    /// Whether the phrase counts only at the beginning of a sentence.
     at_beginning: bool,
-    /// The word that makes it a plain one.
+    /// The word that allows the phrase.
     exception: Option<&'static str>,
     instead: &'static str,
 }
 
-/// The phrases by their first words.
+/// Returns the phrases by their first words.
 fn phrases() -> BTreeMap<&'static str, Vec<Phrase>> {
     let mut all = BTreeMap::<_, Vec<Phrase>>::new();
     for (text, instead) in PHRASES {
@@ -231,7 +231,7 @@ fn phrases() -> BTreeMap<&'static str, Vec<Phrase>> {
 }
 
 impl Phrase {
-    /// Whether it stands at the beginning of these words, after that token.
+    /// Returns whether the phrase stands at the beginning of these words, after that token.
     fn is_in(&self, tokens: &[Token], before: Option<&Token>) -> bool {
         let mut words = self.words.iter().enumerate();
         let allowed = match before {
@@ -249,7 +249,7 @@ impl Phrase {
     }
 }
 
-/// The banned phrases in a file: line, phrase, and what to write.
+/// Returns the banned phrases in a file: line, phrase, and plain words.
 fn hits(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     let is_rust = file.path.ends_with(".rs");
     let tokens = if is_rust { words_of_code(&file.text) } else { words_of_text(file) };
@@ -265,7 +265,7 @@ fn hits(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     found
 }
 
-/// All files but the rules themselves, which name what they ban, and the evidence of compilers.
+/// Returns all files except these rules, which name banned phrases, and the messages of compilers.
 fn texts() -> impl Iterator<Item = File> {
     let is_rule = |path: &str| path.starts_with("tests/tests/tidy/");
     files().into_iter().filter(move |f| !is_rule(&f.path) && !f.path.ends_with(".stderr"))
@@ -284,7 +284,7 @@ fn no_file_has_a_banned_phrase() {
 }
 
 #[test]
-fn a_deliberate_phrase_in_prose_or_code_fails() {
+fn the_rule_finds_a_deliberate_phrase_in_prose_and_code() {
     let found = |path: &str, text: &str| {
         let file = File { path: path.into(), text: text.into() };
         hits(&file).into_iter().map(|(line, phrase, _)| (line, phrase)).collect::<Vec<_>>()
@@ -303,7 +303,7 @@ fn a_deliberate_phrase_in_prose_or_code_fails() {
 }
 
 #[test]
-fn plain_text_has_no_hit() {
+fn the_rule_accepts_plain_text() {
     let plain = "There is no lock. The thread is not there; a user who reads, and which of them.\n\
                  | is | no |\n";
     let file = File { path: "docs/x.md".into(), text: plain.into() };

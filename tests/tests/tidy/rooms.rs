@@ -1,24 +1,24 @@
-//! The rooms of a crate: imports run from a higher room to a lower one, and within a room no circle
-//! of imports is large.
+//! The rooms of a crate: imports run from a higher room to a lower one, and circles of imports
+//! within a room are small.
 //!
 //! ```text
 //!  ARCHITECTURE.md: "Rooms of `telemetry/src`", a picture, the highest room first
-//!  files ──▶ paths that they name (`use`, `crate::…`, `super::…`, a child) ──▶ files ──▶ judged
+//!  files ──▶ paths that they name (`use`, `crate::…`, `super::…`, a child) ──▶ files ──▶ verdict
 //! ```
 //!
-//! A name that a module re-exports from its child is the child's. Tests may name what they
-//! like. Rules: `ARCHITECTURE.md`, Invariants.
+//! A name that a module re-exports from its child belongs to the child. Tests may name anything.
+//! Rules: `ARCHITECTURE.md`, Invariants.
 
 use super::tree::{File, judge, read, rust_files};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The folders whose rooms `ARCHITECTURE.md` draws. Another one needs its picture there, below
-/// "Rooms of `FOLDER`", and its name here.
+/// The folders whose rooms `ARCHITECTURE.md` draws. A further one needs its picture there, below
+/// "Rooms of `FOLDER`", and its name in this list.
 const HOUSES: [&str; 4] = ["telemetry/src", "eventlog/src/reader", "eventcnv/src", "replay/src"];
-/// Files in one circle of imports, at most.
+/// The greatest number of files in one circle of imports.
 const CIRCLE_MAX: usize = 5;
 
-/// The names of rooms below a folder, the highest first: the first words of the picture's lines.
+/// Returns the rooms of a folder, the highest first: the first words of the picture's lines.
 fn order_of(architecture: &str, house: &str) -> Vec<String> {
     let mark = format!("Rooms of `{house}`");
     let after = architecture.split_once(&mark).map_or("", |(_, after)| after);
@@ -30,14 +30,14 @@ fn order_of(architecture: &str, house: &str) -> Vec<String> {
 /// Modules of a house by their paths (`["os", "sync"]`), each with its file.
 struct House<'a> {
     order: Vec<String>,
-    /// What comes before these in a path from the crate: `reader` of `eventlog/src/reader`.
+    /// The path of the house in its crate: `reader` of `eventlog/src/reader`.
     root: Vec<String>,
     files: BTreeMap<Vec<String>, &'a File>,
-    /// Names that a module has from a child: module and name to the child.
+    /// Names that a module re-exports from a child: module and name to the child.
     passed_on: BTreeMap<(Vec<String>, String), Vec<String>>,
 }
 
-/// The code of a file without its unit tests, in one line.
+/// Returns the code of a file without its unit tests, in one line.
 fn code_of(file: &File) -> String {
     let end = file.tests_begin();
     let code = file.code().take_while(|(number, _)| *number < end);
@@ -53,7 +53,7 @@ fn module_of(path: &str) -> Vec<String> {
     parts
 }
 
-/// The paths of a `use`, its braces opened: each in its segments.
+/// Returns the paths of a `use`, with its braces expanded, each as segments.
 fn opened(tree: &str) -> Vec<Vec<String>> {
     let (mut found, mut depth, mut part) = (Vec::new(), 0, String::new());
     for c in tree.chars().chain([',']) {
@@ -80,7 +80,7 @@ fn opened(tree: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The `use`s of code, public or not, and the code without them.
+/// Returns the `use`s of code, public or not, and the code without them.
 fn split_uses(code: &str) -> (Vec<(bool, String)>, String) {
     let (mut uses, mut rest) = (Vec::new(), String::new());
     for (index, statement) in code.split_inclusive(';').enumerate() {
@@ -136,8 +136,8 @@ impl<'a> House<'a> {
         house
     }
 
-    /// A path from the house's root, if it is one of the house: from the root, from a parent, or
-    /// into a child.
+    /// Returns a path from the house's root if the path leads into the house: from the root, from a
+    /// parent, or into a child.
     fn full(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let mut base = match path.first()?.as_str() {
             "crate" => {
@@ -162,7 +162,7 @@ impl<'a> House<'a> {
         Some(base)
     }
 
-    /// The module whose a path is.
+    /// Returns the module to which a path belongs.
     fn owner(&self, path: &[String]) -> Vec<String> {
         let mut at = path.to_vec();
         for _ in 0..4 {
@@ -179,15 +179,15 @@ impl<'a> House<'a> {
         at
     }
 
-    /// The modules that one names.
+    /// Returns the modules that a module names.
     fn named_by(&self, module: &[String]) -> BTreeSet<Vec<String>> {
         let (uses, rest) = split_uses(&code_of(self.files[module]));
-        // What it passes on it need not know.
+        // The module need not know the names that it re-exports.
         let private = uses.iter().filter(|(public, _)| !public);
         let mut paths: Vec<Vec<String>> = private.flat_map(|(_, tree)| opened(tree)).collect();
         let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         for (at, word) in words(&rest, is_path) {
-            // `$crate` is what a macro says in another crate.
+            // `$crate` stands for this crate in a macro that another crate uses.
             if word.contains("::") && !rest[..at].ends_with('$') {
                 paths.extend(opened(word));
             }
@@ -196,7 +196,7 @@ impl<'a> House<'a> {
         full.map(|path| self.owner(&path)).filter(|other| other != module).collect()
     }
 
-    /// Imports that run upward, modules without a room, and circles that are too large.
+    /// Returns imports that run upward, modules without a room, and circles that are too large.
     fn breaches(&self) -> Vec<String> {
         let rank = |module: &[String]| {
             let room = module.first()?;
@@ -221,7 +221,7 @@ impl<'a> House<'a> {
     }
 }
 
-/// The words of some characters, with where they begin.
+/// Returns the words of certain characters, with their offsets.
 fn words(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<Item = (usize, &str)> {
     let start = text.as_ptr().addr();
     text.split(move |c: char| !is_part(c))
@@ -229,7 +229,7 @@ fn words(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<Item = (us
         .map(move |word| (word.as_ptr().addr() - start, word))
 }
 
-/// Circles of more files than there may be.
+/// Returns circles with too many files.
 fn circles(named: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<String> {
     let reach = |from: &Vec<String>| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
@@ -284,7 +284,7 @@ fn house(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn an_upward_import_is_found_however_it_is_written() {
+fn the_rule_finds_an_upward_import_in_every_form() {
     let upward = "a/src/low/x.rs: names top::y, which is above it";
     let judged = |code: &str| {
         house(&[("lib.rs", ""), ("low/mod.rs", "mod x;"), ("low/x.rs", code), ("top/y.rs", "")])
@@ -309,7 +309,7 @@ fn an_upward_import_is_found_however_it_is_written() {
 }
 
 #[test]
-fn a_name_that_is_passed_on_is_that_of_its_module() {
+fn a_re_exported_name_belongs_to_its_module() {
     let text = [
         ("top/mod.rs", "pub(crate) mod y; pub(crate) use y::f;"),
         ("top/y.rs", "use crate::low::g;"),
@@ -341,7 +341,7 @@ fn a_house_may_be_a_folder_of_a_crate() {
 }
 
 #[test]
-fn a_circle_of_six_files_is_found_and_one_of_five_may_be() {
+fn the_rule_finds_a_circle_of_six_files_but_not_of_five() {
     let circle = |count: usize| {
         let files = (0..count).map(|at| {
             let next = (at + 1) % count;

@@ -1,10 +1,10 @@
-//! How long things may be.
+//! The greatest sizes of lines, functions, macros and files.
 //!
 //! ```text
 //!  line 100 columns · function 70 lines · macro 60 · file 400, 600 with its tests · main.rs 40
 //! ```
 //!
-//! A page of code is what a reader can hold in mind at once.
+//! A reader can hold a page of code in mind.
 
 use super::tree::{File, files, judge, read, rust_files};
 
@@ -62,7 +62,7 @@ fn no_file_is_longer_than_400_lines_or_600_with_its_tests() {
     judge("A file has at most 400 lines, 600 with its tests.", breaches);
 }
 
-/// What is in Python: that of gdb, and that of its tests.
+/// Returns the Python scripts of gdb and of its tests.
 fn scripts() -> Vec<File> {
     let all: Vec<File> = files().into_iter().filter(|file| file.path.contains("gdb/")).collect();
     let scripts: Vec<File> = all.into_iter().filter(|file| file.path.ends_with(".py")).collect();
@@ -95,8 +95,8 @@ fn is_table(file: &File) -> bool {
     TABLES.contains(&file.path.as_str())
 }
 
-/// Functions and macros: line number, first line, number of lines. The formatter puts the closing
-/// brace under the beginning of the item.
+/// Returns functions and macros: line number, first line, number of lines. The formatter puts the
+/// closing brace below the beginning of the item.
 fn items(file: &File) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = file.text.lines().collect();
     let mut found = Vec::new();
@@ -124,7 +124,7 @@ fn begins_item(line: &str) -> bool {
 }
 
 #[test]
-fn an_item_is_measured_from_its_name_to_its_closing_brace() {
+fn the_rule_measures_an_item_to_its_closing_brace() {
     let function = "pub(crate) const fn a() {\n    b(|| {\n    });\n}\n";
     let text = format!("{function}fn c() {{}}\nmacro_rules! d {{\n    () => {{}};\n}}\n");
     let file = File { path: "x.rs".into(), text };

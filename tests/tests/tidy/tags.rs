@@ -1,8 +1,8 @@
-//! What the design says is cited in code and in a test, and what code cites is in the design.
+//! Code and tests cite each tag of the design, and the design defines each cited tag.
 //!
 //! ```text
-//!  design/format.md `.block.crc` ◀── code that does it
-//!                                ◀── test that checks it
+//!  design/format.md `.block.crc` ◀── the code that obeys the sentence
+//!                                ◀── the test that checks the code
 //! ```
 //!
 //! A tag names one testable statement of `design/format.md` or one decision on the pages of
@@ -11,13 +11,13 @@
 use super::tree::{File, files, judge, read, rust_files};
 use std::collections::BTreeSet;
 
-/// What a path may end with that looks like a tag.
+/// Endings of paths that look like a tag.
 const NOT_TAGS: [&str; 12] =
     [".log", ".cnv", ".txt", ".rs", ".md", ".tsv", ".h", ".py", ".toml", ".json", ".gz", ".so"];
-/// Crates whose sources are the code that does what the format says.
+/// The crates whose sources implement the format.
 const CODE: [&str; 4] = ["eventdef/src/", "eventlog/src/", "telemetry/src/", "eventcnv/src/"];
 
-/// The requirements, decisions and rules of the telemetry system of the MPS: each holds here too.
+/// The requirements, decisions and rules of the MPS's telemetry system, which hold here too.
 const REQUIREMENTS: [&str; 17] = [
     ".req.simple",
     ".req.open",
@@ -90,7 +90,7 @@ const RULES: [&str; 31] = [
     ".replayer",
 ];
 
-/// The tags in a text: `.word.word` after a space, a backquote or a parenthesis, or at the
+/// Returns the tags in a text: `.word.word` after a space, a backquote or a parenthesis, or at the
 /// beginning of a line.
 fn tags(text: &str, only_quoted: bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -113,15 +113,14 @@ fn tags(text: &str, only_quoted: bool) -> BTreeSet<String> {
     found
 }
 
-/// The tags that a Rust file cites in its comments, in lines that satisfy a condition on their
-/// number.
+/// Returns the tags in the comments of a Rust file, in lines whose number satisfies a condition.
 fn cited(file: &File, within: impl Fn(usize) -> bool, only_quoted: bool) -> BTreeSet<String> {
     let comments = file.lines().filter(|(number, _)| within(*number));
     let comments = comments.filter_map(|(_, line)| line.find("//").and_then(|at| line.get(at..)));
     tags(&comments.collect::<Vec<_>>().join("\n"), only_quoted)
 }
 
-/// The tags that `design/format.md` defines.
+/// Returns the tags that `design/format.md` defines.
 fn format_tags() -> BTreeSet<String> {
     let text = read("design/format.md");
     let found = tags(&text, true);
@@ -162,7 +161,7 @@ fn every_tag_that_code_cites_is_in_the_design() {
         .collect();
     let mut breaches = Vec::new();
     for file in rust_files().iter().filter(|file| !file.path.starts_with("tests/tests/tidy")) {
-        // A tag may also stand for all that begin with it.
+        // A tag may also stand for all tags that begin with it.
         let stands =
             |tag: &String| defined.iter().any(|known| known.starts_with(&format!("{tag}.")));
         let unknown: Vec<String> = cited(file, |_| true, true)
@@ -184,7 +183,7 @@ fn every_requirement_has_its_decision() {
     judge("These tags of the requirements are not in design/telemetry/.", missing.collect());
 }
 
-/// The pages that `design/telemetry.md` lists.
+/// Returns the pages that `design/telemetry.md` lists.
 fn telemetry_pages() -> Vec<File> {
     let pages: Vec<File> =
         files().into_iter().filter(|file| file.path.starts_with("design/telemetry/")).collect();
@@ -213,7 +212,7 @@ fn the_list_of_pages_names_the_page_of_each_tag() {
 }
 
 #[test]
-fn a_tag_is_told_from_a_path_and_a_call() {
+fn the_rule_distinguishes_a_tag_from_a_path_and_a_call() {
     let quoted = tags("`.block.crc`, x.log `.cnv` and .other", true);
     assert_eq!(quoted.into_iter().collect::<Vec<_>>(), [".block.crc"]);
     let all = tags("// .write.seal: (`.read.open`). .map(f) 0.5 a.b", false);

@@ -1,4 +1,4 @@
-//! The files of the repository, as the other rules look at them.
+//! The files of the repository, as the other rules read them.
 //!
 //! ```text
 //!  walk ──▶ [File { path, text }] ──▶ lines, code (comments and strings blanked), test part
@@ -9,23 +9,23 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// A file of ours: its path from the root, with `/`, and its text.
+/// A file of the repository: its path from the root, with `/`, and its text.
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Directories that hold nothing of ours.
+/// Directories without files of the repository.
 const SKIPPED: [&str; 3] = ["target", ".git", "corpus"];
-/// What counts as text that we wrote. Golden files are evidence, not prose.
+/// The endings of hand-written text. Golden files are evidence, not prose.
 const EXTENSIONS: [&str; 7] = ["rs", "md", "toml", "py", "sh", "yml", "stderr"];
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_path_buf()
 }
 
-/// Every text file of ours.
+/// Returns every text file of the repository.
 pub(crate) fn files() -> Vec<File> {
     let mut found = Vec::new();
     walk(&root(), &mut found);
@@ -34,12 +34,12 @@ pub(crate) fn files() -> Vec<File> {
     found
 }
 
-/// Every Rust file of ours.
+/// Returns every Rust file of the repository.
 pub(crate) fn rust_files() -> Vec<File> {
     files().into_iter().filter(|file| file.path.ends_with(".rs")).collect()
 }
 
-/// The text of one file; empty if there is none.
+/// Returns the text of one file; empty if the file is missing.
 pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_default()
 }
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &str) -> String {
 fn walk(directory: &Path, found: &mut Vec<File>) {
     for entry in fs::read_dir(directory).expect("a directory of the repository is readable") {
         let path = entry.expect("an entry is readable").path();
-        // A link leads to what is walked where it is.
+        // A link leads to a file that the walk finds in its own place.
         if path.is_symlink() {
             continue;
         }
@@ -73,22 +73,22 @@ fn is_ours(name: &str) -> bool {
 }
 
 impl File {
-    /// Lines with their numbers, from 1.
+    /// Returns lines with their numbers, from 1.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// Lines with their numbers, of which comments and the insides of strings are blanked.
+    /// Returns lines with their numbers, without comments and the insides of strings.
     pub(crate) fn code(&self) -> impl Iterator<Item = (usize, String)> {
         self.lines().map(|(number, line)| (number, without_comment(line)))
     }
 
-    /// Whether the file is compiled for tests alone.
+    /// Returns whether the file is compiled for tests alone.
     pub(crate) fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.starts_with("tests/")
     }
 
-    /// The number of the line where the unit tests begin; one past the last if there are none.
+    /// Returns the line number where the unit tests begin; without tests, one past the last line.
     pub(crate) fn tests_begin(&self) -> usize {
         let is_mark = |line: &str| line.trim_end() == "#[cfg(test)]";
         self.lines()
@@ -97,7 +97,7 @@ impl File {
     }
 }
 
-/// The line without its line comment, and with the insides of its strings and characters left out.
+/// Returns a line without its line comment, and without the insides of its strings and characters.
 pub(crate) fn without_comment(line: &str) -> String {
     let mut code = String::new();
     let mut characters = line.chars().peekable();
@@ -118,11 +118,11 @@ pub(crate) fn without_comment(line: &str) -> String {
     code
 }
 
-/// After an apostrophe: leaves a character literal out, and a lifetime in.
+/// Skips a character literal after an apostrophe, and keeps a lifetime.
 fn skip_character(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, code: &mut String) {
     let ahead: Vec<char> = rest.clone().take(12).collect();
     let end = match ahead.first() {
-        // What is escaped may be a quote itself, so the closing one is looked for after it.
+        // The escaped character may be a quote: the search for the closing one skips it.
         Some('\\') => ahead.iter().skip(2).position(|c| *c == '\'').map(|n| n + 2),
         _ => ahead.get(1).filter(|c| **c == '\'').map(|_| 1),
     };
@@ -132,13 +132,13 @@ fn skip_character(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, code: &mu
     }
 }
 
-/// Fails with every breach, each on a line of its own, and the rule that they break.
+/// Fails with every breach, each on its own line, and the rule that they break.
 pub(crate) fn judge(rule: &str, breaches: Vec<String>) {
     assert!(breaches.is_empty(), "{rule}\n  {}\n", breaches.join("\n  "));
 }
 
 #[test]
-fn comments_strings_and_characters_are_not_code() {
+fn the_rule_skips_comments_strings_and_characters() {
     assert_eq!(without_comment(r#"a("x // \" y") // c"#), r#"a("") "#);
     assert_eq!(without_comment(r"f('\'', '\\', '{', 'x')"), "f(, , , )");
     assert_eq!(without_comment("fn f<'a>(x: &'a str)"), "fn f<'a>(x: &'a str)");

@@ -1,4 +1,4 @@
-//! Who may depend on whom, and where unsafe code may be.
+//! The dependencies between crates, and the modules with unsafe code.
 //!
 //! ```text
 //!  eventdef ◀─ eventlog::format ◀─ telemetry        nothing ──▶ tests
@@ -9,7 +9,7 @@
 
 use super::tree::{File, files, judge, read, rust_files};
 
-/// Members, and what of ours each may depend on, tests and benchmarks included.
+/// Members, and the members on which each may depend, tests and benchmarks included.
 const WALLS: [(&str, &[&str]); 10] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
@@ -24,7 +24,7 @@ const WALLS: [(&str, &[&str]); 10] = [
     ("tests/annotated", &["telemetry"]),
 ];
 
-/// The modules that may hold unsafe code: of the product, and of its tests and benchmarks.
+/// The modules that may hold unsafe code, in the product, in its tests and in its benchmarks.
 const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/calls.rs",
     "interpose/src/lifecycle.rs",
@@ -116,12 +116,12 @@ const UNSAFE_MODULES: &[&str] = &[
     "tests/src/bin/storm.rs",
     "tests/tests/soak.rs",
 ];
-/// The members whose modules are let in one by one; all others forbid unsafe code as a whole.
+/// The members that allow unsafe code module by module; all others forbid unsafe code.
 const HAVE_UNSAFE: [&str; 3] = ["telemetry", "replay", "interpose"];
-/// What lets unsafe code in: by name, with a reason.
+/// The attribute that allows unsafe code in a module, with a reason.
 const LET_IN: &str = "expect(unsafe_code, reason";
 
-/// A line of a `[…dependencies]` table of a manifest: the crate it names, and the line.
+/// Returns, of each line in a manifest's `[…dependencies]` tables, the crate's name and the line.
 fn dependencies(manifest: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -141,7 +141,7 @@ fn dependencies(manifest: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_crate_depends_only_on_those_to_its_left() {
+fn each_crate_depends_only_on_crates_to_its_left() {
     let mut breaches = Vec::new();
     for (member, allowed) in WALLS {
         for (name, _) in dependencies(&read(&format!("{member}/Cargo.toml"))) {
@@ -155,7 +155,7 @@ fn each_crate_depends_only_on_those_to_its_left() {
 }
 
 #[test]
-fn the_workspace_has_the_members_that_the_walls_know() {
+fn the_walls_know_every_member_of_the_workspace() {
     let manifest = read("Cargo.toml");
     let line = manifest.lines().find(|line| line.starts_with("members")).unwrap_or_default();
     let members: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
@@ -164,7 +164,7 @@ fn the_workspace_has_the_members_that_the_walls_know() {
 }
 
 #[test]
-fn the_runtime_does_without_the_reader() {
+fn the_runtime_does_not_use_the_reader() {
     let manifest = read("telemetry/Cargo.toml");
     let lines = dependencies(&manifest).into_iter().filter(|(name, _)| name == "eventlog");
     let mut breaches: Vec<String> = lines
@@ -200,7 +200,7 @@ fn says_unsafe(file: &File) -> bool {
 }
 
 #[test]
-fn unsafe_code_is_only_where_it_was_let_in_by_name() {
+fn only_listed_modules_hold_unsafe_code() {
     let mut breaches = Vec::new();
     for file in rust_files() {
         let named = UNSAFE_MODULES.contains(&file.path.as_str());
@@ -225,7 +225,7 @@ fn unsafe_code_is_only_where_it_was_let_in_by_name() {
     );
 }
 
-/// Whether the `mod` line of a module of telemetry, or the line before it, lets it in.
+/// Returns whether the `mod` line of a module of telemetry, or the line before it, allows it.
 fn let_in_by_parent(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
     let parent = read("telemetry/src/lib.rs");
@@ -267,7 +267,7 @@ fn is_member(manifest: &str) -> bool {
 }
 
 #[test]
-fn a_dependency_is_found_in_every_form_that_a_manifest_has() {
+fn the_rule_finds_a_dependency_in_every_form() {
     let manifest = "[dependencies]\na.workspace = true\n\
                     [dev-dependencies]\nb = { path = \"b\" }\n\
                     [target.'cfg(unix)'.dependencies]\nc = \"1\"\n\

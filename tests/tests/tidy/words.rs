@@ -1,4 +1,4 @@
-//! The words of the house: names that say nothing are not used, and nothing is left to do later.
+//! The rules for names, first lines, unfinished work, the licence, and paths of one machine.
 //!
 //! ```text
 //!  identifiers ──▶ their words ──▶ none of them banned
@@ -8,13 +8,13 @@
 
 use super::tree::{File, files, judge, rust_files};
 
-/// Words that may not be part of the name of a type or file.
+/// Words that may not occur in the name of a type or file.
 const EMPTY_NAMES: [&str; 6] = ["manager", "handler", "util", "utils", "misc", "helper"];
-/// Words of other systems, which may not be part of any name.
+/// Words of other systems, which may not occur in any name.
 const FOREIGN_NAMES: [&str; 3] = ["probe", "backend", "sink"];
-/// The one name that is an exception; a file that says it may call a value of it `sink`.
+/// The one exception; a file that contains this name may call a value `sink`.
 const EXCEPTION: &str = "ParamSink";
-/// Marks of work that was not done.
+/// Marks of unfinished work.
 const UNDONE: [&str; 4] = ["todo!", "unimplemented!", "FIXME", "XXX"];
 /// Beginnings of paths that exist on one machine only.
 const MACHINE_PATHS: [&str; 5] = ["/root/", "/home/", "/work/", "/Users/", "C:\\"];
@@ -22,12 +22,12 @@ const MACHINE_PATHS: [&str; 5] = ["/root/", "/home/", "/work/", "/Users/", "C:\\
 const LICENCE_MARKS: [&str; 4] =
     ["SPDX-", "Licensed under", "Copyright (c)", "Permission is hereby"];
 
-/// This directory names what it bans.
+/// Returns whether a file is one of these rules, which name banned words.
 fn is_rule(file: &File) -> bool {
     file.path.starts_with("tests/tests/tidy")
 }
 
-/// The words of an identifier: `ParamSink` and `param_sink` are both `param`, `sink`.
+/// Returns the words of an identifier: `ParamSink` and `param_sink` are both `param`, `sink`.
 fn words(identifier: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut before_is_lower = false;
@@ -48,7 +48,7 @@ fn identifiers(code: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn names_say_what_a_thing_is() {
+fn names_contain_no_empty_or_foreign_word() {
     let mut breaches = Vec::new();
     for file in rust_files().iter().filter(|file| !is_rule(file)) {
         let stem = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
@@ -62,7 +62,7 @@ fn names_say_what_a_thing_is() {
             breaches.extend(banned.map(|name| format!("{}:{number}: {name}", file.path)));
         }
     }
-    judge("These names say nothing, or are another system's words.", breaches);
+    judge("These names are empty, or another system's words.", breaches);
 }
 
 fn is_banned(name: &str, code: &str) -> bool {
@@ -74,22 +74,22 @@ fn is_banned(name: &str, code: &str) -> bool {
 }
 
 #[test]
-fn nothing_is_left_to_be_done_later() {
+fn no_file_has_a_mark_of_unfinished_work() {
     find("Nothing is left undone in the tree.", &UNDONE, |file| file.path.ends_with(".rs"));
 }
 
 #[test]
-fn no_path_of_one_machine_is_in_the_tree() {
+fn no_file_has_a_path_of_one_machine() {
     find("A path of one machine means nothing on another.", &MACHINE_PATHS, |_| true);
 }
 
 #[test]
-fn the_licence_is_in_one_file() {
+fn one_file_alone_has_the_licence() {
     find("The licence is in LICENSE, and nowhere else.", &LICENCE_MARKS, |_| true);
     assert!(super::tree::root().join("LICENSE").is_file(), "LICENSE is missing");
 }
 
-/// Judges that none of the marks occurs in the files of ours that are looked at.
+/// Checks that none of the marks occurs in the selected files.
 fn find(rule: &str, marks: &[&str], looked_at: fn(&File) -> bool) {
     let mut breaches = Vec::new();
     for file in files().iter().filter(|file| looked_at(file) && !is_rule(file)) {
@@ -102,7 +102,7 @@ fn find(rule: &str, marks: &[&str], looked_at: fn(&File) -> bool) {
 }
 
 #[test]
-fn the_first_line_of_a_file_says_what_it_is() {
+fn the_first_line_of_a_file_describes_the_file() {
     let mut breaches = Vec::new();
     for file in files().iter().filter(|file| !file.path.ends_with(".stderr")) {
         if !says_what_it_is(file) {
@@ -110,7 +110,7 @@ fn the_first_line_of_a_file_says_what_it_is() {
             breaches.push(format!("{}: {first}", file.path));
         }
     }
-    judge("The first line of a file says what it is.", breaches);
+    judge("The first line of a file describes the file.", breaches);
 }
 
 fn says_what_it_is(file: &File) -> bool {
@@ -127,7 +127,7 @@ fn says_what_it_is(file: &File) -> bool {
 }
 
 #[test]
-fn an_identifier_falls_into_its_words() {
+fn the_rule_splits_an_identifier_into_words() {
     assert_eq!(words("ParamSink"), ["param", "sink"]);
     assert_eq!(words("block_size_max"), ["block", "size", "max"]);
     assert_eq!(words("SEALED"), ["sealed"]);

@@ -13,8 +13,8 @@ pub const EVENT_TYPE_ALWAYS: u8 = 1;
 /// Flag of an event type: it is not recorded any more.
 pub const EVENT_TYPE_RETIRED: u8 = 2;
 
-/// Passes the encoding of a registry to `$put`. The registries of `eventdef` and those of the reader
-/// have the same fields.
+/// Passes the encoding of a registry to `$put`. The registries of `eventdef` and of the reader have
+/// the same fields.
 macro_rules! put_registry {
     ($registry:expr, $recorded:expr, $output:expr, $put:expr) => {{
         use $crate::format::schema::put_str;

@@ -1,5 +1,5 @@
-//! The root in a core: found by its magic, valid if it states its own address. And the header of its
-//! stream: the one in the core, or one made of known facts.
+//! The root in a core: found by its magic, valid if it states its own address. And the header of
+//! its stream: the one in the core, or one made of known facts.
 //!
 //! ```text
 //!  writable memory ── magic at a multiple of 64? ──▶ 256 bytes ── self = address? ──▶ Root

@@ -325,7 +325,7 @@ impl Shapes {
     }
 }
 
-/// Returns whether `count` consecutive events begin `bytes`, each of which `is_right` accepts. Fewer
+/// Returns whether `count` consecutive events begin `bytes`, and `is_right` accepts each. Fewer
 /// suffice if they end at the end of the stream (`is_all`).
 pub(super) fn is_chain_of(
     platform: Platform,

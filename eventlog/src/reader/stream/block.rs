@@ -236,8 +236,8 @@ pub(crate) fn head_in(bytes: &[u8], at: usize, is_big: bool) -> Option<Head> {
     if is_big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) }
 }
 
-/// Returns the events of an open block, of which `present` bytes exist, oldest first. Fails with the
-/// offset where its chain is broken.
+/// Returns the events of an open block, oldest first; only `present` of its bytes exist. Fails with
+/// the offset where its chain is broken.
 pub(crate) fn chain(
     header: &BlockHeader,
     bytes: &[u8],

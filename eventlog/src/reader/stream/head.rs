@@ -134,9 +134,9 @@ pub(crate) fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Re
     Ok(bytes)
 }
 
-/// Finds the next sound part from an offset on, a multiple of 8, or optionally the next sound block of
-/// events (`.parts.sealed`). Its facts about the stream are right. `effort` limits the bytes that are
-/// checked in vain: bytes full of magics must not take forever.
+/// Finds the next sound part from an offset on, a multiple of 8, or optionally the next sound block
+/// of events (`.parts.sealed`). Its facts about the stream are right. `effort` limits the bytes
+/// that are checked in vain: bytes full of magics must not take forever.
 pub(crate) fn find_sound(
     bytes: &[u8],
     from: usize,

@@ -144,6 +144,7 @@ fn an_event_with_an_unknown_code_is_given_by_code() {
     }
 }
 
+/// `.mps.init`, `.mps.version`
 #[test]
 fn only_streams_of_the_headers_version_are_decoded() {
     for on in platforms() {

@@ -114,8 +114,8 @@ stream {{
         event(out, class, registry, event_type);
     }
     *out += &format!(
-        "event {{ name = \"?\"; id = {UNKNOWN}; stream_id = {class}; fields := struct {{ u32 _code; \
-         u32 _size; u8 _bytes[_size]; }}; }};\n"
+        "event {{ name = \"?\"; id = {UNKNOWN}; stream_id = {class}; \
+         fields := struct {{ u32 _code; u32 _size; u8 _bytes[_size]; }}; }};\n"
     );
 }
 

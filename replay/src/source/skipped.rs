@@ -6,9 +6,10 @@
 //!
 //! Design: `.rep.skipped` in `design/replay.md`.
 
+use std::collections::BTreeMap;
+
 /// A reason why an event gave no operation, or an operation has no event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     UnknownFree,
     DoubleFree,
@@ -29,52 +30,54 @@ pub(crate) enum Cause {
     NoFigures,
 }
 
-const TEXTS: [(Cause, &str); 17] = [
-    (Cause::UnknownFree, "frees of memory whose allocation is not in the log: skipped"),
-    (Cause::DoubleFree, "frees of memory that was already freed: skipped"),
-    (
-        Cause::UnknownReallocate,
-        "reallocations of memory whose allocation is not in the log: taken as allocations",
-    ),
-    (
-        Cause::HandedOutTwice,
-        "allocations at an address whose object was not freed: that object is freed then",
-    ),
-    (Cause::Failed, "allocations that failed in the program: skipped"),
-    (Cause::Unfinished, "reallocations without an end: skipped"),
-    (Cause::EndedWithPool, "objects that were not freed before their pool ended: freed then"),
-    (
-        Cause::GivenBack,
-        "objects that were not freed before their pool gave their memory back or handed it out \
-         again: freed then",
-    ),
-    (
-        Cause::PoolWithoutEnd,
-        "pools without an end before their arena ended or another pool had their address: ended \
-         then",
-    ),
-    (Cause::UnknownPiece, "pieces given back to an arena that the log did not see given: skipped"),
-    (Cause::Uncommitted, "reservations in buffers that were not committed: no objects, skipped"),
-    (Cause::Incomplete, "events that lack parameters: skipped"),
-    (Cause::Alignment, "alignments other than a power of two up to 2 GiB: rounded to one"),
-    (Cause::Missed, "calls that the recording library missed, as the log states"),
-    (Cause::Beyond, "allocations beyond the first 4,294,967,295: skipped"),
-    (
-        Cause::UsableSize,
-        "calls of malloc_usable_size: skipped; the program may use more than it asked for",
-    ),
-    (
-        Cause::NoFigures,
-        "processes that did not record their memory and times: a signal ended them, they still \
-         ran, or their logs ended earlier",
-    ),
-];
+impl Cause {
+    fn text(self) -> &'static str {
+        match self {
+            Cause::UnknownFree => "frees of memory whose allocation is not in the log: skipped",
+            Cause::DoubleFree => "frees of memory that was already freed: skipped",
+            Cause::UnknownReallocate => {
+                "reallocations of memory whose allocation is not in the log: taken as allocations"
+            }
+            Cause::HandedOutTwice => {
+                "allocations at an address whose object was not freed: that object is freed then"
+            }
+            Cause::Failed => "allocations that failed in the program: skipped",
+            Cause::Unfinished => "reallocations without an end: skipped",
+            Cause::EndedWithPool => {
+                "objects that were not freed before their pool ended: freed then"
+            }
+            Cause::GivenBack => {
+                "objects that were not freed before their pool gave their memory back or handed it out \
+         again: freed then"
+            }
+            Cause::PoolWithoutEnd => {
+                "pools without an end before their arena ended or another pool had their address: ended \
+         then"
+            }
+            Cause::UnknownPiece => {
+                "pieces given back to an arena that the log did not see given: skipped"
+            }
+            Cause::Uncommitted => {
+                "reservations in buffers that were not committed: no objects, skipped"
+            }
+            Cause::Incomplete => "events that lack parameters: skipped",
+            Cause::Alignment => "alignments other than a power of two up to 2 GiB: rounded to one",
+            Cause::Missed => "calls that the recording library missed, as the log states",
+            Cause::Beyond => "allocations beyond the first 4,294,967,295: skipped",
+            Cause::UsableSize => {
+                "calls of malloc_usable_size: skipped; the program may use more than it asked for"
+            }
+            Cause::NoFigures => {
+                "processes that did not record their memory and times: a signal ended them, they still \
+         ran, or their logs ended earlier"
+            }
+        }
+    }
+}
 
 /// The number of times that each cause occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Skipped {
-    counts: [u64; TEXTS.len()],
-}
+pub(crate) struct Skipped(BTreeMap<Cause, u64>);
 
 impl Skipped {
     pub(crate) fn count(&mut self, cause: Cause) {
@@ -82,43 +85,24 @@ impl Skipped {
     }
 
     pub(crate) fn add(&mut self, cause: Cause, count: u64) {
-        self.counts[cause as usize] = self.counts[cause as usize].saturating_add(count);
+        let sum = self.0.entry(cause).or_default();
+        *sum = sum.saturating_add(count);
     }
 
     /// Takes back one count that proved wrong.
     pub(crate) fn take_back(&mut self, cause: Cause) {
-        self.counts[cause as usize] = self.counts[cause as usize].saturating_sub(1);
+        let sum = self.0.entry(cause).or_default();
+        *sum = sum.saturating_sub(1);
     }
 
+    #[cfg(test)]
     pub(crate) fn of(&self, cause: Cause) -> u64 {
-        self.counts[cause as usize]
+        self.0.get(&cause).copied().unwrap_or(0)
     }
 
     /// Returns the texts of all causes that occurred, with their counts.
     pub(crate) fn texts(&self) -> Vec<(String, u64)> {
-        let texts = TEXTS.iter().map(|&(cause, text)| (text.to_owned(), self.of(cause)));
-        texts.filter(|(_, count)| *count > 0).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_cause_has_its_own_text() {
-        for (index, (cause, _)) in TEXTS.iter().enumerate() {
-            assert_eq!(*cause as usize, index);
-        }
-        let mut skipped = Skipped::default();
-        skipped.count(Cause::Beyond);
-        skipped.count(Cause::DoubleFree);
-        skipped.count(Cause::DoubleFree);
-        skipped.count(Cause::Failed);
-        skipped.take_back(Cause::Failed);
-        let texts = skipped.texts();
-        assert!(texts[0].0.starts_with("frees of memory that was already freed"));
-        assert!(texts[1].0.contains("4,294,967,295"));
-        assert_eq!(texts.iter().map(|text| text.1).collect::<Vec<_>>(), [2, 1]);
+        let occurred = self.0.iter().filter(|(_, count)| **count > 0);
+        occurred.map(|(cause, count)| (cause.text().to_owned(), *count)).collect()
     }
 }

@@ -47,12 +47,12 @@ impl Cause {
                 "objects that were not freed before their pool ended: freed then"
             }
             Cause::GivenBack => {
-                "objects that were not freed before their pool gave their memory back or handed it out \
-         again: freed then"
+                "objects that were not freed before their pool gave their memory back or handed it \
+                 out again: freed then"
             }
             Cause::PoolWithoutEnd => {
-                "pools without an end before their arena ended or another pool had their address: ended \
-         then"
+                "pools without an end before their arena ended or another pool had their address: \
+                 ended then"
             }
             Cause::UnknownPiece => {
                 "pieces given back to an arena that the log did not see given: skipped"
@@ -68,8 +68,8 @@ impl Cause {
                 "calls of malloc_usable_size: skipped; the program may use more than it asked for"
             }
             Cause::NoFigures => {
-                "processes that did not record their memory and times: a signal ended them, they still \
-         ran, or their logs ended earlier"
+                "processes that did not record their memory and times: a signal ended them, they \
+                 still ran, or their logs ended earlier"
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  log ─ source ─▶ Operation, Operation, … ─ modify ─▶ … ─ compile ─▶ workload
-//!                  └──────── saved and read again ────────┘
+//!  log ◀─ save ─┘
 //! ```
 //!
 //! Design: `.rep.operation` in `design/replay.md`.

@@ -259,7 +259,7 @@ proptest! {
             match what % 6 {
                 0 => maker.add(1, 0, at, &first::Allocate { thread, object, size }).unwrap(),
                 1 => {
-                    let (alignment_log2, zeroed) = (number as u32, flag);
+                    let (alignment_log2, zeroed) = (number, flag);
                     let event =
                         first::AllocateIn { thread, object, size, pool, alignment_log2, zeroed };
                     maker.add(1, 0, at, &event).unwrap();

@@ -69,7 +69,7 @@ fn every_allocation_of_a_program_is_an_operation() {
     let mut compile = programs::replay();
     programs::run(compile.arg("compile").arg(&log).arg("-o").arg(&saved));
     let size = fs::metadata(&saved).unwrap().len();
-    assert!(size < 24 * (2 * allocated), "{size} bytes for {allocated} objects");
+    assert!(size < 40 * (2 * allocated), "{size} bytes for {allocated} objects");
     let (mut again, errors, code) = show(&saved);
     assert_eq!((errors.as_str(), code), ("", 0));
     again["name"] = shown["name"].clone();

@@ -112,7 +112,7 @@ impl InputOperations<'_> {
     pub(crate) fn stack_of(&self, operation: &Operation) -> Stack {
         match operation.action {
             Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
-                self.operations.inner().stack_of(object)
+                self.operations.origin.stack_of(object)
             }
             _ => Stack::default(),
         }
@@ -120,17 +120,17 @@ impl InputOperations<'_> {
 
     /// Keeps the stack that allocated each object.
     pub(crate) fn keep_stacks(&mut self) {
-        self.operations.inner_mut().keep_stacks();
+        self.operations.origin.keep_stacks();
     }
 
     /// Returns the texts of skipped events and added operations so far.
     pub(crate) fn skipped(&self) -> Vec<(String, u64)> {
-        self.operations.inner().skipped().texts()
+        self.operations.origin.skipped().texts()
     }
 
     /// Returns the other facts: complete when all operations were read.
     pub(crate) fn facts(&self) -> &Facts {
-        self.operations.inner().facts()
+        self.operations.origin.facts()
     }
 
     /// Ends the input: prints what was skipped, unless the output has it, and all faults. Returns
@@ -148,7 +148,7 @@ impl InputOperations<'_> {
                 self.modify
             );
         }
-        for faults in [self.opened.log().faults(), self.operations.inner().faults()] {
+        for faults in [self.opened.log().faults(), self.operations.origin.faults()] {
             text += &log::faults("replay", name, faults);
             is_whole &= faults.loss_count() == 0;
         }

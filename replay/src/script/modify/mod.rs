@@ -375,7 +375,8 @@ fn is_dropped(part: f64, object: u32) -> bool {
 
 /// Modified operations.
 pub(crate) struct Modified<I> {
-    operations: I,
+    /// The operations before modifications.
+    pub(crate) origin: I,
     steps: Vec<Step>,
     renumber: Renumber,
     found: VecDeque<Operation>,
@@ -385,23 +386,11 @@ pub(crate) struct Modified<I> {
 /// Modifies operations, one modification after another.
 pub(crate) fn modify<I: Iterator<Item = Operation>>(operations: I, how: &Modify) -> Modified<I> {
     Modified {
-        operations,
+        origin: operations,
         steps: how.list.iter().map(Step::new).collect(),
         renumber: Renumber::default(),
         found: VecDeque::new(),
         is_at_end: false,
-    }
-}
-
-impl<I> Modified<I> {
-    /// Returns the operations before modifications.
-    pub(crate) fn inner(&self) -> &I {
-        &self.operations
-    }
-
-    /// Returns them mutably.
-    pub(crate) fn inner_mut(&mut self) -> &mut I {
-        &mut self.operations
     }
 }
 
@@ -411,10 +400,10 @@ impl<I: Iterator<Item = Operation>> Iterator for Modified<I> {
     #[inline]
     fn next(&mut self) -> Option<Operation> {
         if self.steps.is_empty() {
-            return self.operations.next();
+            return self.origin.next();
         }
         while self.found.is_empty() && !self.is_at_end {
-            self.found.extend(self.operations.next());
+            self.found.extend(self.origin.next());
             self.is_at_end = self.found.is_empty();
             for step in &mut self.steps {
                 for operation in std::mem::take(&mut self.found) {

@@ -10,12 +10,14 @@ use crate::input::threads::{self, Thread};
 use cli::complain;
 use cli::units::counted;
 use eventlog::reader::Log;
-use eventlog::reader::core::{Core, CoreFault};
+use eventlog::reader::core::{Core, CoreFault, InMemory};
 use signal_hook::low_level::signal_name;
 use std::fmt::Write as _;
 
 /// Signals by which a debugger stops a process to take its core.
 const STOPS: [i32; 2] = [signal_hook::consts::SIGSTOP, signal_hook::consts::SIGTRAP];
+/// Kinds and threads in a line, at most.
+const NAME_COUNT_MAX: usize = 8;
 
 /// A core, with its name in messages.
 pub(crate) struct Opened {
@@ -54,7 +56,7 @@ fn report(opened: &Opened, log: &Log) -> u64 {
         }
         loss_count += u64::from(!fault.is_warning());
         let weight = if fault.is_warning() { "warning: " } else { "" };
-        let _ = writeln!(text, "eventcnv: {name}: {weight}{fault}");
+        let _ = writeln!(text, "eventcnv: {name}: {weight}{fault}{}", missing(fault, core, log));
     }
     for stream in core.streams() {
         let count: u64 = stream.unhoused.iter().fold(0, |sum, count| sum.saturating_add(*count));
@@ -113,4 +115,65 @@ fn describe(core: &Core, threads: &[Thread]) -> String {
     let of = if streams > 1 { format!(" of {streams} streams") } else { String::new() };
     let threads = counted(core.threads().len() as u64, "thread");
     text + &format!("; {threads}, {}{of}", counted(count, "block"))
+}
+
+/// Returns the kinds and threads of missing blocks, as text.
+fn missing(fault: &CoreFault, core: &Core, log: &Log) -> String {
+    let CoreFault::Blocks { .. } = fault else { return String::new() };
+    let mut kinds: Vec<String> = Vec::new();
+    let mut numbers: Vec<String> = Vec::new();
+    let add = |list: &mut Vec<String>, text: String| {
+        if !list.contains(&text) {
+            list.push(text);
+        }
+    };
+    for stream in core.streams() {
+        for missing in &stream.missing {
+            add(&mut kinds, kind(stream, missing.registry, missing.kind, log));
+            if let Some(thread) = missing.thread {
+                add(&mut numbers, thread.to_string());
+            }
+        }
+    }
+    let mut text = format!("; of {}", listed(&kinds));
+    if !numbers.is_empty() {
+        let plural = if numbers.len() == 1 { "" } else { "s" };
+        let _ = write!(text, "; thread{plural} {}", listed(&numbers));
+    }
+    text
+}
+
+/// Returns the name of a kind, or its number if the log lacks its registry.
+fn kind(stream: &InMemory, registry: u16, kind: u8, log: &Log) -> String {
+    if registry == 0 {
+        return "the store".to_owned();
+    }
+    let of_stream = |index: u16| {
+        log.streams().get(usize::from(index)).is_some_and(|found| found.uuid == stream.uuid)
+    };
+    let found =
+        log.registries().iter().find(|found| found.index == registry && of_stream(found.stream));
+    match found.and_then(|registry| Some((registry, registry.kind(kind)?))) {
+        Some((registry, kind)) => format!("{} ({})", kind.name, registry.name),
+        None => format!("kind {kind} of registry {registry}"),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAME_COUNT_MAX).map(String::as_str).collect::<Vec<_>>();
+    let more = names.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_many_names_counts_the_rest() {
+        let names: Vec<String> = (0..10).map(|name| name.to_string()).collect();
+        assert_eq!(listed(&names[..2]), "0, 1");
+        assert_eq!(listed(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
 }

@@ -125,7 +125,8 @@ fn a_full_disk_keeps_written_events_and_counts_the_rest() {
 
 /// Threads record events of several kinds, in blocks of the usual and of the least size. The disk
 /// stays full, gets room again, or file sizes are limited. After the program's end, each event of
-/// each kind is in the log or counted. The least header block lacks room for accounts of ten buffers.
+/// each kind is in the log or counted. The least header block lacks room for the accounts of ten
+/// buffers.
 #[test]
 fn the_log_counts_every_event_that_a_full_disk_refuses() {
     let test = "the_log_counts_every_event_that_a_full_disk_refuses";

@@ -282,8 +282,8 @@ fn a_closed_live_dump_ends_the_listener() {
     assert_eq!(listening.logs().len(), 1);
 }
 
-/// `.header.magic`, `.header.crc`, `.read.major`: the listener refuses the bytes, and keeps its other
-/// connections.
+/// `.header.magic`, `.header.crc`, `.read.major`: the listener refuses the bytes, and keeps its
+/// other connections.
 #[test]
 fn the_listener_refuses_other_bytes() {
     let mut listening = Listening::tcp();

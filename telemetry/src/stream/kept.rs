@@ -12,7 +12,7 @@ use crate::block::memory;
 use crate::block::parts::PartsBlock;
 use crate::os::atomic::{AtomicU32, Ordering};
 use crate::os::{sync::Entry, way_out::Crossing};
-use crate::plinth::{Plinth, PlinthError};
+use crate::plinth::{Plinth, PlinthError, region};
 use crate::stream::state::{State, written_registry_count};
 use crate::stream::{account, pending, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
@@ -75,9 +75,10 @@ pub(crate) fn expect_buffer(entry: &Entry) {
     }
 }
 
-/// Keeps room for the last accounts of all buffers, as long as the host has room.
+/// Keeps room for the last accounts of all buffers, as long as the host has room. A mapped file
+/// has its room from the beginning, and its blocks belong to the rings.
 pub(super) fn keep(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
-    while state.kept.is_short() {
+    while state.kept.is_short() && !region::is_there() {
         let Some(block) = state.copy.as_deref_mut() else { break };
         let Some(place) = volume::take_place(plinth, false) else { break };
         PartsBlock::put_empty(block, pending::take_number());

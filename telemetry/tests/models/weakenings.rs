@@ -67,8 +67,8 @@ thread_local! {
     static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores a model with a number of preemptions, up to a number of executions, with a site relaxed.
-/// Returns the number of executions, or the failure.
+/// Explores a model with a number of preemptions, up to a number of executions, with a site
+/// relaxed. Returns the number of executions, or the failure.
 fn explore(
     model: &Model,
     bound: usize,

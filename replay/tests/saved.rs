@@ -254,7 +254,10 @@ proptest! {
         let mut maker = Maker::new(&mut bytes);
         maker.begin(&Origin::new()).unwrap();
         for (at, (what, object, pool, number, flag)) in numbers.into_iter().enumerate() {
-            let (thread, object, pool) = (u32::from(pool) % 5, u32::from(object % 16), pool.into());
+            // Odd objects have numbers that no list has room for.
+            let number_of = |object: u8| u32::from(object) << (28 * (object % 2));
+            let (thread, object, pool) =
+                (u32::from(pool) % 5, number_of(object % 16), u32::from(pool));
             let (at, size) = (at as u64, number as usize);
             match what % 6 {
                 0 => maker.add(1, 0, at, &first::Allocate { thread, object, size }).unwrap(),

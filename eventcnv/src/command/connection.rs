@@ -27,7 +27,6 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_millis(200);
 const GRACE_MAX: Duration = Duration::from_secs(1);
 
-/// The state that all connections share.
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     /// Takes each new log to print, if events are printed.
@@ -47,7 +46,6 @@ pub(crate) struct Shared {
     pub(crate) end: UnixStream,
 }
 
-/// A connected program.
 pub(crate) struct Connection {
     /// A socket of any family: the calls for Unix sockets serve TCP too.
     socket: UnixStream,

@@ -92,7 +92,6 @@ pub(super) struct Seen {
     is_ring: bool,
     /// The UUID of the first stream.
     stream: Option<[u8; 16]>,
-    /// The highest number of a volume.
     volume: u64,
     /// Events below these numbers were printed, by stream and buffer.
     pub(super) known: BTreeMap<(u16, u32), u64>,

@@ -18,7 +18,6 @@ const SECTIONS: [(&str, &str); 4] = [
     (".SH SELECTION", ".SS \"Selection of"),
 ];
 
-/// Writes the page of a tool and all its commands.
 pub(crate) fn write(mut tool: Command, out: &mut dyn Write) -> io::Result<()> {
     tool.build();
     let version = tool.get_version().unwrap_or_default().to_owned();

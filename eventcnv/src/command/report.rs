@@ -37,9 +37,7 @@ Examples:
 
 /// Workers, at most: each has its own sample.
 const WORKER_COUNT_MAX: usize = 4;
-/// Labels on the page, at most.
 const LABEL_COUNT_MAX: usize = 2000;
-/// Bytes of a label, at most.
 const LABEL_SIZE_MAX: usize = 80;
 
 /// Write a web page that shows a log: events over time, types, values, labels, losses

@@ -51,7 +51,6 @@ pub(crate) struct Stats {
     form: Form,
 }
 
-/// The form of the statistics.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Form {
     /// Also print the values of parameters

@@ -53,7 +53,6 @@ impl Options {
         self.stack.iter().chain(&self.weight).map(String::as_str)
     }
 
-    /// Returns the parameter that is a stack, if any.
     fn stack_of(&self, log: &Log) -> Option<&str> {
         if let Some(stack) = &self.stack {
             return Some(stack);
@@ -101,7 +100,6 @@ fn line(stack: &str) -> String {
     stack.trim().replace(is_steering, " ")
 }
 
-/// Returns any text as a frame.
 fn frame(name: &str) -> String {
     line(name).replace(';', ":")
 }

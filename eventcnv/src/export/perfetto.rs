@@ -66,7 +66,6 @@ enum Track {
     Counter = 4,
 }
 
-/// Writes events as a trace.
 pub(crate) fn write(
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
@@ -131,7 +130,6 @@ impl Names {
     }
 }
 
-/// A track event to write.
 struct Entry<'a, 'e> {
     of: Type,
     ns: u64,

@@ -141,7 +141,6 @@ impl Processes {
         self.tids.get(usize::from(self.first(stream))).is_some_and(HashSet::is_empty)
     }
 
-    /// Returns the number of the process of a stream.
     pub(crate) fn pid(&self, stream: u16) -> u32 {
         self.by_stream.get(usize::from(stream)).map_or(0, |process| process.pid)
     }

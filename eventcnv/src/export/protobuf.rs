@@ -11,7 +11,6 @@
 /// Bytes of the size of a message.
 const SIZE_SIZE: usize = 4;
 
-/// A message, or nested messages.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,

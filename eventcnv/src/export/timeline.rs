@@ -18,9 +18,7 @@ use std::fmt::Write;
 
 /// Open slices, and open spans, at most.
 const OPEN_COUNT_MAX: usize = 1 << 16;
-/// Open flows, at most.
 const FLOW_COUNT_MAX: usize = 1 << 16;
-/// Counters, at most.
 const COUNTER_COUNT_MAX: usize = 1 << 12;
 
 /// The role of an event on the timeline.

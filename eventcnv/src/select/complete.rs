@@ -20,7 +20,6 @@ pub(super) fn kinds() -> ArgValueCompleter {
     ArgValueCompleter::new(move |begin: &OsStr| candidates(begin, &names))
 }
 
-/// Completes event types.
 pub(super) fn events() -> ArgValueCompleter {
     let names = |registry: &Registry| {
         let row = |row: &EventType| (row.name.to_string(), row.doc.to_string());

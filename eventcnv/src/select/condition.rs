@@ -87,7 +87,6 @@ enum Datum<'a> {
     Text(&'a [u8]),
     /// A name in any case.
     Name(&'a str),
-    /// A number, with its label.
     Labelled(u64, Option<&'a [u8]>),
 }
 
@@ -215,7 +214,6 @@ impl Expression {
         }
     }
 
-    /// Calls `each` for each operand.
     pub(crate) fn operands<'a>(&'a self, each: &mut dyn FnMut(&'a Operand)) {
         match self {
             Expression::And(terms) | Expression::Or(terms) => {

@@ -167,7 +167,6 @@ impl Selection {
         self.filter.known = known;
     }
 
-    /// Returns a [`Finder`] for this selection.
     pub(crate) fn finder(&self) -> Finder {
         let mut labels = Vec::new();
         if let Some(condition) = &self.condition {

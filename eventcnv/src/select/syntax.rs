@@ -30,7 +30,6 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// Parses a condition.
 pub(crate) fn parse(text: &str) -> Result<Expression, SyntaxError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let expression = parser.disjunction()?;

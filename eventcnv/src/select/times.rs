@@ -29,7 +29,6 @@ pub(crate) enum Time {
     Wall(u64),
 }
 
-/// Parses a time.
 pub(crate) fn parse(text: &str) -> Result<Time, String> {
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
     let ticks = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -169,7 +168,6 @@ impl<'l> Clocks<'l> {
         Ok(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
-    /// Checks that times in seconds are known.
     pub(crate) fn check_seconds(&self) -> Result<(), String> {
         let is_known = |stream: &Stream| stream.clock_rate > 0;
         match self.walls.is_some() || self.log.streams().iter().all(is_known) {
@@ -178,7 +176,6 @@ impl<'l> Clocks<'l> {
         }
     }
 
-    /// Returns the error for times that are unknown.
     pub(crate) fn unknown(what: &str) -> String {
         let rate = if what == "seconds" { "state it with --clock-rate 2.1GHz, or " } else { "" };
         format!("the log does not relate its clock to {what}; {rate}use clock values")

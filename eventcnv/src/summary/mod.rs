@@ -93,7 +93,6 @@ fn widen(times: &mut (u64, u64), (first, last): (u64, u64)) {
 /// What a summary finds out in addition to counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    /// The values of parameters.
     pub(crate) params: bool,
     /// The missing numbers of events, which a selection does not know.
     pub(crate) runs: bool,

@@ -303,7 +303,6 @@ fn gaps(
     gaps
 }
 
-/// Returns the losses by the name of the kind.
 fn named_losses(
     registries: &[Registry],
     prefixes: &HashMap<Identity, String>,

@@ -14,10 +14,8 @@ use std::collections::BTreeMap;
 
 /// Parameters of a summary, at most: those whose event types occur first.
 const PARAM_COUNT_MAX: usize = 512;
-/// Bytes of a string, at most.
 const STRING_SIZE_MAX: usize = 80;
 
-/// The values of a parameter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     pub(crate) count: u64,
@@ -108,7 +106,6 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Counts the values of an event.
     pub(super) fn add(&mut self, event: &Event<'_, '_>, place: u16) {
         let key = (event.registry.stream, event.registry.index, place);
         let Params { types, param_room, page_room, is_cut } = self;

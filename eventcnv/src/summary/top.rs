@@ -15,7 +15,6 @@ use std::hash::Hash;
 /// Counters. A count is too low by at most one 257th of all values.
 pub(super) const COUNTER_COUNT_MAX: usize = 256;
 
-/// Bytes of a label, at most.
 const LABEL_SIZE_MAX: usize = 80;
 
 /// How often a value occurred, and its first label.

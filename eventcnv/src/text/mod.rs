@@ -30,7 +30,6 @@ pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
     out.truncate(end);
 }
 
-/// Appends spaces.
 #[inline]
 pub(crate) fn pad(out: &mut Vec<u8>, count: usize) {
     if count <= 16 {

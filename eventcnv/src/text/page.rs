@@ -13,7 +13,6 @@ use super::hex;
 const PAGE_SIZE: usize = 1 << 18;
 /// The size of an empty page: a line may take 4 KiB beyond a full page before the page grows.
 const USUAL_SIZE: usize = PAGE_SIZE + (1 << 12);
-/// Bytes of one store.
 pub(crate) const STORE_SIZE: usize = 16;
 
 #[derive(Debug)]

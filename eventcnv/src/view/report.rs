@@ -39,7 +39,6 @@ pub(crate) struct Report<'a> {
     pub(crate) labels: &'a [(String, String, f64)],
 }
 
-/// Writes the page.
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     // No text of a log can end the script element that contains it.
     let data = report.data().to_string().replace('<', "\\u003c");

@@ -9,7 +9,6 @@
 use crate::format::{CLOCK_INVARIANT, ClockSource, ClockSync, StreamHeader, checksum};
 use std::hash::{BuildHasher, RandomState};
 
-/// log2 of the default block size.
 const BLOCK_SIZE_LOG2: u8 = 16;
 
 /// Where the events of a stream come from: its process, its host and its clock.
@@ -82,7 +81,6 @@ impl Origin {
         }
     }
 
-    /// Returns the header, sealed.
     pub(super) fn header(&self) -> StreamHeader {
         let mut header = StreamHeader::native(self.block_size_log2);
         header.uuid = self.uuid;

@@ -153,14 +153,12 @@ impl Packer {
         Ok(())
     }
 
-    /// Writes the run of a place, if it has any.
     pub(super) fn flush(&mut self, place: &Place, out: &mut Out<'_>) -> io::Result<()> {
         let Some(run) = self.runs.remove(&place.key()) else { return Ok(()) };
         self.memory -= run.size() + RUN_SIZE;
         self.emit(&run, out)
     }
 
-    /// Writes all runs.
     pub(super) fn flush_all(&mut self, out: &mut Out<'_>) -> io::Result<()> {
         self.memory = 0;
         let mut runs: Vec<Run> = self.runs.drain().map(|(_, run)| run).collect();
@@ -223,7 +221,6 @@ impl Packer {
         self.is_used.insert(at, false);
     }
 
-    /// Returns the number of clock syncs.
     pub(super) fn sync_count(&self) -> usize {
         self.syncs.len()
     }

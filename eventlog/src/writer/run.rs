@@ -45,12 +45,10 @@ impl Run {
         }
     }
 
-    /// Returns the bytes that it takes in a block.
     pub(super) fn size(&self) -> usize {
         self.events.len() + self.record_size()
     }
 
-    /// Returns the size of the record with its numbers.
     fn record_size(&self) -> usize {
         let size = (BASE_RECORD_SIZE + self.numbers.len()).next_multiple_of(8);
         if self.numbers.is_empty() { 0 } else { size }

@@ -65,7 +65,6 @@ pub(super) struct OpenStream {
     pub(super) strings: Vec<u64>,
 }
 
-/// A registry of a stream.
 struct Known {
     registry: &'static Registry,
     /// The least size of an event of each event type.

@@ -25,7 +25,6 @@ Examples:
 Exit status:
   0  always";
 
-/// Prints the heaps.
 pub(crate) fn run(contenders: &[Contender]) -> Result<bool, Stop> {
     let width = contenders.iter().map(|heap| heap.name().len()).max().unwrap_or(0);
     let mut out = io::stdout().lock();

@@ -171,7 +171,6 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
     Ok((workload, Subject { name, skipped, program, ..gather.finish().subject }, is_whole))
 }
 
-/// Returns the options in words.
 fn words(args: &Args) -> String {
     let mut words = vec![match args.mode.pace.0 {
         None => "as fast as possible".to_owned(),

@@ -163,7 +163,6 @@ fn find(program: &OsStr) -> Result<PathBuf, Stop> {
     places.into_iter().find(|path| target::is_executable(path)).ok_or_else(missing)
 }
 
-/// The library that records.
 fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
     // Of a build, and as `cargo install` names it.
     const NAMES: [&str; 2] = ["libinterpose.so", "replay-interpose"];

@@ -91,7 +91,6 @@ impl<'h, H: Heap> Checked<'h, H> {
         Checked { heap, is_full, objects, is_wrong, error }
     }
 
-    /// Returns the error that was found, if any.
     pub(crate) fn error(&self) -> Option<String> {
         locked(&self.error).take()
     }

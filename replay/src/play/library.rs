@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Library {
-    /// The absolute path.
     pub(crate) path: PathBuf,
     /// The inode, by which the playing process checks that the library was loaded.
     pub(crate) inode: u64,

@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 pub(crate) const TOUCH_NONE: u8 = 0;
 /// Writes a byte of each cache line, of larger blocks as far as was sampled.
 pub(crate) const TOUCH_SAMPLED: u8 = 1;
-/// Writes each byte.
 pub(crate) const TOUCH_ALL: u8 = 2;
 
 const CACHE_LINE: usize = 64;

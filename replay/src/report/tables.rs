@@ -32,7 +32,6 @@ impl Columns {
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'m> {
     pub(super) measured: &'m Measured,
-    /// One for each heap.
     pub(super) summaries: &'m [Summary],
 }
 
@@ -164,7 +163,6 @@ pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
     heap.failure.clone().or_else(failed).or_else(|| heap.warning.clone())
 }
 
-/// Returns a ratio, unless it is noise.
 fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
     match is_noise {
         Some(true) => "noise".to_owned(),

@@ -59,7 +59,6 @@ struct List {
 struct Compiler {
     mode: Mode,
     lists: Vec<List>,
-    /// The slot of each object.
     slot_of: Vec<u32>,
     slots: Slots,
     order: Order,
@@ -208,7 +207,6 @@ impl Compiler {
         index
     }
 
-    /// Notes that a thread used a pool.
     #[inline]
     fn note_pool(&mut self, pool: u32, thread: u32, op: u32) {
         if pool as usize >= self.pools.len() {

@@ -15,7 +15,6 @@ pub(crate) struct Window {
     pub(crate) left: u32,
     /// The number of this stretch, from 1.
     pub(crate) index: u64,
-    /// The threads of this stretch.
     pub(crate) threads: Vec<u32>,
     /// The threads of the stretch before, each with its last op there.
     pub(crate) before: Vec<(u32, u32)>,

@@ -21,7 +21,6 @@ const PASSED_ON_MAX: usize = 64;
 pub(crate) struct Wait {
     /// The op of its own thread that must wait.
     pub(crate) before: u32,
-    /// The thread that it waits for.
     pub(crate) thread: u32,
     /// The op that this thread must have done.
     pub(crate) done: u32,
@@ -36,7 +35,6 @@ struct Known {
     history: Vec<Vec<(u32, u32)>>,
     /// The same for further threads: few of thousands.
     beyond: HashMap<u32, u32>,
-    /// The waits of the thread, in order.
     waits: Vec<Wait>,
 }
 
@@ -101,7 +99,6 @@ impl Order {
         }
     }
 
-    /// Returns the waits of a thread, in order.
     pub(crate) fn waits(&self, thread: usize) -> &[Wait] {
         self.threads.get(thread).map_or(&[], |known| &known.waits)
     }

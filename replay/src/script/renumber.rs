@@ -33,7 +33,6 @@ impl Numbers {
     }
 }
 
-/// Renumbers operations.
 #[derive(Debug, Default)]
 pub(crate) struct Renumber {
     objects: Numbers,

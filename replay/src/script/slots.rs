@@ -16,7 +16,6 @@ const SPARE_MIN: usize = 1 << 16;
 /// The maximum number of threads that are searched for a free slot.
 const SEARCHED_MAX: usize = 8;
 
-/// The content of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     /// Its size in bytes.

@@ -19,7 +19,6 @@ const BAR_WIDTH: u64 = 40;
 const LIVE_COUNT: usize = 16;
 /// The maximum number of threads and pools that are printed.
 const PART_COUNT_MAX: usize = 16;
-/// The maximum number of frames that are printed.
 const FRAME_COUNT_MAX: usize = 12;
 
 pub(crate) fn write(

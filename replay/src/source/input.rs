@@ -48,7 +48,6 @@ fn kind(text: &str) -> Result<Kind, String> {
     kind.ok_or_else(|| "unknown registry: use mps, alloc, malloc or operations".to_owned())
 }
 
-/// An open input.
 pub(crate) struct Opened {
     /// The name in messages: the path.
     name: String,
@@ -81,7 +80,6 @@ impl Opened {
         InputOperations { opened: self, operations, modify: how, has_any: false }
     }
 
-    /// Returns the log.
     pub(crate) fn log(&self) -> &Log {
         self.source.log()
     }

@@ -270,7 +270,7 @@ impl<'s> Operations<'s> {
             rows: source.rows(),
             clock: Clock::new(&source.log),
             near: vec![0; source.log.streams().len()],
-            saved: (source.kind == Kind::Operations).then(Saved::default),
+            saved: (source.kind == Kind::Operations).then(|| Saved::new(&source.log)),
             tracker,
             first: 0,
             has_begun: false,

@@ -66,7 +66,6 @@ pub(crate) struct Pools {
     /// The last filling of each other buffer: the pool and the address.
     fillings: Map<(u16, u64), (u32, u64)>,
     count: u32,
-    /// The pieces by pool and address.
     pieces: BTreeMap<(u32, u64), Piece>,
     /// The rest of objects that are in several pieces, in bytes.
     split: Map<u32, u64>,
@@ -202,7 +201,6 @@ impl Pools {
         self.shrink(out, piece, cut);
     }
 
-    /// Returns the pieces of a pool that overlap a range.
     fn overlapping(&self, (pool, address): (u32, u64), size: u64) -> Vec<(u64, Piece)> {
         let end = address.saturating_add(size);
         let before = self.pieces.range((pool, 0)..(pool, address)).next_back();

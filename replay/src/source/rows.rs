@@ -160,7 +160,6 @@ impl Row {
         Row { verb: spec.verb, places: names.map(place), required }
     }
 
-    /// Returns the meaning of an event of this row.
     #[inline]
     fn decode(&self, event: &Event<'_, '_>) -> MemoryEvent {
         let (mut values, mut found) = ([0; 10], 0);

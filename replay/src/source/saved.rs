@@ -12,11 +12,10 @@ use super::track::{Map, Moment, Output, Tracker};
 use crate::facts::{self, Facts};
 use crate::operation::{Action, Operation};
 use eventdef::Event as _;
-use eventlog::reader::Event;
+use eventlog::reader::{Event, Log};
 use eventlog::writer::{Made, MakeError, Maker, Origin};
 use std::io::{self, Write};
 
-/// The name of the registry.
 pub(crate) const NAME: &str = "operations";
 
 eventdef::events! {
@@ -99,7 +98,6 @@ eventdef::events! {
     }
 }
 
-/// The buffer of all events.
 const BUFFER: u32 = 1;
 /// Small blocks: a recording of a few operations has a small file.
 const BLOCK_SIZE_LOG2: u8 = 14;
@@ -165,17 +163,78 @@ fn make<I: Iterator<Item = Operation>>(
     maker.finish()
 }
 
+/// The new number of an object, and of its pool.
+type Known = (u32, u32);
+
+/// Stands for no object.
+const NONE: Known = (u32::MAX, 0);
+
+/// The live objects of a stream.
+#[derive(Debug, Default)]
+struct Objects {
+    /// By number; [`save`] writes numbers from 0 on without gaps.
+    dense: Vec<Known>,
+    /// The bound of these numbers: all streams together take no more memory than the log.
+    dense_max: u64,
+    /// The objects with higher numbers, which a false or damaged log may have.
+    sparse: Map<u64, Known>,
+}
+
+impl Objects {
+    /// Puts an object, or [`NONE`], in the place of another, and returns that.
+    #[inline]
+    fn replace(&mut self, object: u64, known: Known) -> Option<Known> {
+        let before = match object < self.dense_max {
+            true => {
+                let place = object as usize;
+                if place >= self.dense.len() {
+                    self.dense.resize(place + 1, NONE);
+                }
+                std::mem::replace(&mut self.dense[place], known)
+            }
+            false if known == NONE => self.sparse.remove(&object)?,
+            false => self.sparse.insert(object, known)?,
+        };
+        (before != NONE).then_some(before)
+    }
+
+    fn get(&self, object: u64) -> Option<Known> {
+        let known = match object < self.dense_max {
+            true => self.dense.get(object as usize),
+            false => self.sparse.get(&object),
+        };
+        known.copied().filter(|known| *known != NONE)
+    }
+
+    /// Removes the objects of a pool.
+    fn end_pool(&mut self, pool: u32) -> Vec<u32> {
+        let of_pool = |known: &Known| *known != NONE && known.1 == pool;
+        let dense = self.dense.iter_mut().filter(|known| of_pool(known));
+        let dense = dense.map(|known| std::mem::replace(known, NONE).0);
+        dense
+            .chain(self.sparse.extract_if(|_, known| of_pool(known)).map(|(_, known)| known.0))
+            .collect()
+    }
+}
+
 /// The objects and pools of saved operations so far. A damaged log may lack some.
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
-    /// The new number and the pool of each live object of a stream.
-    objects: Map<(u16, u64), (u32, u32)>,
-    /// The new number of each pool.
+    /// By stream.
+    objects: Vec<Objects>,
     pools: Map<(u16, u64), u32>,
-    pool_count: u32,
+    /// The number of live objects in each pool.
+    pool_sizes: Vec<u32>,
 }
 
 impl Saved {
+    pub(super) fn new(log: &Log) -> Saved {
+        let streams = log.streams();
+        let dense_max = log.size() / 8 / streams.len().max(1) as u64;
+        let objects = streams.iter().map(|_| Objects { dense_max, ..Objects::default() });
+        Saved { objects: objects.collect(), ..Saved::default() }
+    }
+
     /// Takes an event; its operations are then in the output of `tracker`, which numbers threads.
     #[inline]
     pub(super) fn take(&mut self, event: &Event<'_, '_>, mut at: Moment, tracker: &mut Tracker) {
@@ -200,29 +259,36 @@ impl Saved {
         }
         let [thread, object, size, ..] = params;
         at.thread = tracker.number(at.stream, thread as u32);
-        let (key, output) = ((at.stream, object), &mut tracker.output);
+        let output = &mut tracker.output;
+        let Some(objects) = self.objects.get_mut(usize::from(at.stream)) else { return };
         match event.code() {
-            Free::CODE => match self.objects.remove(&key) {
-                Some((object, _)) => output.push(at, Action::Free { object }),
+            Free::CODE => match objects.replace(object, NONE) {
+                Some((object, pool)) => {
+                    self.pool_sizes[pool as usize] -= 1;
+                    output.push(at, Action::Free { object });
+                }
                 None => output.skipped.count(Cause::UnknownFree),
             },
-            Allocate::CODE | AllocateIn::CODE => self.allocate(at, key, params, output),
-            Reallocate::CODE => match self.objects.get(&key) {
-                Some(&(object, _)) => {
+            Allocate::CODE | AllocateIn::CODE => self.allocate(at, params, output),
+            Reallocate::CODE => match objects.get(object) {
+                Some((object, _)) => {
                     let is_unaligned = params[3] != 0;
                     output.push(at, Action::Reallocate { object, size, is_unaligned });
                 }
                 None => {
                     output.skipped.count(Cause::UnknownReallocate);
-                    self.allocate(at, key, [thread, object, size, 0, 0, 0], output);
+                    self.allocate(at, [thread, object, size, 0, 0, 0], output);
                 }
             },
             EndPool::CODE => {
                 let number = self.pool(at.stream, object);
                 self.pools.remove(&(at.stream, object));
-                for (_, (object, _)) in self.objects.extract_if(|_, known| known.1 == number) {
-                    output.skipped.count(Cause::EndedWithPool);
-                    output.push(at, Action::Free { object });
+                if std::mem::take(&mut self.pool_sizes[number as usize]) > 0 {
+                    // The last pool may have objects of several streams.
+                    for object in self.objects.iter_mut().flat_map(|all| all.end_pool(number)) {
+                        output.skipped.count(Cause::EndedWithPool);
+                        output.push(at, Action::Free { object });
+                    }
                 }
                 if number + 1 < POOL_COUNT_MAX {
                     output.push(at, Action::EndPool { pool: number });
@@ -234,11 +300,14 @@ impl Saved {
 
     /// Allocates an object, as the parameters of AllocateIn say.
     #[inline]
-    fn allocate(&mut self, at: Moment, key: (u16, u64), params: [u64; 6], output: &mut Output) {
-        let [_, _, size, pool, alignment_log2, zeroed] = params;
+    fn allocate(&mut self, at: Moment, params: [u64; 6], output: &mut Output) {
+        let [_, number, size, pool, alignment_log2, zeroed] = params;
         let pool = self.pool(at.stream, pool);
         let Some(object) = output.object(at, 0) else { return };
-        if let Some((before, _)) = self.objects.insert(key, (object, pool)) {
+        let Some(objects) = self.objects.get_mut(usize::from(at.stream)) else { return };
+        self.pool_sizes[pool as usize] += 1;
+        if let Some((before, pool)) = objects.replace(number, (object, pool)) {
+            self.pool_sizes[pool as usize] -= 1;
             output.skipped.count(Cause::HandedOutTwice);
             output.push(at, Action::Free { object: before });
         }
@@ -248,9 +317,11 @@ impl Saved {
 
     /// Returns the number of a pool.
     fn pool(&mut self, stream: u16, pool: u64) -> u32 {
-        let next = self.pool_count.min(POOL_COUNT_MAX - 1);
+        let next = (self.pool_sizes.len() as u32).min(POOL_COUNT_MAX - 1);
         let number = *self.pools.entry((stream, pool)).or_insert(next);
-        self.pool_count = self.pool_count.max(number + 1);
+        if number as usize == self.pool_sizes.len() {
+            self.pool_sizes.push(0);
+        }
         number
     }
 }

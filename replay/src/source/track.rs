@@ -19,7 +19,6 @@ use std::collections::{HashMap, VecDeque};
 /// Stands for an object that was freed.
 const FREED: u32 = u32::MAX;
 
-/// The alignment of any allocation.
 const ALIGNMENT_USUAL: u64 = 16;
 /// The highest alignment of an operation.
 const ALIGNMENT_MAX: u64 = 1 << 31;
@@ -155,7 +154,6 @@ impl Tracker {
         self.pools.logged = buffers;
     }
 
-    /// Returns the number of a thread of a stream.
     #[inline]
     pub(crate) fn number(&mut self, stream: u16, thread: u32) -> u32 {
         let key = (stream, thread);

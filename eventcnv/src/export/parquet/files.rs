@@ -24,7 +24,6 @@ use std::sync::Arc;
 /// Open files, at most; then the file that waits longest is closed.
 const OPEN_COUNT_MAX: usize = 128;
 
-/// The files of data sets.
 pub(crate) struct Files<'l, F> {
     sets: &'l Sets,
     create: F,
@@ -52,7 +51,6 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         Files { sets, create, properties, open, parts, group_count: 0, file_count: 0 }
     }
 
-    /// Writes a row group.
     pub(crate) fn write(&mut self, group: Group) -> Result<(), Failure> {
         let key = (group.set, group.process);
         if !self.open.contains_key(&key) {

@@ -22,7 +22,6 @@ const UNKNOWN: [(&str, Form, bool); 3] =
     [("registry", Form::Int, false), ("code", Form::Int, false), ("bytes", Form::Bytes, false)];
 /// Bytes of the name of a directory, at most: file systems allow 255.
 const NAME_SIZE_MAX: usize = 200;
-/// The name of an unknown host.
 const UNKNOWN_VALUE: &str = "unknown";
 
 /// A data set: the events of one type.

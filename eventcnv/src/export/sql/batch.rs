@@ -64,7 +64,6 @@ impl Batch {
         self.cells.push(if is_text { Cell::Text(begin, size) } else { Cell::Blob(begin, size) });
     }
 
-    /// Adds the row of a label.
     #[cold]
     pub(crate) fn push_label(&mut self, key: i64, log: i64, event: &Event<'_, '_>) {
         let Some((address, id)) = labels::label(event) else { return };

@@ -75,7 +75,6 @@ pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     }
 }
 
-/// Sets the end of each label.
 pub(crate) fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
     let mut end = connection.prepare(
         "UPDATE labels SET until = later.since FROM (

@@ -154,7 +154,6 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Makes the table with this index.
     pub(crate) fn make(&self, connection: &Connection, index: usize) -> Result<(), Refusal> {
         self.all.get(index).map_or(Ok(()), |table| table.make(connection))
     }
@@ -336,7 +335,6 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the number of written columns.
     pub(crate) fn column_count(&self) -> usize {
         self.written.len() + self.columns.len()
     }

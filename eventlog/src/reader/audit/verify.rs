@@ -32,7 +32,6 @@ use std::thread;
 
 /// Segments that one thread decodes in one step.
 const BATCH: usize = 64;
-/// Threads at most.
 const THREAD_COUNT_MAX: usize = 64;
 
 /// The result of a verification.

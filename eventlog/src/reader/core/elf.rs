@@ -30,7 +30,6 @@ pub(super) struct Load {
     pub(super) address: u64,
     /// Size in the file, as its header states.
     pub(super) size: u64,
-    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) is_writable: bool,
 }

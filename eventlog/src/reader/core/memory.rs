@@ -72,7 +72,6 @@ impl Memory {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.size))
     }
 
-    /// Returns the number of ranges in the core.
     pub(super) fn range_count(&self) -> usize {
         self.ranges.len()
     }

@@ -14,9 +14,7 @@ use crate::reader::source::bytes::Source;
 use object::elf::{NT_FILE, NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO};
 use std::io;
 
-/// Notes that are read, at most.
 const NOTE_COUNT_MAX: usize = 1 << 20;
-/// Threads that are remembered, at most.
 const THREAD_COUNT_MAX: usize = 1 << 16;
 /// Bytes of a note that are read, at most, unless it lists files.
 const NOTE_SIZE_MAX: u64 = 256;
@@ -140,7 +138,6 @@ impl Notes {
         }
     }
 
-    /// Returns the file that was mapped at an address.
     pub(super) fn file_at(&self, address: u64) -> Option<&str> {
         let file = self.files.iter().find(|file| (file.start..file.end).contains(&address))?;
         Some(&file.path)

@@ -312,7 +312,6 @@ fn put_totals(header: &mut BlockHeader, totals: &[u64; EXTENT_COUNTS]) {
 }
 
 impl Rescued {
-    /// Returns the number of blocks in the log.
     pub(super) fn block_count(&self) -> u64 {
         1 + self.places.len() as u64
     }

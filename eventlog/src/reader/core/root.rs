@@ -22,7 +22,6 @@ use std::io;
 
 /// Places with the magic that are checked, at most: a core may hold copies.
 const PLACE_COUNT_MAX: usize = 1 << 12;
-/// Roots that are read, at most.
 const ROOT_COUNT_MAX: usize = 64;
 
 /// The roots of a core, and the faults of unusable ones.

@@ -46,7 +46,6 @@ pub(crate) struct Segment {
     pub(crate) stream: u16,
     /// The kind, or [`KIND_MIXED`].
     pub(crate) kind: u8,
-    /// Flags of the format.
     pub(crate) flags: u8,
 }
 
@@ -90,7 +89,6 @@ impl Segment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) ticks: u64,
-    /// Offset in the segment.
     pub(crate) offset: u32,
     pub(crate) size: u16,
     /// Index of the event type in the registry; beyond its event types if the code is unknown.
@@ -99,7 +97,6 @@ pub(crate) struct Located {
 
 const _: () = assert!(size_of::<Located>() == 16);
 
-/// A segment, decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     /// The segment's bytes, which the caller fills before decoding.

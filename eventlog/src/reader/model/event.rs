@@ -116,7 +116,6 @@ pub struct Event<'log, 'e> {
     pub stream: u16,
     /// Index of the kind in the registry; 255 for an unknown event of an MPS log.
     pub kind: u8,
-    /// The stream, if the event has one.
     pub(crate) origin: Option<&'log Stream>,
 }
 

@@ -68,7 +68,6 @@ pub(super) enum Found {
     Init([u8; INIT_SIZE_MAX as usize]),
 }
 
-/// A part that was walked ahead.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     /// Where the walk began, if it began.

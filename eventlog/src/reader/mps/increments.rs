@@ -20,7 +20,6 @@ use crate::reader::source::bytes::Source;
 const SIZE_FIRST: u64 = 4 << 20;
 /// Growth of each further stretch.
 const GROWTH: u64 = 4;
-/// Size of a stretch, at most.
 const SIZE_MAX: u64 = 1 << 30;
 
 /// The rest of a stream that was not given yet.

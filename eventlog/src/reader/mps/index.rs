@@ -278,7 +278,6 @@ impl Indexer {
         std::mem::replace(&mut self.segments, kept)
     }
 
-    /// Returns the index so far, with these segments.
     pub(super) fn index(&self, segments: Vec<Segment>) -> Index {
         Index {
             chosen: Default::default(),

@@ -34,7 +34,6 @@ const NO_RULE: Rule = Rule { size: NO_SIZE, kind: 0, is_text: false };
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     shapes: Shapes,
-    /// By code.
     rules: Vec<Rule>,
 }
 
@@ -46,7 +45,6 @@ pub(super) struct Run {
     pub(super) count: u32,
     pub(super) ticks_min: u64,
     pub(super) ticks_max: u64,
-    /// The clock of the last one.
     pub(super) clock: u64,
     /// A bit for each of their kinds.
     kinds: u64,

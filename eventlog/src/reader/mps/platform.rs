@@ -72,7 +72,6 @@ pub(super) fn of_version(platform: Platform, version: Version) -> Platform {
     Platform { packed_booleans: version.major < 2, ..platform }
 }
 
-/// Returns the platform in words.
 pub(super) fn name(platform: Platform) -> &'static str {
     if is_short_clock(platform) {
         return match (platform.big_endian, platform.align_max) {

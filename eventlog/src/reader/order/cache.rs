@@ -154,7 +154,6 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Returns the cache for a log with this number of buffers.
     pub(crate) fn new(buffer_count: usize) -> Cache {
         Cache {
             size_max: CACHE_SIZE_MAX.saturating_add(buffer_count.saturating_mul(BUFFER_SIZE_MAX)),

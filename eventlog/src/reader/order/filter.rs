@@ -153,7 +153,6 @@ impl Filter {
 /// A filter applied to one registry.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The kinds to give.
     kinds: u64,
     /// What to do with each row; `None` if all events are given and none feeds the labels.
     pub(crate) actions: Option<Arc<[Action]>>,

@@ -18,7 +18,6 @@ use std::thread::{self, Scope};
 
 /// Pieces that may wait for their turn, for each worker.
 const WAITING_COUNT_MAX: usize = 4;
-/// Workers at most.
 const WORKER_COUNT_MAX: usize = 16;
 
 /// Returns a worker for each processor, up to 16.

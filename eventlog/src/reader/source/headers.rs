@@ -25,7 +25,6 @@ type Piece = Vec<Option<Header>>;
 pub(crate) struct Headers<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
     source: &'e (dyn Source + Sync),
-    /// Offset of the first header.
     first: u64,
     block_size: u64,
     count: u64,

@@ -14,7 +14,6 @@ use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_RING, Stre
 use std::collections::HashMap;
 use std::io;
 
-/// The largest ring that is copied, in bytes.
 const COPY_SIZE_MAX: u64 = 1 << 30;
 /// Tries to copy a block that changes meanwhile.
 const TRY_COUNT_MAX: usize = 16;

@@ -21,7 +21,6 @@ use crate::reader::source::bytes::Source;
 use eventdef::Version;
 use std::io;
 
-/// The largest block, in bytes.
 pub(crate) const BLOCK_SIZE_MAX: usize = 1 << BLOCK_SIZE_LOG2_MAX;
 
 /// The trusted facts of a stream header.
@@ -125,7 +124,6 @@ pub(crate) fn read(
     Ok(Found::Head(Box::new(settle(&header, start, evidence, is_right, faults))))
 }
 
-/// Reads `size` bytes, or as many as there are.
 pub(crate) fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
     let left = usize::try_from(source.size().saturating_sub(offset)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size.min(left)];

@@ -69,7 +69,6 @@ pub(crate) struct Indexer<'a> {
     pub(crate) next_stream: Option<u64>,
     /// Number of blocks, and their size, that the stream's end part states.
     pub(crate) stated: Option<(u64, u64)>,
-    /// The visitor of a survey.
     pub(crate) visitor: Option<Visitor<'a>>,
     pub(crate) bytes: Vec<u8>,
     scratch: Decoded,

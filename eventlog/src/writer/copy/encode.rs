@@ -124,7 +124,6 @@ fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     uuid
 }
 
-/// Returns whether a registry has any contents.
 pub(super) fn is_known(registry: &Registry) -> bool {
     !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
 }

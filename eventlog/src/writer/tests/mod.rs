@@ -127,7 +127,6 @@ fn sync_at(ticks: u64) -> ClockSync {
     ClockSync { ticks, monotonic: ticks / 3, realtime: (1 << 60) + ticks / 3, uncertainty: 5 }
 }
 
-/// Adds a random event to the maker and to its twin.
 fn add(random: &mut Random, maker: &mut Maker<'_>, twin: &mut Twin, place: (u32, u32, u64)) {
     let (buffer, thread, ticks) = place;
     let [a, b, c] = [0; 3].map(|_| random.any());

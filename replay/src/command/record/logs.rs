@@ -16,7 +16,6 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The prefix of the name of a ring.
 const RING: &str = "ring:";
 
 pub(super) struct Logs {
@@ -34,7 +33,6 @@ type File = (Option<u32>, PathBuf);
 pub(super) enum Recorded {
     /// The program has no events.
     Nothing,
-    /// Parts are missing.
     Part,
     /// All, as far as the logs tell.
     Whole,

@@ -18,7 +18,6 @@ use tempfile::NamedTempFile;
 
 /// The environment variable with the path of the roster.
 pub(super) const VARIABLE: &str = "TELEMETRY_ROSTER";
-/// The maximum number of names in a line.
 const NAMED_COUNT_MAX: usize = 4;
 
 /// The file, which is removed with this value.
@@ -78,7 +77,6 @@ impl Roster {
     }
 }
 
-/// Returns whether a process still runs.
 fn is_running(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());

@@ -82,7 +82,6 @@ impl fmt::Display for Modification {
 }
 
 impl Modification {
-    /// Parses the value of an option.
     fn parse(option: &'static str, text: &str) -> Result<Modification, String> {
         let choose = |what: fn(&Object) -> u64| {
             let ranges = text.split(',').map(range).collect::<Result<_, _>>()?;
@@ -223,7 +222,6 @@ struct Object {
 /// A modification at work, operation by operation.
 struct Step {
     change: Change,
-    /// The live objects.
     objects: HashMap<u32, Object, FixedState>,
     /// Delayed frees and their pools: by when they are due, and by their numbers.
     waiting: BTreeMap<(u64, u64), (Operation, u32)>,
@@ -373,7 +371,6 @@ fn is_dropped(part: f64, object: u32) -> bool {
     f64::from(spread) < part * (f64::from(u32::MAX) + 1.0)
 }
 
-/// Modified operations.
 pub(crate) struct Modified<I> {
     /// The operations before modifications.
     pub(crate) origin: I,

@@ -57,7 +57,6 @@ fn counter() -> Option<ClockSource> {
     if cfg!(all(target_arch = "aarch64", not(miri))) { Some(ClockSource::ArmTimer) } else { None }
 }
 
-/// Returns the source in use.
 pub(crate) fn source() -> ClockSource {
     match SOURCE.load(Ordering::Relaxed) {
         source if source == ClockSource::Tsc as u32 => ClockSource::Tsc,
@@ -105,7 +104,6 @@ pub(crate) fn realtime() -> u64 {
     sys::clock(libc::CLOCK_REALTIME)
 }
 
-/// Returns the current ticks.
 pub(crate) fn ticks() -> u64 {
     if is_counter(source()) { read_counter() } else { monotonic() }
 }
@@ -150,7 +148,6 @@ pub(crate) fn wait_for_loads() {
     }
 }
 
-/// Returns the current ticks, if the source in use is the system's clock.
 pub(crate) fn system_ticks(source: ClockSource) -> Option<u64> {
     (source == ClockSource::Monotonic).then(monotonic)
 }

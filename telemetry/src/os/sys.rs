@@ -32,7 +32,6 @@ use core::ffi::{CStr, c_int};
 /// Miri lacks some calls of the C library; they are left out there.
 const IS_MIRI: bool = cfg!(miri);
 
-/// An error number of the operating system.
 pub(crate) type Errno = i32;
 
 /// The calls that take files over 2 GiB on 32-bit machines too.
@@ -66,7 +65,6 @@ fn errno_place() -> *mut c_int {
     return unsafe { libc::___errno() };
 }
 
-/// Returns the error of the last call.
 pub(crate) fn errno() -> Errno {
     // SAFETY: a variable of this thread, which lives as long as the thread.
     unsafe { errno_place().read() }
@@ -91,7 +89,6 @@ pub(crate) fn claim_file(file: c_int) -> bool {
     result != Err(libc::EWOULDBLOCK)
 }
 
-/// Empties a file.
 pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
     // SAFETY: the call touches no memory.
     retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
@@ -259,7 +256,6 @@ pub(crate) fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
     }
 }
 
-/// Closes a file.
 pub(crate) fn close(file: c_int) {
     // SAFETY: the file is the caller's own, and not used again.
     unsafe { libc::close(file) };

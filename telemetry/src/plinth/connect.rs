@@ -22,14 +22,12 @@ const CONNECT_TIME_MAX: u64 = 3_000_000_000;
 /// The least time between two attempts to connect, in ns.
 const RETRY_TIME: u64 = 1_000_000_000;
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Never requested.
     None,
     /// Requested: bytes to send wait.
     Connecting,
-    /// Connected.
     Up,
     /// It could not be made, or was lost.
     Down,
@@ -43,16 +41,13 @@ pub(super) struct Link {
     pub(super) standing: Standing,
     /// The time of its last change of state, in ns.
     pub(super) since: u64,
-    /// The reason for the state.
     pub(super) errno: Errno,
     pub(super) queue: Option<Queue>,
     pub(super) block_size: usize,
     /// Events that were accepted, and given up at the end of the program for its last blocks.
     pub(super) given_up: u64,
-    /// Whether a block was refused.
     pub(super) has_refused: bool,
     pub(super) peers: [Option<Peer>; PEER_COUNT_MAX],
-    /// The address to try next.
     pub(super) peer_next: usize,
 }
 

@@ -32,7 +32,6 @@ const TRY_COUNT_MAX: u32 = 100;
 static PATH: Locked<[u8; PATH_SIZE_MAX + ADDED_SIZE_MAX]> =
     Locked::new([0; PATH_SIZE_MAX + ADDED_SIZE_MAX]);
 
-/// The name of a log.
 pub(crate) struct LogName {
     text: Cow<'static, CStr>,
     /// Whether `%p` and `%%` in the text have a special meaning.
@@ -50,7 +49,6 @@ impl LogName {
         LogName { text, is_pattern, at, process }
     }
 
-    /// Returns the text that it was made from.
     pub(crate) fn text(&self) -> &[u8] {
         self.text.to_bytes()
     }

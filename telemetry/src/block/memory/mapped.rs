@@ -16,7 +16,6 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, SEALED};
 
-/// The word with *overwritten*.
 const OVERWRITTEN_WORD: usize = offset_of!(BlockHeader, overwritten) / 8;
 const _: () = assert!(offset_of!(BlockHeader, overwritten).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, discarded_io) >= BLOCK_HEADER_SIZE - 8);
@@ -39,7 +38,6 @@ impl Blocks {
         unsafe { pages::map_again(self.first.start, size, libc::MAP_SHARED, file) };
     }
 
-    /// Returns whether a block is one of these.
     pub(crate) fn has(&self, block: Block) -> bool {
         let offset = block.start.addr().wrapping_sub(self.first.start.addr());
         offset < self.count * block_size()

@@ -29,7 +29,6 @@ const _: () = assert!(offset_of!(NodeHead, count).is_multiple_of(8));
 const _: () = assert!(offset_of!(Node, entries) == size_of::<NodeHead>());
 const _: () = assert!(size_of::<Node>() <= NODE_SIZE);
 
-/// A node.
 #[repr(C)]
 #[derive(Zeroable)]
 struct Node {
@@ -39,7 +38,6 @@ struct Node {
     after: Link<Node>,
 }
 
-/// A chain of entries of `WORD_COUNT` words.
 pub(crate) struct Chain<const WORD_COUNT: usize> {
     first: Node,
 }
@@ -49,13 +47,11 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         Chain { first: Node::NEW }
     }
 
-    /// Returns its first node.
     fn first(&'static self) -> &'static Node {
         self.first.begin(WORD_COUNT);
         &self.first
     }
 
-    /// Returns the address of its first node.
     pub(crate) fn address(&'static self) -> u64 {
         address_of(self.first())
     }
@@ -67,7 +63,6 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         self.first.after.set(None);
     }
 
-    /// Returns the number of entries.
     pub(crate) fn count(&'static self) -> usize {
         let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
         nodes.map(|node| node.count() as usize).sum()
@@ -142,7 +137,6 @@ impl Node {
         now == count && self.head[COUNT_WORD].compare_exchange(old, new, success, failure).is_ok()
     }
 
-    /// Returns the words of an entry.
     fn words<const WORD_COUNT: usize>(&self, index: u32) -> &[AtomicU64] {
         let begin = index as usize * WORD_COUNT;
         &self.entries[begin..begin + WORD_COUNT]

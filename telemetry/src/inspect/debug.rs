@@ -16,7 +16,6 @@
 
 mod describe;
 mod dump;
-mod index;
 mod out;
 mod unit;
 
@@ -88,11 +87,36 @@ extern "C" fn flush() -> c_long {
     guarded(|| mask_changes::with_changes(crash::bring_out))
 }
 
+/// The commands for gdb, which gdb runs by itself, if it is allowed to (`.debug.commands`): 4 marks text in Python, whose first line is its name.
+const TEXT: &str = concat!(
+    "\x04telemetry\n",
+    include_str!("../../gdb/memory.py"),
+    include_str!("../../gdb/root.py"),
+    include_str!("../../gdb/block.py"),
+    include_str!("../../gdb/registry.py"),
+    include_str!("../../gdb/stream.py"),
+    include_str!("../../gdb/text.py"),
+    include_str!("../../gdb/report.py"),
+    include_str!("../../gdb/save.py"),
+    include_str!("../../gdb/switches.py"),
+    include_str!("../../gdb/commands.py"),
+    "\0"
+);
+
+// SAFETY: the section consists of such entries, one after the other.
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".debug_gdb_scripts"))]
+#[used]
+static SCRIPT: [u8; TEXT.len()] = match TEXT.as_bytes().first_chunk() {
+    Some(bytes) => *bytes,
+    None => unreachable!(),
+};
+
 /// Returns the addresses that the root has: dump, describe, flush, last, control (section 9 of
 /// `design/format.md`). They are not the addresses of the symbols, which may belong to another
 /// library with the runtime.
 pub(crate) fn entry_points() -> [u64; 5] {
     unit::keep();
+    core::hint::black_box(SCRIPT.as_ptr());
     // Makes the linker keep functions that are called only by name.
     core::hint::black_box((
         EventDump as *const (),
@@ -107,7 +131,6 @@ pub(crate) fn entry_points() -> [u64; 5] {
     [dump, describe, flush, last, control].map(|address| address.addr() as u64)
 }
 
-/// Returns the kind whose handle is at this address.
 fn kind_of(address: usize) -> Option<u8> {
     let kind = EventLast.iter().position(|handle| core::ptr::from_ref(*handle).addr() == address);
     kind.map(|kind| kind as u8)

@@ -99,7 +99,6 @@ pub(crate) fn write_spot(
     }
 }
 
-/// Writes an event that was recorded at these ticks.
 pub(crate) fn write_event(
     out: &mut dyn fmt::Write,
     ticks: u64,
@@ -236,12 +235,10 @@ fn write_quoted(out: &mut dyn fmt::Write, string: &[u8]) -> fmt::Result {
     out.write_str("\"")
 }
 
-/// Returns the value at an offset.
 fn read<T: AnyBitPattern>(bytes: &[u8], at: usize) -> Option<T> {
     bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
-/// Returns a word of this platform.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     read::<usize>(bytes, at).map(|word| word as u64)
 }

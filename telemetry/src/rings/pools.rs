@@ -41,7 +41,6 @@ pub(crate) struct Pool {
     count: u32,
 }
 
-/// A block that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) place: u32,
@@ -49,7 +48,6 @@ pub(crate) struct Taken {
     pub(crate) is_fresh: bool,
 }
 
-/// All pools of a file.
 pub(crate) struct Pools {
     slots: &'static mut [Slot],
     pools: &'static mut [Pool],
@@ -119,7 +117,6 @@ impl Pools {
         }
     }
 
-    /// Whether a block is being filled.
     pub(crate) fn is_open(&self, place: u32) -> bool {
         self.slots[place as usize].is_closed == 0
     }

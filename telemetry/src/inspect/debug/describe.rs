@@ -65,7 +65,6 @@ fn write(out: &mut Out, spot: &Spot, event: &Recalled<'_>) -> Result<(), Errno> 
     Ok(())
 }
 
-/// A doc string as one line.
 struct OneLine<'a>(&'a str);
 
 impl core::fmt::Display for OneLine<'_> {

@@ -45,7 +45,6 @@ impl Out {
         Ok(())
     }
 
-    /// Writes the collected text.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
         let result = sys::write_all_in_time(self.file, &self.text[..self.size], TIME_MAX);
         self.size = 0;

@@ -4,7 +4,7 @@
 //!  signal ─▶ the gate closes: other threads write no more ─▶ the interrupted write, again
 //!         ─▶ waiting parts ─ registries ─ store ─ rings: copied, checked again, sealed
 //!         ─▶ plinth ─▶ the previous handler, or the end
-//!  EventFlush ─▶ bring_out ─▶ the same way out ─▶ back: a debugger stopped the program, which goes on
+//!  EventFlush, of a debugger ─▶ bring_out ─▶ the same way out ─▶ back: the program goes on
 //! ```
 //!
 //! The handler may have interrupted anything, even the cold path of its own thread. So it relies on

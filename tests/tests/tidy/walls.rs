@@ -70,7 +70,6 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/src/os/stack.rs",
     "telemetry/src/os/sync.rs",
     "telemetry/src/os/sys.rs",
-    "telemetry/src/os/sys/environment.rs",
     "telemetry/src/os/sys/held.rs",
     "telemetry/src/os/sys/library.rs",
     "telemetry/src/os/sys/names.rs",

@@ -7,7 +7,7 @@
 //!
 //! Design: `.debug.describe` in `design/telemetry.md`.
 
-use super::out::Out;
+use super::Out;
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::pages::Temporary;

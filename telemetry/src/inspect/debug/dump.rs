@@ -8,7 +8,7 @@
 //!
 //! Design: `.debug.dump` in `design/telemetry.md`; `.store` in `design/format.md`.
 
-use super::out::Out;
+use super::Out;
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::link::Link;

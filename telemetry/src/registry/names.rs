@@ -53,20 +53,17 @@ pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option
     let room = name.len();
     let mut out = &mut *name;
     let mut rest = text;
-    while let [first, after @ ..] = rest {
+    loop {
         rest = match rest {
             [b'%', b'p', after @ ..] => {
                 write!(out, "{pid}").ok()?;
                 after
             }
-            [b'%', b'%', after @ ..] => {
-                out.write_all(b"%").ok()?;
+            [b'%', b'%', after @ ..] | [_, after @ ..] => {
+                out.write_all(&rest[..1]).ok()?;
                 after
             }
-            _ => {
-                out.write_all(&[*first]).ok()?;
-                after
-            }
+            [] => break,
         };
     }
     let size = room - out.len();

@@ -79,7 +79,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
             let (node, count) = self.open_node()?;
             if node.count_up(count) {
                 let words = node.words::<WORD_COUNT>(count);
-                put(words, entry, Some(last));
+                put(words, entry, last);
                 return Some(words);
             }
         }
@@ -88,7 +88,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     /// Adds an entry, and counts it last. Only one thread may do so at a time.
     pub(crate) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
         let (node, count) = self.open_node()?;
-        put(node.words::<WORD_COUNT>(count), entry, None);
+        put(node.words::<WORD_COUNT>(count), entry, WORD_COUNT - 1);
         node.count_up(count).then_some(())
     }
 
@@ -156,19 +156,13 @@ fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
 }
 
 /// Stores an entry, its `last` word after the others.
-fn put<const WORD_COUNT: usize>(
-    words: &[AtomicU64],
-    entry: [u64; WORD_COUNT],
-    last: Option<usize>,
-) {
+fn put<const COUNT: usize>(words: &[AtomicU64], entry: [u64; COUNT], last: usize) {
     for (index, (word, value)) in words.iter().zip(entry).enumerate() {
-        if Some(index) != last {
+        if index != last {
             word.store(value, Ordering::Relaxed);
         }
     }
-    if let Some(last) = last {
-        words[last].store(entry[last], Ordering::Release);
-    }
+    words[last].store(entry[last], Ordering::Release);
 }
 
 fn address_of(node: &'static Node) -> u64 {

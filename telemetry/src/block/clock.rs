@@ -16,7 +16,6 @@ use crate::os::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
 use eventlog::format::{ClockSource, ClockSync};
 
-/// The greatest number of attempts at a clock sync.
 const SYNC_TRY_COUNT_MAX: usize = 4;
 /// A bracket up to this width, in ns, needs no other attempt.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;

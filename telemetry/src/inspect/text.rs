@@ -25,7 +25,6 @@ pub(crate) const EVENT_SIZE_SHOWN: usize = 4096;
 pub(crate) const LINE_SIZE_MAX: usize = 4 * EVENT_SIZE_SHOWN;
 /// The greatest number of store events that a search for one name reads.
 pub(crate) const STORE_STEP_MAX: usize = 100_000;
-/// The columns of a thread's name.
 const THREAD_WIDTH: usize = 15;
 /// The longest shown part of a name, in bytes.
 const NAME_SIZE_SHOWN: usize = 128;

@@ -15,7 +15,6 @@ use crate::os::sockets::{self, Peer};
 use crate::os::sys::Errno;
 use crate::plinth::destination::{self, Destination};
 
-/// The greatest number of addresses of one host that are tried.
 const PEER_COUNT_MAX: usize = 4;
 /// The longest time to connect, in ns. Nothing waits meanwhile.
 const CONNECT_TIME_MAX: u64 = 3_000_000_000;

@@ -11,7 +11,6 @@
 use crate::plinth::{COUNT_MAX, COUNT_MIN, Volumes};
 use crate::registry::names;
 
-/// The greatest number of destinations of a tee.
 pub(crate) const TEE_COUNT_MAX: usize = 8;
 /// The size of a ring without a size option, in bytes.
 pub(crate) const RING_SIZE_DEFAULT: u64 = 64 << 20;

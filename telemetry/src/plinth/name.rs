@@ -25,7 +25,6 @@ pub(crate) const PATH_SIZE_MAX: usize = 4096;
 const PATH_SAID_MAX: usize = 256;
 /// The greatest suffix of a name, in bytes, with its NUL.
 const ADDED_SIZE_MAX: usize = 48;
-/// The greatest number of names that are tried.
 const TRY_COUNT_MAX: u32 = 100;
 
 /// A buffer for a name, since a stack may be small.

@@ -29,7 +29,6 @@ const ROOM_FRACTION: u64 = 4;
 /// The longest name of a file, with its suffix and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
 
-/// The bounds of a stream in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Volumes {
     /// The greatest size of each, in bytes.

@@ -68,7 +68,6 @@ static END: ThreadEnd = ThreadEnd::new();
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// The place where the next search for ended threads begins.
 static SEARCH: Link<Thread> = Link::none();
-/// The greatest number of threads that a search checks.
 const SEARCH_COUNT_MAX: usize = 16;
 
 /// Takes the ring out of a slot of this thread. A later signal handler finds the slot empty.

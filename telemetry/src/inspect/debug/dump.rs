@@ -26,7 +26,6 @@ use eventdef::{Event, store};
 const SPOT_COUNT: usize = 1 << 16;
 /// The number of rings that are cached by their buffers.
 const RING_COUNT: usize = 1 << 10;
-/// The greatest number of threads that are counted.
 const THREAD_COUNT_MAX: usize = 1 << 16;
 
 struct Dump {
@@ -36,7 +35,7 @@ struct Dump {
     rings: Temporary<Link<Ring>>,
     threads: Temporary<u64>,
     thread_count: usize,
-    /// Whether a thread has a greater index than that.
+    /// Whether a thread has an index of `THREAD_COUNT_MAX` or more.
     has_more_threads: bool,
     event_count: usize,
     overwritten_count: usize,

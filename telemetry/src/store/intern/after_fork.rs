@@ -198,7 +198,6 @@ impl Inherited {
         }
     }
 
-    /// Returns the next block to record again.
     fn next(&mut self) -> Option<Block> {
         let block = *self.blocks.get(self.told).filter(|_| self.told < self.count)?;
         self.told += 1;

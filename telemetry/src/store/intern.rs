@@ -6,8 +6,8 @@
 //!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a maximum, all kept
 //! ```
 //!
-//! With a mapped file its first blocks are there, while the file has room; the last of these counts
-//! the events in the others. Design: `.req.intern`, `.sol.client`, `.sol.mapped` in
+//! A mapped file holds its first blocks, while the file has room; the last of these counts the
+//! events in the others. Design: `.req.intern`, `.sol.client`, `.sol.mapped` in
 //! `design/telemetry.md`; `.store`, `.ring.store` in `design/format.md`.
 
 use crate::block::losses::{Cause, Counts};

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use support::eventcnv;
 use synthetic::cores::{self, Extent, Process};
 use synthetic::naive::{self, Buffer, EventType, Platform, Value, Writer};
-use synthetic::ring::Ring;
+use synthetic::recipe::Ring;
 use tempfile::TempDir;
 
 /// A command, and what its output is called.

@@ -97,7 +97,6 @@ mod control;
 pub mod doc;
 mod event;
 pub mod field;
-mod kind;
 pub mod layout;
 mod macros;
 pub mod mps;
@@ -110,7 +109,6 @@ mod text;
 pub use arg::*;
 pub use control::{Control, KindSet, TypedControl};
 pub use event::{Event, ParamSink};
-pub use kind::Kinds;
 pub use registry::*;
 #[doc(hidden)]
 pub use row::Row;

@@ -205,7 +205,6 @@ macro_rules! __event {
     };
 }
 
-/// The type of a field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __field {
@@ -213,7 +212,6 @@ macro_rules! __field {
     ($life:tt $sort:ident) => { $crate::field::$sort };
 }
 
-/// The type of an argument.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __arg {
@@ -226,7 +224,6 @@ macro_rules! __arg {
     ([$($by:tt)*] [$($life:lifetime)?] S) => { $($by)* $crate::StringArg<$($life)?> };
 }
 
-/// Whether a row is in the hot variety.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __variety {

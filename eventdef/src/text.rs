@@ -91,7 +91,6 @@ impl Text {
     }
 }
 
-/// Compares strings in a const.
 pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {

@@ -21,14 +21,12 @@ use core::ptr::null_mut;
 /// memory that is returned before that was found.
 macro_rules! allocators {
     ($($name:ident($($argument:ident),+) => $real:ident or $early:expr, $event:ident;)*) => {$(
-        /// Implements the C library's function of this name.
         // SAFETY: C1: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: usize),+) -> *mut c_void {
             intercept(|call| {
                 let memory = match real::$real.get() {
-                    // SAFETY: C1: the caller keeps the promises that the C library asks for
-                    // this function, and they are passed on.
+                    // SAFETY: C1: the promises of the caller are passed on.
                     Some(function) => unsafe { function($($argument),+) },
                     None => $early,
                 };
@@ -49,7 +47,6 @@ allocators! {
     pvalloc(size) => PVALLOC or null_mut(), Pvalloc;
 }
 
-/// Implements realloc.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
@@ -59,8 +56,7 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         let old_address = if arena_size.is_some() { 0 } else { old.addr() };
         call.record(Call::ReallocBegin { address: old_address });
         let memory = match (arena_size, real::REALLOC.get()) {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
+            // SAFETY: C1: the promises of the caller are passed on.
             (None, Some(realloc)) => unsafe { realloc(old, size) },
             // SAFETY: C1: the program had `old` from this library and uses it no more. `old_size`
             // is its size.
@@ -91,7 +87,6 @@ unsafe fn move_from_arena(old: *mut c_void, old_size: usize, size: usize) -> *mu
     memory
 }
 
-/// Implements reallocarray.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn reallocarray(
@@ -100,8 +95,7 @@ pub(crate) unsafe extern "C" fn reallocarray(
     size: usize,
 ) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: C1: the caller keeps the promises that the C library asks for this function, and
-        // they are passed on.
+        // SAFETY: C1: the promises of the caller are passed on.
         Some(size) => unsafe { realloc(old, size) },
         None => {
             intercept(|call| {
@@ -114,7 +108,6 @@ pub(crate) unsafe extern "C" fn reallocarray(
     }
 }
 
-/// Implements free.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
@@ -124,14 +117,12 @@ pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     intercept(|call| {
         call.record(Call::Free { address: memory.addr() });
         if let Some(free) = real::FREE.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
+            // SAFETY: C1: the promises of the caller are passed on.
             unsafe { free(memory) }
         }
     });
 }
 
-/// Implements posix_memalign.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_memalign(
@@ -141,8 +132,7 @@ pub(crate) unsafe extern "C" fn posix_memalign(
 ) -> c_int {
     intercept(|call| {
         let error = match real::POSIX_MEMALIGN.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
+            // SAFETY: C1: the promises of the caller are passed on.
             Some(posix_memalign) => unsafe { posix_memalign(place, alignment, size) },
             None => libc::ENOMEM,
         };
@@ -154,7 +144,6 @@ pub(crate) unsafe extern "C" fn posix_memalign(
     })
 }
 
-/// Implements malloc_usable_size.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
@@ -166,8 +155,7 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize
             return size;
         }
         let size = match real::USABLE_SIZE.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
+            // SAFETY: C1: the promises of the caller are passed on.
             Some(malloc_usable_size) => unsafe { malloc_usable_size(memory) },
             None => 0,
         };

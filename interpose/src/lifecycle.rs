@@ -147,14 +147,12 @@ unsafe fn before_exec(path: Text) {
     flush();
 }
 
-/// Implements `_exit`.
 // SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
     flush_and_end(null_mut());
     match EXIT.get() {
-        // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and
-        // they are passed on.
+        // SAFETY: E1: the promises of the caller are passed on.
         Some(exit) => unsafe { exit(status) },
         // SAFETY: the call ends the process.
         None => unsafe { libc::syscall(libc::SYS_exit_group, status) },
@@ -162,12 +160,10 @@ pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
     unreachable!("the process has ended")
 }
 
-/// Implements `_Exit`.
 // SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
+    // SAFETY: E1: the promises of the caller are passed on.
     unsafe { _exit(status) }
 }
 
@@ -182,16 +178,13 @@ macro_rules! executing {
     $(
         static $real: Function<unsafe extern "C" fn($($kind),+) -> c_int> = Function::new($symbol);
 
-        /// Implements the C library's function of this name.
         // SAFETY: E1: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: $kind),+) -> c_int {
-            // SAFETY: E1: the caller keeps the promises that the C library asks for
-            // this function, and they are passed on.
+            // SAFETY: E1: the promises of the caller are passed on.
             unsafe { before_exec($path) };
             match $real.get() {
-                // SAFETY: E1: the caller keeps the promises that the C library asks for
-                // this function, and they are passed on.
+                // SAFETY: E1: the promises of the caller are passed on.
                 Some(function) => unsafe { function($($argument),+) },
                 None => {
                     thread::set_errno(libc::ENOSYS);
@@ -228,7 +221,6 @@ macro_rules! variadic {
             $real.address()
         }
 
-        /// Implements the C library's function of this name.
         // SAFETY: E1: no other symbol of this library has the name; the real function finds
         // registers and stack as its caller left them.
         #[cfg(target_arch = "x86_64")]
@@ -245,7 +237,6 @@ macro_rules! variadic {
             )
         }
 
-        /// Implements the C library's function of this name.
         // SAFETY: E1: no other symbol of this library has the name; the real function finds
         // registers and stack as its caller left them.
         #[cfg(target_arch = "aarch64")]

@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io::Read;
 use telemetry::__private::{before, uncancelled};
 
-/// The maximum number of recorded mappings.
 const COUNT_MAX: usize = 2048;
 /// The maximum size of a line that is read; the rest of a longer line is skipped.
 const LINE_SIZE_MAX: usize = 4096 + 128;
@@ -127,7 +126,6 @@ fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
     Some((start, end.checked_sub(start)?, offset, path))
 }
 
-/// Forgets all mappings, in a forked child.
 pub(crate) fn clear() {
     COUNT.store(0, Ordering::Release);
     IS_READING.store(false, Ordering::Release);

@@ -80,7 +80,6 @@ fn is_hidden() -> bool {
     !malloc.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
 }
 
-/// Adds a note about this process.
 pub(crate) fn note(what: Presence, number: u64) {
     let mut name = [0u8; NAME_SIZE];
     // SAFETY: the call writes at most 16 bytes, with a NUL.
@@ -157,7 +156,6 @@ macro_rules! spawning {
     $(
         static $real: Function<Spawn> = Function::new($symbol);
 
-        /// Implements the C library's function of this name.
         // SAFETY: P2: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(
@@ -176,12 +174,10 @@ macro_rules! spawning {
                 unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) }
             };
             if error == 0 {
-                // SAFETY: P2: the caller keeps the promises that the C library asks for
-                // this function, and they are passed on.
+                // SAFETY: P2: the promises of the caller are passed on.
                 add(child, Presence::Spawned, 0, unsafe { short_name(path) });
                 if !process.is_null() {
-                    // SAFETY: P2: the caller keeps the promises that the C library asks for
-                    // this function, and they are passed on.
+                    // SAFETY: P2: the promises of the caller are passed on.
                     unsafe { process.write(child) };
                 }
             }

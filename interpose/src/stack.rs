@@ -38,7 +38,6 @@ unsafe extern "C" {
     fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
 
-/// Returns whether stacks are recorded.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     DEPTH.load(Ordering::Relaxed) != 0

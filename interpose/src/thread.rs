@@ -42,7 +42,6 @@ thread_local! {
     };
 }
 
-/// Calls a function with the state of this thread.
 #[inline(always)]
 pub(crate) fn with<T>(work: impl FnOnce(&Local) -> T) -> T {
     // The state is looked up first: the compiler would outline work within `LocalKey::with`, with a

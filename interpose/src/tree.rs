@@ -54,7 +54,6 @@ const PAIR: u64 = (1 << (FRAME_COUNT_LOG2 + ADDRESS_COUNT_LOG2)) - 1;
 // A word of MORE has a pair and a frame, and a word of FRAMES two frames and an address.
 const _: () = assert!(2 * FRAME_COUNT_LOG2 + ADDRESS_COUNT_LOG2 < u64::BITS);
 
-/// The place of an address in the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
@@ -217,7 +216,6 @@ pub(crate) fn record(frame: u32, parent: u32, address: usize) {
     before(|| Frame::new(frame, parent, address));
 }
 
-/// Forgets all frames, in a forked child.
 pub(crate) fn clear() {
     let is_far_used = IS_FAR_USED.swap(false, Ordering::Relaxed);
     let searched = |near: u32, all: u32| if is_far_used { 1 << all } else { 1 << near };

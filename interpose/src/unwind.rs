@@ -24,7 +24,6 @@ use core::cell::Cell;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU16, Ordering};
 
-/// The maximum number of frames in a walk.
 pub(crate) const STEP_COUNT_MAX: usize = 160;
 const WORD: usize = size_of::<usize>();
 
@@ -58,7 +57,6 @@ struct Known {
     state: State,
     /// Where the frame pointer was read; 0: it is unchanged, or not needed.
     saved: usize,
-    /// The frame's number in the tree.
     frame: u32,
     /// Whether a frame further out is found by this frame's frame pointer. Otherwise the register
     /// holds any number of the program, which says nothing about frames.

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 
 /// Size of a file whose symbols are read, at most.
 const FILE_SIZE_MAX: u64 = 4 << 30;
-/// Inlined functions at one offset, at most.
 const INLINED_COUNT_MAX: usize = 16;
 
 /// A function of a program.

@@ -5,5 +5,4 @@ pub mod cores;
 pub mod naive;
 pub mod programs;
 mod recipe;
-mod ring;
 pub mod work;

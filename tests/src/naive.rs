@@ -8,8 +8,7 @@
 //! It writes any word size, byte order and block size; blocks whole, open and in parts; base
 //! records. It is as simple as possible, because the reader is compared with it.
 
-pub use super::recipe::{KINDS, Random, Recipe, TYPES, write};
-pub use super::ring::Ring;
+pub use super::recipe::{KINDS, Random, Recipe, Ring, TYPES, write};
 
 /// The value of a parameter; a double as its bits, so that it can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -71,7 +71,6 @@ fn target() -> PathBuf {
     this.ancestors().nth(3).expect("a test is in target/PROFILE/deps").to_path_buf()
 }
 
-/// Runs a cargo command with these arguments.
 fn cargo(command: &str, target: &Path, words: &[&str]) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args([command, "--quiet", "--locked", "--target-dir"]).arg(target).args(words);

@@ -11,4 +11,3 @@
 pub(crate) mod cores;
 pub(crate) mod naive;
 pub(crate) mod recipe;
-pub(crate) mod ring;

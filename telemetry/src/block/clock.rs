@@ -16,7 +16,6 @@ use crate::os::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
 use eventlog::format::{ClockSource, ClockSync};
 
-/// The greatest number of attempts at a clock sync.
 const SYNC_TRY_COUNT_MAX: usize = 4;
 /// A bracket up to this width, in ns, needs no other attempt.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;
@@ -57,7 +56,6 @@ fn counter() -> Option<ClockSource> {
     if cfg!(all(target_arch = "aarch64", not(miri))) { Some(ClockSource::ArmTimer) } else { None }
 }
 
-/// Returns the source in use.
 pub(crate) fn source() -> ClockSource {
     match SOURCE.load(Ordering::Relaxed) {
         source if source == ClockSource::Tsc as u32 => ClockSource::Tsc,
@@ -105,7 +103,6 @@ pub(crate) fn realtime() -> u64 {
     sys::clock(libc::CLOCK_REALTIME)
 }
 
-/// Returns the current ticks.
 pub(crate) fn ticks() -> u64 {
     if is_counter(source()) { read_counter() } else { monotonic() }
 }
@@ -150,7 +147,6 @@ pub(crate) fn wait_for_loads() {
     }
 }
 
-/// Returns the current ticks, if the source in use is the system's clock.
 pub(crate) fn system_ticks(source: ClockSource) -> Option<u64> {
     (source == ClockSource::Monotonic).then(monotonic)
 }

@@ -13,17 +13,13 @@ use crate::os::atomic::{AtomicU64, Ordering, fence};
 use core::mem::offset_of;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
-/// Words in a block header.
 pub(crate) const HEADER_WORD_COUNT: usize = BLOCK_HEADER_SIZE / 8;
-/// The word with *last* and *count*.
 pub(crate) const STATE_WORD: usize = offset_of!(BlockHeader, last) / 8;
-/// The word with *base last*.
 const BASE_LAST_WORD: usize = offset_of!(BlockHeader, base_last) / 8;
 const _: () = assert!(offset_of!(BlockHeader, last).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, count) == offset_of!(BlockHeader, last) + 4);
 const _: () = assert!(offset_of!(BlockHeader, base_last).is_multiple_of(8));
 
-/// The words of a block header.
 pub(crate) type Words = [AtomicU64; HEADER_WORD_COUNT];
 
 /// Stores the header of a block that starts again (`.write.begin`): at every instant the header is

@@ -47,7 +47,6 @@ pub(crate) fn prepare() {
     UUID[1].store(halves[1], Ordering::Relaxed);
 }
 
-/// Returns the UUID.
 pub(crate) fn uuid() -> [u8; 16] {
     bytemuck::cast(halves(&UUID))
 }

@@ -68,12 +68,10 @@ pub(crate) fn choose_block_size(log2: u8) -> bool {
             .is_ok()
 }
 
-/// Returns whether the block size is fixed.
 pub(crate) fn is_block_size_fixed() -> bool {
     BLOCK_SIZE.load(Ordering::Relaxed) & CHOSEN != 0
 }
 
-/// Fixes the block size.
 pub(crate) fn fix_block_size() {
     BLOCK_SIZE.fetch_or(CHOSEN, Ordering::Relaxed);
 }
@@ -100,7 +98,6 @@ unsafe impl Send for Block {}
 // SAFETY: B2 and B5: all threads access the bytes as atomics. B4 says which thread stores where.
 unsafe impl Sync for Block {}
 
-/// Consecutive blocks in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
     first: Block,
@@ -108,7 +105,6 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Maps blocks.
     pub(crate) fn map(count: usize) -> Option<Blocks> {
         fix_block_size();
         let start = pages::map(count.checked_mul(block_size())?)?;
@@ -119,7 +115,6 @@ impl Blocks {
         self.count
     }
 
-    /// Returns the block at the place of this sequence.
     pub(crate) fn get(&self, sequence: u64) -> Block {
         let index = (sequence % self.count as u64) as usize;
         // SAFETY: index < count, and `count` blocks were mapped in one piece.
@@ -171,7 +166,6 @@ impl Block {
         header
     }
 
-    /// Returns its address in memory.
     pub(crate) fn address(self) -> usize {
         self.start.addr()
     }
@@ -301,7 +295,6 @@ impl BlocksLink {
         self.count
     }
 
-    /// The block that has the place of this sequence.
     pub(crate) fn get(&self, sequence: u64) -> Block {
         Blocks { first: self.first.get(), count: self.count }.get(sequence)
     }

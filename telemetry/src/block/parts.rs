@@ -14,16 +14,13 @@ use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
 };
 
-/// The alignment of parts.
 const PART_ALIGNMENT: usize = 8;
 /// The header block keeps its size divided by this for the last account.
 const KEPT_FRACTION: usize = 4;
 
-/// A parts block, or the header block.
 pub(crate) struct PartsBlock {
     memory: PartsMemory,
     place: u64,
-    /// The beginning of its parts.
     begin: usize,
     used: usize,
     written: usize,
@@ -89,7 +86,6 @@ impl PartsBlock {
         self.end = self.memory.bytes().len();
     }
 
-    /// Returns the end of its parts.
     pub(crate) fn used(&self) -> usize {
         self.used
     }
@@ -189,12 +185,10 @@ impl PartsBlock {
         each(&self.memory.bytes()[..self.used], self.written.max(self.begin))
     }
 
-    /// Returns its memory, for another one.
     pub(crate) fn into_memory(self) -> PartsMemory {
         self.memory
     }
 
-    /// Returns its place in the stream.
     pub(crate) fn place(&self) -> u64 {
         self.place
     }

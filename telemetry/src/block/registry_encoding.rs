@@ -15,11 +15,9 @@ use eventlog::format::{encode_registry, encoded_registry_size};
 /// A piece smaller than this, in bytes, goes to the next parts block.
 const PIECE_SIZE_MIN: usize = 64;
 
-/// A piece of the encoding of a registry.
 pub(crate) struct Piece {
     /// Its size, in bytes.
     pub(crate) size: usize,
-    /// The size of the whole encoding.
     pub(crate) whole: usize,
 }
 
@@ -34,7 +32,6 @@ pub(crate) fn next(control: &Control, offset: usize, room: usize) -> Option<Piec
 }
 
 impl Piece {
-    /// Writes the bytes of the piece.
     pub(crate) fn encode(&self, control: &Control, offset: usize, out: &mut [u8]) {
         let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
         encode_piece(control.registry, masks, offset, out);

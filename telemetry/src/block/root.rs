@@ -43,7 +43,6 @@ const _: () = assert!(offset_of!(Root, sync_monotonic) / 8 == SYNC + 2);
 const _: () = assert!(offset_of!(Root, sync_realtime) / 8 == SYNC + 3);
 const _: () = assert!(align_of::<Words>() == ROOT_ALIGNMENT && size_of::<Words>() == ROOT_SIZE);
 
-/// The root as words, which are stored one by one.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Words([AtomicU64; WORD_COUNT]);
@@ -75,7 +74,6 @@ fn word(index: usize) -> &'static AtomicU64 {
     &EventRoot.0[index]
 }
 
-/// Returns whether the root is valid.
 pub(crate) fn is_there() -> bool {
     word(OWN_ADDRESS).load(Ordering::Relaxed) != 0
 }
@@ -188,7 +186,6 @@ fn address_of(counts: &'static Counts) -> u64 {
     core::ptr::from_ref(counts).addr() as u64
 }
 
-/// Adds the blocks of a ring.
 pub(crate) fn add_ring(
     blocks: &Blocks,
     (registry, kind): (u16, u8),
@@ -199,13 +196,11 @@ pub(crate) fn add_ring(
     add_extent(ExtentEntry { registry, kind, buffer, counts: address_of(counts), ..extent })
 }
 
-/// Adds a block of the store.
 pub(crate) fn add_store(blocks: &Blocks, counts: &'static Counts) {
     let extent = extent_of(blocks, ExtentType::Store);
     add_extent(ExtentEntry { counts: address_of(counts), ..extent });
 }
 
-/// Adds the blocks of a mapped file.
 pub(crate) fn add_mapped(blocks: &Blocks) {
     add_extent(extent_of(blocks, ExtentType::Mapped));
 }

@@ -4,12 +4,13 @@
 //!  signal ─▶ the gate closes: other threads write no more ─▶ the interrupted write, again
 //!         ─▶ waiting parts ─ registries ─ store ─ rings: copied, checked again, sealed
 //!         ─▶ plinth ─▶ the previous handler, or the end
+//!  EventFlush, of a debugger ─▶ bring_out ─▶ the same way out ─▶ back: the program goes on
 //! ```
 //!
 //! The handler may have interrupted anything, even the cold path of its own thread. So it relies on
 //! no state: it copies each block as a core dump would show it, checks that it is still the same
 //! block, and writes the copy at a new place. The reader recognises copies of events that the
-//! stream already has by their numbers (`.event.identity`). Design: `.sol.exit` in
+//! stream already has by their numbers (`.event.identity`). Design: `.sol.exit`, `.debug.dump` in
 //! `design/telemetry.md`; `.read.open`, `.write.begin` in `design/format.md`.
 
 use crate::block::losses::Counts;
@@ -20,18 +21,17 @@ use crate::ends::signal;
 use crate::os::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::os::signals::{self, Deferred};
 use crate::os::sync::Locked;
-use crate::os::{pages, report, stack, sys, way_out};
-use crate::plinth::{Plinth, region};
+use crate::os::sys::{self, Errno};
+use crate::os::{pages, report, stack, way_out};
+use crate::plinth::{Plinth, PlinthError, host, region};
 use crate::registry::registration::{self, Registered};
 use crate::rings::thread;
 use crate::store::intern;
-use crate::stream::{self, pending, volume};
+use crate::stream::{self, Standing, pending, volume};
 use core::ffi::{CStr, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize};
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
-
-mod called;
-
-pub(crate) use called::{bring_out, forget_store};
 
 /// The environment variable that requests output on fatal signals.
 const CRASH_VARIABLE: &CStr = c"MPS_TELEMETRY_CRASH";
@@ -47,13 +47,22 @@ static ALLOCATES: AtomicBool = AtomicBool::new(false);
 static LOOKS: AtomicU32 = AtomicU32::new(0);
 /// The memory of the way out.
 static ROOM: Locked<Option<Room>> = Locked::new(None);
+/// The outcome: an error number, or 0.
+static OUTCOME: AtomicI32 = AtomicI32::new(0);
+/// The bytes that the host accepted on the way out.
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Of the store: the number up to which its events were output, the sum of its counts then, and the
+/// volume that they went to.
+static STORE_END: AtomicU64 = AtomicU64::new(0);
+static STORE_COUNTS: AtomicU64 = AtomicU64::new(0);
+static STORE_VOLUME: AtomicU64 = AtomicU64::new(0);
 
 struct Room {
     copy: &'static mut [u8],
     parts: PartsBlock,
 }
 
-/// Applies the environment variable.
 pub(crate) fn apply_environment() {
     sys::with_environment(CRASH_VARIABLE, |value| match value {
         None | Some(b"" | b"0") => {}
@@ -159,7 +168,7 @@ extern "C" fn bring_all(_: *mut c_void) {
     registries.map_while(registration::get).for_each(|registered| way.bring_registry(registered));
     intern::tell_inherited_in_signal();
     let (blocks, counts) = intern::held();
-    let told = called::told_of_store(counts);
+    let told = told_of_store(counts);
     let mut end = 0;
     for (sequence, block) in blocks {
         let block_end = block.event_end();
@@ -168,15 +177,14 @@ extern "C" fn bring_all(_: *mut c_void) {
         }
     }
     if !way.failed {
-        called::tell_store(counts, end);
+        tell_store(counts, end);
     }
     thread::rings().for_each(|ring| way.bring_ring(ring));
     way.end_parts();
-    called::end(way.failed);
+    note_outcome(way.failed);
     plinth.flush();
 }
 
-/// The output on the way out.
 struct WayOut<'a> {
     plinth: &'static dyn Plinth,
     copy: &'a mut [u8],
@@ -194,7 +202,6 @@ impl WayOut<'_> {
         }
     }
 
-    /// Writes the waiting parts.
     fn bring_pending(&mut self) {
         let can_rewrite = self.plinth.can_rewrite();
         let Some((place, size)) = pending::copy(self.copy) else { return };
@@ -298,8 +305,80 @@ impl WayOut<'_> {
 
 /// Writes bytes to the host, and notes a failure.
 fn write(plinth: &dyn Plinth, failed: &mut bool, offset: u64, bytes: &[u8]) {
-    if called::write(plinth, offset, bytes).is_err() {
+    if write_counted(plinth, offset, bytes).is_err() {
         *failed = true;
         way_out::tell_failure();
     }
+}
+
+/// Returns the number up to which the store's events were output this way.
+fn told_of_store(counts: &Counts) -> u64 {
+    let is_so = STORE_COUNTS.load(Ordering::Relaxed) == counts.sum()
+        && STORE_VOLUME.load(Ordering::Relaxed) == volume::number();
+    if is_so { STORE_END.load(Ordering::Relaxed) } else { 0 }
+}
+
+/// Notes that the store's events were output up to that number.
+fn tell_store(counts: &Counts, end: u64) {
+    STORE_COUNTS.store(counts.sum(), Ordering::Relaxed);
+    STORE_VOLUME.store(volume::number(), Ordering::Relaxed);
+    STORE_END.store(end, Ordering::Relaxed);
+}
+
+/// Forgets this in a forked child, whose stream has none of it.
+pub(crate) fn forget_store() {
+    STORE_END.store(0, Ordering::Relaxed);
+}
+
+/// Writes bytes to the host, and counts them.
+fn write_counted(plinth: &dyn Plinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+    plinth.write_block(offset, bytes)?;
+    WRITTEN.fetch_add(bytes.len(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// Notes the outcome of the way out.
+fn note_outcome(has_failed: bool) {
+    OUTCOME.store(if has_failed { libc::EIO } else { 0 }, Ordering::Relaxed);
+}
+
+/// Outputs everything in memory of the kinds that are output, and returns the number of bytes that
+/// the host accepted.
+pub(crate) fn bring_out() -> Result<usize, Errno> {
+    // A mapped file has its events already.
+    if !registration::is_something_output() || region::is_there() {
+        return Ok(0);
+    }
+    let can_begin = || stream::plinth().is_some() || host::begins_with_a_file();
+    match stream::standing() {
+        Standing::Failed | Standing::Left => return Err(libc::ENOTSUP),
+        // Resolving a receiver's name needs the allocator.
+        Standing::None if !can_begin() => return Err(libc::EAGAIN),
+        _ => {}
+    }
+    if stream::plinth().is_some_and(|plinth| !plinth.is_signal_safe()) {
+        return Err(libc::ENOTSUP);
+    }
+    let mut room = ROOM.try_lock().ok_or(libc::EAGAIN)?;
+    if !make_room(&mut room) {
+        return Err(libc::ENOMEM);
+    }
+    drop(room);
+    if !leave(bring_and_come_back) {
+        return Err(libc::EAGAIN);
+    }
+    way_out::come_back();
+    match OUTCOME.load(Ordering::Relaxed) {
+        0 => Ok(WRITTEN.load(Ordering::Relaxed)),
+        errno => Err(errno),
+    }
+}
+
+extern "C" fn bring_and_come_back(_: *mut c_void) {
+    way_out::set_called(true);
+    WRITTEN.store(0, Ordering::Relaxed);
+    // Stays unless the way out finishes.
+    OUTCOME.store(libc::EAGAIN, Ordering::Relaxed);
+    bring_all(null_mut());
+    way_out::set_called(false);
 }

@@ -17,7 +17,6 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Signals of faults.
 const FAULTS: [c_int; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -27,7 +26,6 @@ const FAULTS: [c_int; 7] = [
     libc::SIGSYS,
     libc::SIGABRT,
 ];
-/// Signals that ask the program to end.
 const REQUESTS: [c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
 static PREVIOUS: [Previous; FAULTS.len() + REQUESTS.len()] =
@@ -162,7 +160,6 @@ unsafe fn pass_on(
     }
 }
 
-/// A handler of the program, and its arguments.
 struct Called {
     previous: &'static libc::sigaction,
     signal: c_int,
@@ -170,7 +167,6 @@ struct Called {
     context: *mut c_void,
 }
 
-/// Calls the handler.
 extern "C" fn call(called: *mut c_void) {
     // SAFETY: `pass_on` passed this; the program installed it as such a handler.
     unsafe {

@@ -16,14 +16,16 @@
 
 mod describe;
 mod dump;
-mod index;
-mod out;
 mod unit;
 
 use crate::ends::crash;
-use crate::os::sys;
+use crate::inspect::text::LINE_SIZE_MAX;
+use crate::os::pages::Temporary;
+use crate::os::report::Line;
+use crate::os::sys::{self, Errno};
 use crate::service::mask_changes::{self, EventKindControl};
 use core::ffi::{c_int, c_long, c_void};
+use core::fmt;
 use eventdef::KIND_COUNT_MAX;
 
 /// Stands for the newest event of a kind: only its address matters.
@@ -88,11 +90,37 @@ extern "C" fn flush() -> c_long {
     guarded(|| mask_changes::with_changes(crash::bring_out))
 }
 
+/// The commands for gdb, which gdb runs by itself, if it is allowed to (`.debug.commands`): 4 marks
+/// text in Python, whose first line is its name.
+const TEXT: &str = concat!(
+    "\x04telemetry\n",
+    include_str!("../../gdb/memory.py"),
+    include_str!("../../gdb/root.py"),
+    include_str!("../../gdb/block.py"),
+    include_str!("../../gdb/registry.py"),
+    include_str!("../../gdb/stream.py"),
+    include_str!("../../gdb/text.py"),
+    include_str!("../../gdb/report.py"),
+    include_str!("../../gdb/save.py"),
+    include_str!("../../gdb/switches.py"),
+    include_str!("../../gdb/commands.py"),
+    "\0"
+);
+
+// SAFETY: the section consists of such entries, one after the other.
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".debug_gdb_scripts"))]
+#[used]
+static SCRIPT: [u8; TEXT.len()] = match TEXT.as_bytes().first_chunk() {
+    Some(bytes) => *bytes,
+    None => unreachable!(),
+};
+
 /// Returns the addresses that the root has: dump, describe, flush, last, control (section 9 of
 /// `design/format.md`). They are not the addresses of the symbols, which may belong to another
 /// library with the runtime.
 pub(crate) fn entry_points() -> [u64; 5] {
     unit::keep();
+    core::hint::black_box(SCRIPT.as_ptr());
     // Makes the linker keep functions that are called only by name.
     core::hint::black_box((
         EventDump as *const (),
@@ -107,14 +135,13 @@ pub(crate) fn entry_points() -> [u64; 5] {
     [dump, describe, flush, last, control].map(|address| address.addr() as u64)
 }
 
-/// Returns the kind whose handle is at this address.
 fn kind_of(address: usize) -> Option<u8> {
     let kind = EventLast.iter().position(|handle| core::ptr::from_ref(*handle).addr() == address);
     kind.map(|kind| kind as u8)
 }
 
 /// Restores the error number, and turns a result into one of C.
-fn guarded(call: impl FnOnce() -> Result<usize, sys::Errno>) -> c_long {
+fn guarded(call: impl FnOnce() -> Result<usize, Errno>) -> c_long {
     let _uncancelled = sys::Uncancelled::begin();
     let errno = sys::errno();
     let result = call();
@@ -122,5 +149,41 @@ fn guarded(call: impl FnOnce() -> Result<usize, sys::Errno>) -> c_long {
     match result {
         Ok(count) => c_long::try_from(count).unwrap_or(c_long::MAX),
         Err(errno) => -c_long::from(errno),
+    }
+}
+
+/// The bytes that are collected before they are written.
+const TEXT_SIZE: usize = 4 * LINE_SIZE_MAX;
+/// The longest time that a file may accept nothing, in ms.
+const TIME_MAX: c_int = 5000;
+
+/// A file that perhaps nothing reads, and the text collected for it.
+struct Out {
+    file: c_int,
+    text: Temporary<u8>,
+    size: usize,
+}
+
+impl Out {
+    fn new(file: c_int) -> Result<Out, Errno> {
+        Ok(Out { file, text: Temporary::map(TEXT_SIZE).ok_or(libc::ENOMEM)?, size: 0 })
+    }
+
+    /// Adds a line; a line that is too long is cut.
+    fn line(&mut self, write: impl FnOnce(&mut Line<'_>) -> fmt::Result) -> Result<(), Errno> {
+        if self.text.len() - self.size <= LINE_SIZE_MAX {
+            self.flush()?;
+        }
+        let mut line = Line::new(&mut self.text[self.size..self.size + LINE_SIZE_MAX]);
+        let _ = write(&mut line);
+        line.end();
+        self.size += line.bytes().len();
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Errno> {
+        let result = sys::write_all_in_time(self.file, &self.text[..self.size], TIME_MAX);
+        self.size = 0;
+        result.map_err(|(_, errno)| errno)
     }
 }

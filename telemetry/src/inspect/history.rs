@@ -263,7 +263,6 @@ impl Spot {
         self.read_in(block, registry, out)
     }
 
-    /// Copies the event from a known ring.
     pub(crate) fn read_in_ring<'a>(&self, ring: &Ring, out: &'a mut [u8]) -> Option<Recalled<'a>> {
         self.read_in(ring.block_of(self.sequence), Some(ring.control.registry), out)
     }

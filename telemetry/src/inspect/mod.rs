@@ -2,7 +2,6 @@
 //! points. Knows every room except that of annotations.
 
 pub(crate) mod debug;
-pub(crate) mod gdb;
 pub(crate) mod history;
 pub mod postmortem;
 pub(crate) mod text;

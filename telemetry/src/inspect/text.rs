@@ -25,7 +25,6 @@ pub(crate) const EVENT_SIZE_SHOWN: usize = 4096;
 pub(crate) const LINE_SIZE_MAX: usize = 4 * EVENT_SIZE_SHOWN;
 /// The greatest number of store events that a search for one name reads.
 pub(crate) const STORE_STEP_MAX: usize = 100_000;
-/// The columns of a thread's name.
 const THREAD_WIDTH: usize = 15;
 /// The longest shown part of a name, in bytes.
 const NAME_SIZE_SHOWN: usize = 128;
@@ -99,7 +98,6 @@ pub(crate) fn write_spot(
     }
 }
 
-/// Writes an event that was recorded at these ticks.
 pub(crate) fn write_event(
     out: &mut dyn fmt::Write,
     ticks: u64,
@@ -236,12 +234,10 @@ fn write_quoted(out: &mut dyn fmt::Write, string: &[u8]) -> fmt::Result {
     out.write_str("\"")
 }
 
-/// Returns the value at an offset.
 fn read<T: AnyBitPattern>(bytes: &[u8], at: usize) -> Option<T> {
     bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
-/// Returns a word of this platform.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     read::<usize>(bytes, at).map(|word| word as u64)
 }

@@ -33,7 +33,6 @@ pub(crate) fn expect_for_stream(entry: &Entry) {
     }
 }
 
-/// Returns whether the program exits.
 pub(crate) fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed) != 0
 }

@@ -13,7 +13,6 @@ use crate::os::link::Link;
 use crate::os::sync::{self, Entry};
 use crate::os::{hooks, process, sys};
 
-/// Whether forks are detected.
 static ARRANGED: AtomicBool = AtomicBool::new(false);
 /// 1; 0 in a child not yet detected, whichever call made it.
 static MARK: Link<core::sync::atomic::AtomicU32> = Link::none();

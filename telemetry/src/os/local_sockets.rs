@@ -65,7 +65,6 @@ fn is_left(path: &CStr, peer: &Peer) -> Result<bool, Errno> {
     Ok(result == Err(libc::ECONNREFUSED))
 }
 
-/// Removes a file from a directory.
 pub(crate) fn remove(directory: c_int, name: &CStr) {
     // SAFETY: the name ends with a NUL.
     unsafe { libc::unlinkat(directory, name.as_ptr(), 0) };
@@ -113,7 +112,6 @@ pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
 pub(crate) struct Awaited(libc::pollfd);
 
 impl Awaited {
-    /// No event.
     pub(crate) const NONE: Awaited = Awaited(libc::pollfd { fd: -1, events: 0, revents: 0 });
 
     /// The arrival of bytes or of a connection.
@@ -164,7 +162,6 @@ pub(crate) fn receive(file: c_int, bytes: &mut [u8]) -> Result<usize, Errno> {
     retry(|| unsafe { libc::recv(file, start, size, 0) }).map(|size| size as usize)
 }
 
-/// Ends the sending direction.
 pub(crate) fn end_sending(file: c_int) {
     // SAFETY: the call touches no memory.
     unsafe { libc::shutdown(file, libc::SHUT_WR) };

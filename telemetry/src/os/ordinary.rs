@@ -12,7 +12,6 @@ use crate::os::atomic::{AtomicBool, Ordering};
 use crate::os::sync::Entry;
 use crate::os::{exit, hooks, sys};
 
-/// Whether work is deferred.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
 /// Defers work to ordinary code.

@@ -98,7 +98,6 @@ pub(crate) struct Temporary<T: Zeroable> {
 }
 
 impl<T: Zeroable> Temporary<T> {
-    /// Maps the values; returns `None` if the system has no memory.
     pub(crate) fn map(count: usize) -> Option<Temporary<T>> {
         const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
         const { assert!(!core::mem::needs_drop::<T>(), "only the pages are dropped") };

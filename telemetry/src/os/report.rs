@@ -24,7 +24,6 @@ impl<'a> Line<'a> {
         Line { bytes, size: 0 }
     }
 
-    /// Returns the text so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.size]
     }

@@ -77,7 +77,6 @@ pub(crate) fn carry(offset: u64, bytes: &[u8]) {
     });
 }
 
-/// Notes whether this thread is in a call of the plinth.
 pub(crate) fn set_crossing(is_crossing: bool) {
     CARRIED.with(|carried| carried.is_crossing.set(is_crossing));
 }
@@ -131,7 +130,6 @@ impl Previous {
         self.known.store(true, Ordering::Release);
     }
 
-    /// Returns the handler, if it is known.
     pub(crate) fn get(&self) -> Option<&libc::sigaction> {
         // SAFETY: S1: `known` is set, so the action was written and does not change any more.
         let action = || unsafe { (*self.action.get()).assume_init_ref() };
@@ -176,7 +174,6 @@ pub(crate) fn set(signal: c_int, handler: Action, flags: c_int) {
     set_raw(signal, handler as libc::sighandler_t, libc::SA_SIGINFO | flags);
 }
 
-/// Gives a signal its default effect.
 pub(crate) fn set_default(signal: c_int) {
     set_raw(signal, libc::SIG_DFL, 0);
 }

@@ -40,7 +40,6 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Copies an address of any family.
     fn new<T: Copy>(address: T) -> Peer {
         const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
         // SAFETY: a storage of addresses consists of plain integers, and has room for any address.
@@ -51,7 +50,6 @@ impl Peer {
         }
     }
 
-    /// Returns the address of a port of a host.
     fn inet(host: IpAddr, port: u16) -> Peer {
         match host {
             IpAddr::V4(host) => {

@@ -228,7 +228,6 @@ impl SpareStack {
         }
     }
 
-    /// Returns whether the stack starts there.
     pub(crate) fn begins_at(&self, start: *mut c_void) -> bool {
         !start.is_null() && self.start.load(Ordering::Relaxed) == start
     }

@@ -67,7 +67,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Enters the cold path.
     pub(crate) fn new() -> Entry {
         let _uncancelled = sys::Uncancelled::begin();
         forked::notice();
@@ -149,7 +148,6 @@ impl<T> Locked<T> {
         self.lock_if(|| true)
     }
 
-    /// Takes the lock if it is free.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         self.lock_if(|| false)
     }
@@ -214,7 +212,6 @@ fn wait(count: &mut u32) {
     }
 }
 
-/// The use of a locked value, until dropped.
 pub(crate) struct Guard<'a, T> {
     locked: &'a Locked<T>,
 }

@@ -5,10 +5,9 @@
 //! ```
 //!
 //! Plain calls that neither allocate nor take a lock of the standard library.
-//! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
+//! Design: `.req.external`, `.sol.memory`, `.control.env.rights` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-mod environment;
 mod errors;
 mod held;
 mod library;
@@ -16,7 +15,6 @@ mod names;
 mod own;
 mod threads;
 
-pub(crate) use environment::with_environment;
 pub(crate) use errors::error_text;
 pub(crate) use held::{File, Held};
 pub(crate) use library::*;
@@ -32,7 +30,6 @@ use core::ffi::{CStr, c_int};
 /// Miri lacks some calls of the C library; they are left out there.
 const IS_MIRI: bool = cfg!(miri);
 
-/// An error number of the operating system.
 pub(crate) type Errno = i32;
 
 /// The calls that take files over 2 GiB on 32-bit machines too.
@@ -66,7 +63,6 @@ fn errno_place() -> *mut c_int {
     return unsafe { libc::___errno() };
 }
 
-/// Returns the error of the last call.
 pub(crate) fn errno() -> Errno {
     // SAFETY: a variable of this thread, which lives as long as the thread.
     unsafe { errno_place().read() }
@@ -76,6 +72,56 @@ pub(crate) fn errno() -> Errno {
 pub(crate) fn set_errno(errno: Errno) {
     // SAFETY: a variable of this thread, which lives as long as the thread.
     unsafe { errno_place().write(errno) };
+}
+
+/// Returns whether this process has rights that its user lacks: by a set-user-id or set-group-id
+/// bit, or by capabilities of its file.
+fn has_more_rights() -> bool {
+    if IS_MIRI {
+        return false;
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(any(
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::issetugid() } != 0;
+    #[cfg(not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    )))]
+    // SAFETY: these calls cannot fail and touch no memory.
+    unsafe {
+        libc::getuid() != libc::geteuid() || libc::getgid() != libc::getegid()
+    }
+}
+
+/// Passes the value of an environment variable to `read`, without copying it; `None` if it is not
+/// set, or if its user may not configure this process (`.control.env.rights`). `read` may call
+/// nothing that changes the environment.
+pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+    if has_more_rights() {
+        return read(None);
+    }
+    // SAFETY: `name` ends with a NUL. The text stays while nothing changes the environment. A
+    // program may not change it while another thread may read it: `set_var` is unsafe for this
+    // reason.
+    let value = unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
+    };
+    read(value)
 }
 
 /// Writes to standard error, as much as it accepts.
@@ -91,7 +137,6 @@ pub(crate) fn claim_file(file: c_int) -> bool {
     result != Err(libc::EWOULDBLOCK)
 }
 
-/// Empties a file.
 pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
     // SAFETY: the call touches no memory.
     retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
@@ -259,7 +304,6 @@ pub(crate) fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
     }
 }
 
-/// Closes a file.
 pub(crate) fn close(file: c_int) {
     // SAFETY: the file is the caller's own, and not used again.
     unsafe { libc::close(file) };

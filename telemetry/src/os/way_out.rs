@@ -25,7 +25,6 @@ static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 /// Whether a debugger called for the way out; the program then goes on.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether this thread is on the way out.
 pub(crate) fn is_here() -> bool {
     match LEAVING.load(Ordering::SeqCst) {
         0 => false,
@@ -66,7 +65,6 @@ pub(crate) fn forget_others() {
     CROSSING.store(u32::from(signals::is_crossing()), Ordering::SeqCst);
 }
 
-/// Notes whether a debugger called for the way out.
 pub(crate) fn set_called(is_called: bool) {
     CALLED.store(is_called, Ordering::Relaxed);
 }

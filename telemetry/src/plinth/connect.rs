@@ -15,21 +15,18 @@ use crate::os::sockets::{self, Peer};
 use crate::os::sys::Errno;
 use crate::plinth::destination::{self, Destination};
 
-/// The greatest number of addresses of one host that are tried.
 const PEER_COUNT_MAX: usize = 4;
 /// The longest time to connect, in ns. Nothing waits meanwhile.
 const CONNECT_TIME_MAX: u64 = 3_000_000_000;
 /// The least time between two attempts to connect, in ns.
 const RETRY_TIME: u64 = 1_000_000_000;
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Never requested.
     None,
     /// Requested: bytes to send wait.
     Connecting,
-    /// Connected.
     Up,
     /// It could not be made, or was lost.
     Down,
@@ -43,16 +40,13 @@ pub(super) struct Link {
     pub(super) standing: Standing,
     /// The time of its last change of state, in ns.
     pub(super) since: u64,
-    /// The reason for the state.
     pub(super) errno: Errno,
     pub(super) queue: Option<Queue>,
     pub(super) block_size: usize,
     /// Events that were accepted, and given up at the end of the program for its last blocks.
     pub(super) given_up: u64,
-    /// Whether a block was refused.
     pub(super) has_refused: bool,
     pub(super) peers: [Option<Peer>; PEER_COUNT_MAX],
-    /// The address to try next.
     pub(super) peer_next: usize,
 }
 

@@ -11,7 +11,6 @@
 use crate::plinth::{COUNT_MAX, COUNT_MIN, Volumes};
 use crate::registry::names;
 
-/// The greatest number of destinations of a tee.
 pub(crate) const TEE_COUNT_MAX: usize = 8;
 /// The size of a ring without a size option, in bytes.
 pub(crate) const RING_SIZE_DEFAULT: u64 = 64 << 20;
@@ -23,15 +22,27 @@ pub(crate) const VOLUME_COUNT_DEFAULT: u32 = 8;
 pub(crate) enum Destination<'a> {
     /// A file. With options: the greatest size of a volume in bytes, and the greatest number of
     /// volumes.
-    File { path: &'a [u8], volumes: Option<Volumes> },
+    File {
+        path: &'a [u8],
+        volumes: Option<Volumes>,
+    },
     /// A bounded ring in a mapped file of this size.
-    Ring { path: &'a [u8], size: u64 },
+    Ring {
+        path: &'a [u8],
+        size: u64,
+    },
     /// A host, by name or number, and a port.
-    Tcp { host: &'a [u8], port: u16 },
-    /// A Unix socket.
-    Unix { path: &'a [u8] },
+    Tcp {
+        host: &'a [u8],
+        port: u16,
+    },
+    Unix {
+        path: &'a [u8],
+    },
     /// Several, separated by commas: see [`each`].
-    Tee { list: &'a [u8] },
+    Tee {
+        list: &'a [u8],
+    },
 }
 
 /// Parses a destination; returns the reason if it is invalid.

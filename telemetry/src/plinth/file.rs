@@ -77,7 +77,6 @@ impl FilePlinth {
         Ok(FilePlinth::new(path)?.with_volumes(Some(volumes)))
     }
 
-    /// Bounds the stream.
     pub(crate) fn with_volumes(mut self, volumes: Option<Volumes>) -> FilePlinth {
         self.volumes = volumes;
         self

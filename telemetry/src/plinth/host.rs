@@ -89,7 +89,6 @@ fn place(plinth: impl Plinth + 'static) -> Option<&'static dyn Plinth> {
     Some(pages::place(plinth)?)
 }
 
-/// Returns a plinth for all of these.
 fn of_each(list: &'static [u8]) -> Result<Option<&'static dyn Plinth>, &'static str> {
     let mut plinths = [None; TEE_COUNT_MAX];
     for (plinth, text) in plinths.iter_mut().zip(destination::each(list)) {
@@ -102,7 +101,6 @@ fn of_each(list: &'static [u8]) -> Result<Option<&'static dyn Plinth>, &'static 
     Ok(TeePlinth::placed(plinths.into_iter().flatten()).and_then(place))
 }
 
-/// Reports an invalid destination.
 fn refuse(text: &[u8], what: &str) -> Refused {
     let text = Text(text);
     report::say(format_args!(
@@ -111,7 +109,6 @@ fn refuse(text: &[u8], what: &str) -> Refused {
     Refused
 }
 
-/// Copies a part of the text into a string of C.
 fn c_string(part: &'static [u8]) -> Option<&'static CStr> {
     let copy = pages::map_bytes(part.len() + 1)?;
     copy[..part.len()].copy_from_slice(part);

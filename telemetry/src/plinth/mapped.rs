@@ -51,7 +51,6 @@ pub struct MappedPlinth {
     name: LogName,
     size: u64,
     file: Held,
-    /// Whether the file has no name yet.
     is_unnamed: AtomicBool,
     /// Its temporary name ([`Unnamed::hidden`]).
     hidden: AtomicU64,
@@ -90,7 +89,6 @@ impl MappedPlinth {
         }
     }
 
-    /// Passes on the name of the file.
     fn with_name<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, PlinthError> {
         self.name.with_path(with).ok_or(failed(Operation::Create, libc::EAGAIN))
     }
@@ -212,7 +210,6 @@ impl MappedPlinth {
         Err(IN_USE)
     }
 
-    /// Makes the file, and maps it.
     fn make(&self, block_size: usize) -> Result<Unnamed, PlinthError> {
         let (count, parts_count) = self.counts(block_size)?;
         // Checked before room is allocated, which may not be needed.

@@ -53,7 +53,6 @@ fn is_own_before(header: &StreamHeader) -> bool {
         && process::start().is_none_or(|start| start <= header.start.get())
 }
 
-/// A path as a string of C.
 fn c_path(path: &Path) -> Result<CString, DestinationError> {
     let bytes = path.as_os_str().as_bytes();
     CString::new(bytes).map_err(|_| DestinationError::new(path.as_os_str(), DestinationError::NUL))

@@ -25,14 +25,12 @@ pub(crate) const PATH_SIZE_MAX: usize = 4096;
 const PATH_SAID_MAX: usize = 256;
 /// The greatest suffix of a name, in bytes, with its NUL.
 const ADDED_SIZE_MAX: usize = 48;
-/// The greatest number of names that are tried.
 const TRY_COUNT_MAX: u32 = 100;
 
 /// A buffer for a name, since a stack may be small.
 static PATH: Locked<[u8; PATH_SIZE_MAX + ADDED_SIZE_MAX]> =
     Locked::new([0; PATH_SIZE_MAX + ADDED_SIZE_MAX]);
 
-/// The name of a log.
 pub(crate) struct LogName {
     text: Cow<'static, CStr>,
     /// Whether `%p` and `%%` in the text have a special meaning.
@@ -50,7 +48,6 @@ impl LogName {
         LogName { text, is_pattern, at, process }
     }
 
-    /// Returns the text that it was made from.
     pub(crate) fn text(&self) -> &[u8] {
         self.text.to_bytes()
     }

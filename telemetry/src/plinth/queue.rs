@@ -9,7 +9,6 @@
 
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
 
-/// A queue of bytes of a fixed capacity.
 pub(super) struct Queue {
     bytes: &'static mut [u8],
     start: usize,

@@ -25,7 +25,6 @@ const PERMANENT_FRACTION: usize = 8;
 /// The least number of blocks of an output kind: one to fill, and one before it.
 const KIND_BLOCK_COUNT: usize = 2;
 
-/// The blocks of the file.
 pub(crate) struct Region {
     pub(crate) blocks: Blocks,
     /// Whether the file has its name, and rings take its blocks.
@@ -54,7 +53,6 @@ pub(crate) fn is_there() -> bool {
     REGION.get().is_some()
 }
 
-/// Returns whether a block is one of the file's.
 pub(crate) fn has(block: Block) -> bool {
     REGION.get().is_some_and(|region| region.blocks.has(block))
 }

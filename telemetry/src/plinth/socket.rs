@@ -218,7 +218,6 @@ fn is_needed(block: &[u8]) -> bool {
         || (byte(registry), byte(registry + 1)) == (Some(0), Some(0))
 }
 
-/// Returns whether it is a block of parts.
 fn is_parts(block: &[u8]) -> bool {
     let block_type = block.get(offset_of!(BlockHeader, block_type)).copied();
     block.starts_with(&BLOCK_MAGIC) && block_type == Some(BlockType::Parts as u8)

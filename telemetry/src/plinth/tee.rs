@@ -38,18 +38,13 @@ pub struct TeePlinth {
     can_rewrite: AtomicBool,
 }
 
-/// One of the plinths.
 struct Host {
     plinth: &'static dyn Plinth,
-    /// Whether it was ever created.
     is_begun: AtomicBool,
-    /// Whether it takes blocks.
     is_open: AtomicBool,
     /// Whether it was left to a parent process, for ever.
     is_left: AtomicBool,
-    /// Whether it must begin another volume.
     wants_volume: AtomicBool,
-    /// Whether its failure was reported.
     is_told: AtomicBool,
     /// The offset where its volume begins, and the end of its written bytes.
     base: AtomicU64,

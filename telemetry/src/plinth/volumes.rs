@@ -23,14 +23,12 @@ use std::path::Path;
 pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
 /// The least number of files of a stream: with one, each beginning would lose the whole log.
 pub(crate) const COUNT_MIN: u32 = 2;
-/// The greatest number of files of a stream.
 pub(crate) const COUNT_MAX: u32 = 1000;
 /// A volume takes at most the room on the disk divided by this.
 const ROOM_FRACTION: u64 = 4;
 /// The longest name of a file, with its suffix and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
 
-/// The bounds of a stream in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Volumes {
     /// The greatest size of each, in bytes.

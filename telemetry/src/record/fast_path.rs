@@ -88,7 +88,6 @@ impl Request {
     }
 }
 
-/// Encodes the parameters of an event.
 type Encode<'a> = &'a dyn Fn(&mut Claim);
 
 /// Records an event whose slot is empty.

@@ -11,7 +11,7 @@
 
 use crate::block::{clock, identity, memory, root};
 use crate::ends::{crash, fork};
-use crate::inspect::{debug, gdb, traceback};
+use crate::inspect::{debug, traceback};
 use crate::offered::setup::{Setup, SetupError};
 use crate::os::hooks::{self, Hooks};
 use crate::os::sync::Entry;
@@ -89,7 +89,6 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     slot < SLOT_COUNT
 }
 
-/// Prepares the process, once.
 fn prepare_process(entry: &Entry, state: &mut Registrations) {
     if state.prepared {
         return;
@@ -105,7 +104,6 @@ fn prepare_process(entry: &Entry, state: &mut Registrations) {
     crash::apply_environment();
     traceback::prepare();
     registration::add_store();
-    gdb::keep();
     root::set_entry_points(debug::entry_points());
     preamble::bring_registries();
     ordinary::expect();

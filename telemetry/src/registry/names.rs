@@ -14,15 +14,12 @@ use core::fmt;
 use eventdef::{Kind, Registry};
 use std::io::Write;
 
-/// The word for all kinds.
 const ALL: &[u8] = b"all";
 
-/// Splits a text at its spaces.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Returns the kinds that a word means in a registry.
 pub(crate) fn mask(word: &[u8], registry: &Registry) -> Option<u64> {
     bits(word).or_else(|| kind(word, registry).map(|kind| 1 << kind.index))
 }
@@ -32,7 +29,6 @@ pub(crate) fn bits(word: &[u8]) -> Option<u64> {
     if word.eq_ignore_ascii_case(ALL) { Some(u64::MAX) } else { number(word) }
 }
 
-/// Returns the kind of this name.
 pub(crate) fn kind<'a>(word: &[u8], registry: &'a Registry) -> Option<&'a Kind> {
     registry.kinds.iter().find(|kind| kind.name.as_bytes().eq_ignore_ascii_case(word))
 }
@@ -57,20 +53,17 @@ pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option
     let room = name.len();
     let mut out = &mut *name;
     let mut rest = text;
-    while let [first, after @ ..] = rest {
+    loop {
         rest = match rest {
             [b'%', b'p', after @ ..] => {
                 write!(out, "{pid}").ok()?;
                 after
             }
-            [b'%', b'%', after @ ..] => {
-                out.write_all(b"%").ok()?;
+            [b'%', b'%', after @ ..] | [_, after @ ..] => {
+                out.write_all(&rest[..1]).ok()?;
                 after
             }
-            _ => {
-                out.write_all(&[*first]).ok()?;
-                after
-            }
+            [] => break,
         };
     }
     let size = room - out.len();

@@ -21,14 +21,12 @@ use eventdef::Control;
 
 pub(crate) use crate::offered::Policy;
 
-/// The environment variable with policies.
 const POLICY_VARIABLE: &CStr = c"MPS_TELEMETRY_POLICY";
 /// The longest time that a thread waits for a block.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The policy of each kind, by slot: two bits for the policy, the others for the wait in ns.
 static POLICIES: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
-/// The words of the variable that were reported.
 static REPORTED: Reported = Reported::new();
 
 impl Policy {
@@ -51,14 +49,12 @@ impl Policy {
     }
 }
 
-/// Returns the policy of a kind of the registry with this index.
 pub(crate) fn of(registry: u16, kind: u8) -> Policy {
     let slot = registration::get(registry.into()).and_then(|of| of.slots_of(1 << kind).next());
     let bits = slot.and_then(|slot| POLICIES.get(slot));
     Policy::from_bits(bits.map_or(0, |bits| bits.load(Ordering::Relaxed)))
 }
 
-/// Sets the policy of kinds, by their slots.
 pub(crate) fn set(slots: impl Iterator<Item = usize>, policy: Policy) {
     for slot in slots.filter_map(|slot| POLICIES.get(slot)) {
         slot.store(policy.to_bits(), Ordering::Relaxed);

@@ -20,13 +20,11 @@ use eventlog::format::{
     BLOCK_HEADER_SIZE, ExtentEntry, ExtentType, RegistryEntry, STREAM_HEADER_SIZE,
 };
 
-/// The greatest number of blocks of the preamble.
 const BLOCK_COUNT_MAX: usize = 1024;
 const PART_ALIGNMENT: usize = 8;
 
 /// How far the preamble is built. Only a registration and a forked child change it.
 struct Preamble {
-    /// The stream that it belongs to.
     stream: [u8; 16],
     /// The block that is being filled, and its used bytes.
     index: usize,
@@ -165,7 +163,6 @@ fn block_at(index: usize) -> Option<Block> {
     Some(block)
 }
 
-/// Returns the chain's entry for a registry.
 fn entry_of(registered: &Registered) -> [u64; size_of::<RegistryEntry>() / 8] {
     let control = registered.control;
     let [recorded, output] =

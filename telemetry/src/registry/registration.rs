@@ -26,7 +26,6 @@ const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
 /// together with those of other such registries.
 const NOWHERE: usize = SLOT_COUNT;
 
-/// A registry with its place.
 pub(crate) struct Registered {
     pub(crate) control: &'static Control,
     pub(crate) index: u16,
@@ -57,7 +56,6 @@ impl Registered {
         (self.noted.load(Ordering::Relaxed) ^ now, now)
     }
 
-    /// Returns the slots of these kinds.
     pub(crate) fn slots_of(&self, kinds: u64) -> impl Iterator<Item = usize> {
         let places = self.kinds().iter().enumerate();
         let first = self.slot;
@@ -78,33 +76,27 @@ static REGISTERED: [Link<Registered>; REGISTRY_COUNT_MAX] =
     [const { Link::none() }; REGISTRY_COUNT_MAX];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the registry with this index.
 pub(crate) fn get(index: usize) -> Option<&'static Registered> {
     REGISTERED.get(index)?.get()
 }
 
-/// Returns all registries.
 pub(crate) fn all() -> impl Iterator<Item = &'static Registered> {
     (0..COUNT.load(Ordering::Acquire)).filter_map(get)
 }
 
-/// Returns the place of a registry, if it is registered.
 pub(crate) fn find(control: &Control) -> Option<&'static Registered> {
     all().find(|found| core::ptr::eq(found.control, control))
 }
 
-/// Returns whether any kind of any registry is output.
 pub(crate) fn is_something_output() -> bool {
     all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
 }
 
-/// Returns the number of kinds that are output, of all registries.
 pub(crate) fn output_kind_count() -> usize {
     let output = |control: &Control| control.output().load(Ordering::Relaxed);
     all().skip(1).map(|each| each.slots_of(output(each.control)).count()).sum()
 }
 
-/// Returns the registry and the kind of a slot.
 pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     all().skip(1).find_map(|registered| {
         let place = slot.checked_sub(registered.slot)?;
@@ -112,7 +104,6 @@ pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     })
 }
 
-/// Returns the slot of a kind of the registry with this index.
 pub(crate) fn slot_in(registry: u16, kind: u8) -> Option<usize> {
     get(usize::from(registry))?.slots_of(1 << kind).next()
 }
@@ -133,7 +124,6 @@ pub(crate) fn has_room(control: &Control) -> Option<bool> {
     }
 }
 
-/// Takes the lock of the registrations.
 pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, Registrations>> {
     STATE.lock(entry)
 }

@@ -19,7 +19,6 @@ use eventlog::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN};
 
 /// The environment variable with the block size in bytes.
 const BLOCK_SIZE_VARIABLE: &CStr = c"MPS_TELEMETRY_BLOCK_SIZE";
-/// The environment variable that asks for a writer thread.
 const WRITER_VARIABLE: &CStr = c"MPS_TELEMETRY_WRITER";
 /// Blocks of a ring: one to fill while the one before it is history.
 const BLOCK_COUNT_DEFAULT: usize = 2;
@@ -30,12 +29,10 @@ const BLOCK_COUNT_WITH_WRITER: usize = 8;
 static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 const _: () = assert!(BLOCK_SIZE_LOG2_MIN == 12 && BLOCK_SIZE_LOG2_MAX == 20);
-/// Sets the number of blocks of each new ring.
 pub(crate) fn set_block_count(count: usize) {
     BLOCK_COUNT.store(count, Ordering::Relaxed);
 }
 
-/// Blocks of a new ring.
 pub(crate) fn block_count(with_writer: bool) -> usize {
     match BLOCK_COUNT.load(Ordering::Relaxed) {
         0 if with_writer => BLOCK_COUNT_WITH_WRITER,
@@ -44,7 +41,6 @@ pub(crate) fn block_count(with_writer: bool) -> usize {
     }
 }
 
-/// Does what the environment says.
 pub(crate) fn apply_environment() {
     sys::with_environment(BLOCK_SIZE_VARIABLE, |value| {
         let Some(value) = value else { return };

@@ -41,7 +41,6 @@ pub(crate) struct Pool {
     count: u32,
 }
 
-/// A block that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) place: u32,
@@ -49,7 +48,6 @@ pub(crate) struct Taken {
     pub(crate) is_fresh: bool,
 }
 
-/// All pools of a file.
 pub(crate) struct Pools {
     slots: &'static mut [Slot],
     pools: &'static mut [Pool],
@@ -72,20 +70,16 @@ impl Pools {
     /// that it could have is being filled.
     pub(crate) fn take(&mut self, owner: Owner, own: Option<u32>) -> Option<Taken> {
         let pool = self.pool(owner)?;
-        if (self.fresh as usize) < self.slots.len() {
-            let place = self.fresh;
-            self.fresh += 1;
-            self.pools[pool].count += 1;
-            self.slots[place as usize] = Slot { next: 0, pool: pool as u16, is_closed: 0 };
-            return Some(Taken { place, is_fresh: true });
-        }
-        let place = match self.giver(pool) {
+        let is_fresh = (self.fresh as usize) < self.slots.len();
+        let place = match self.giver(pool).filter(|_| !is_fresh) {
             Some(from) => self.remove_oldest(from),
-            None => return own.map(|place| Taken { place, is_fresh: false }),
+            None if is_fresh => self.fresh,
+            None => return own.map(|place| Taken { place, is_fresh }),
         };
+        self.fresh += u32::from(is_fresh);
         self.pools[pool].count += 1;
         self.slots[place as usize] = Slot { next: 0, pool: pool as u16, is_closed: 0 };
-        Some(Taken { place, is_fresh: false })
+        Some(Taken { place, is_fresh })
     }
 
     /// The block that would be taken from a pool, by [`Pools::take`].
@@ -119,7 +113,6 @@ impl Pools {
         }
     }
 
-    /// Whether a block is being filled.
     pub(crate) fn is_open(&self, place: u32) -> bool {
         self.slots[place as usize].is_closed == 0
     }

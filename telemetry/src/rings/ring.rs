@@ -32,7 +32,7 @@ mod own;
 mod refused;
 pub(crate) mod shares;
 
-pub(crate) use own::Own;
+pub(crate) use own::{Own, Slot};
 
 /// The longest time that a thread waits for another user of its ring, to overwrite a block, in ns.
 const LOCK_WAIT_MAX: u64 = 200_000;
@@ -122,7 +122,6 @@ impl Ring {
         Some(own)
     }
 
-    /// Returns the block that is being filled.
     #[inline(always)]
     pub(crate) fn block(&self) -> Block {
         self.block.get()
@@ -142,7 +141,6 @@ impl Ring {
         u32::try_from(ticks.wrapping_sub(self.base())).ok()
     }
 
-    /// Returns the base in force.
     pub(crate) fn base(&self) -> u64 {
         self.base.load(Ordering::Relaxed)
     }
@@ -155,7 +153,6 @@ impl Ring {
         &self.next
     }
 
-    /// Frees the ring.
     pub(crate) fn release(&self) {
         self.owner.store(0, Ordering::Release);
     }
@@ -165,7 +162,6 @@ impl Ring {
         self.block().event_end()
     }
 
-    /// Returns whether its kind is output.
     pub(crate) fn is_output(&self) -> bool {
         let mask = self.control.output().load(Ordering::Relaxed);
         mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
@@ -221,7 +217,6 @@ impl Ring {
         }
     }
 
-    /// Gives up the oldest held block.
     fn give_up_oldest(&self, hand_over: &mut HandOver) {
         let oldest = self.done.load(Ordering::Relaxed);
         let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));

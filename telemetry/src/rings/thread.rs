@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Thread-local storage is zero at first and has no destructor, so using it never allocates. A
-//! POSIX key reports the end of the thread. Design: `.sol.thread`, `.sol.nested` in
-//! `design/telemetry.md`.
+//! POSIX key reports the end of the thread. In a forked child the one thread keeps its own rings,
+//! which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork` in `design/telemetry.md`.
 
 use crate::block::clock;
 use crate::block::losses::Cause;
@@ -22,18 +22,11 @@ use crate::plinth::region;
 use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
 use crate::rings::config;
-use crate::rings::ring::{Identity, Own, Ring};
+use crate::rings::ring::{Identity, Own, Ring, Slot};
 use crate::store::intern;
 use crate::stream::{self, writer};
 use core::ffi::c_void;
-use slot::Slot;
 
-mod after_fork;
-mod slot;
-
-pub(crate) use after_fork::{leave_file, leave_parent, restart};
-
-/// The thread-local state.
 struct Local {
     /// T1: a ring of this thread, or none; none while an event is recorded into the ring.
     slots: [Slot; SLOT_COUNT],
@@ -52,9 +45,7 @@ thread_local! {
     };
 }
 
-/// A thread that records.
 pub(crate) struct Thread {
-    /// Its rings, by slot.
     rings: &'static [Link<Ring>; SLOT_COUNT],
     /// T2: the operating system's number of the thread that has it; 0: none has. A thread gets it
     /// by changing the number to its own, from 0 or from that of a thread that ended.
@@ -77,7 +68,6 @@ static END: ThreadEnd = ThreadEnd::new();
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// The place where the next search for ended threads begins.
 static SEARCH: Link<Thread> = Link::none();
-/// The greatest number of threads that a search checks.
 const SEARCH_COUNT_MAX: usize = 16;
 
 /// Takes the ring out of a slot of this thread. A later signal handler finds the slot empty.
@@ -86,7 +76,6 @@ pub(crate) fn take(slot: usize) -> Option<Own> {
     LOCAL.with(|local| local.slots[slot % SLOT_COUNT].take())
 }
 
-/// Puts the ring back.
 #[inline(always)]
 pub(crate) fn put(slot: usize, ring: Own) {
     LOCAL.with(|local| local.slots[slot % SLOT_COUNT].put(ring));
@@ -141,7 +130,6 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
     made
 }
 
-/// Returns this thread, if it is registered.
 fn current() -> Option<&'static Thread> {
     LOCAL.with(|local| local.thread.get())
 }
@@ -177,7 +165,6 @@ pub(crate) fn expect_end(entry: &Entry) {
     }
 }
 
-/// Registers this thread.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
     let new = LOCAL.with(|local| {
@@ -255,7 +242,6 @@ fn push<T: Sync>(first: &Link<T>, next: &Link<T>, new: &'static T) {
 /// What became of the wish for a ring that a thread left.
 enum Adopted {
     Ring(Own),
-    /// There is none.
     None,
     /// There is one, but no block of the mapped file for it; another ring would have none either.
     Refused,
@@ -308,17 +294,14 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     None
 }
 
-/// The rings of a slot, of all threads.
 pub(crate) fn rings_of(slot: usize) -> impl Iterator<Item = &'static Ring> {
     core::iter::successors(RINGS.get(slot).and_then(Link::get), |ring| ring.next().get())
 }
 
-/// The rings of all slots and threads.
 pub(crate) fn rings() -> impl Iterator<Item = &'static Ring> {
     (SLOT_FIRST..SLOT_COUNT).flat_map(rings_of)
 }
 
-/// The end of this thread.
 extern "C" fn end(_: *mut c_void) {
     without_unwinding(|| leave(&Entry::new()));
 }
@@ -346,4 +329,63 @@ fn give_up_rings(entry: &Entry, thread: &Thread) {
         ring.release_block(entry);
         free(slot, ring);
     }
+}
+
+/// What threads record into a mapped file goes into private memory. For a forked child, before that
+/// leaves the file.
+pub(crate) fn leave_file() {
+    rings().for_each(Ring::leave_file_at_fork);
+}
+
+/// A forked child is left to itself, in the middle of something: what is counted and recorded from
+/// here on is the child's, but does not go out yet.
+pub(crate) fn leave_parent() {
+    rings().for_each(Ring::leave_parent);
+}
+
+/// Restarts all rings, for a forked child, where this thread is the only one: it keeps its own, and
+/// the others are free.
+pub(crate) fn restart() {
+    let own = current();
+    let (ticks, index) = (clock::ticks(), index());
+    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    if let Some(own) = own {
+        own.user.store(sys::thread_number(), Ordering::Relaxed);
+    }
+    for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
+        let mine = own.and_then(|thread| thread.rings[slot].get());
+        let mut free_count = 0;
+        for ring in rings_of(slot) {
+            let is_mine = mine.is_some_and(|mine| core::ptr::eq(mine, ring));
+            if !(is_mine && restart_own(slot, ring, ticks, index)) {
+                ring.restart(ticks, 0, false);
+                free_count += 1;
+                if let Some(own) = own.filter(|_| is_mine) {
+                    own.rings[slot].set(None);
+                }
+            }
+        }
+        if free.load(Ordering::Relaxed) != free_count {
+            free.store(free_count, Ordering::Relaxed);
+        }
+    }
+    for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {
+        other.rings.iter().filter(|ring| ring.get().is_some()).for_each(|ring| ring.set(None));
+        other.user.store(0, Ordering::Release);
+    }
+}
+
+/// Restarts a ring of this thread, out of its slot, so that no signal handler records into it
+/// meanwhile. If it was out already, the fork came during the recording of an event. Returns false
+/// if the ring is given up: the next event then finds none, and begins the mapped file.
+fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool {
+    let taken = take(slot);
+    if taken.is_some() && region::is_expected() {
+        return false;
+    }
+    ring.restart(ticks, index, taken.is_none());
+    if let Some(own) = taken {
+        put(slot, own);
+    }
+    true
 }

@@ -23,7 +23,6 @@ const LIMIT: u64 = 1_000_000_000;
 /// answer.
 const BYTES_SIZE: usize = REQUEST_SIZE_MAX + PIECE_SIZE_MAX;
 
-/// A connection, or a place for one.
 pub(crate) struct Connection {
     pub(crate) stage: Stage,
     /// The end of this stage.
@@ -68,7 +67,6 @@ impl Connection {
         next: None,
     };
 
-    /// Begins a connection.
     pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
         file.set(Some(accepted));
         if self.bytes.is_none() {
@@ -166,7 +164,6 @@ impl Connection {
         self.answer(file, number_of(file));
     }
 
-    /// Closes the connection.
     pub(crate) fn close(&mut self, file: &Held) {
         file.close();
         self.stage = Stage::Free;

@@ -29,7 +29,6 @@ static DEFAULT_RECORDED: Defaults = Defaults::new();
 /// registry that registers meanwhile gets either the old defaults and the change, or the new
 /// defaults.
 static CHANGING: Locked<()> = Locked::new(());
-/// The words that were reported as unknown.
 static REPORTED: Reported = Reported::new();
 
 /// Returns the kinds that any registry outputs, by their index.
@@ -144,7 +143,6 @@ impl<K: KindSet> RegistryControl<K> {
     }
 }
 
-/// Switches kinds on or off in one mask of a registry.
 pub(crate) fn switch(control: &Control, mask: Mask, kinds: u64, on: bool) {
     let mask = match mask {
         Mask::Output => control.output(),
@@ -164,7 +162,6 @@ fn change_all(entry: &Entry, mask: Mask, kinds: u64, on: bool) {
     });
 }
 
-/// Changes the defaults, and the masks of chosen registries.
 pub(crate) fn change_chosen(
     entry: &Entry,
     is_chosen: &dyn Fn(&Registered) -> bool,
@@ -183,7 +180,6 @@ pub(crate) fn change_chosen(
     chosen().for_each(|each| settle(entry, each));
 }
 
-/// Returns the defaults of one mask.
 pub(crate) fn defaults(mask: Mask) -> &'static Defaults {
     match mask {
         Mask::Output => &DEFAULT_OUTPUT,

@@ -40,7 +40,6 @@ fn flush_rings(entry: &Entry) {
     intern::flush(entry);
 }
 
-/// Writes out the events that the rings of these slots hold.
 fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
     for slot in slots {
         thread::house_nested(slot);
@@ -58,7 +57,6 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     stream::write_out(entry);
 }
 
-/// Waits for threads that are writing blocks of these kinds of a registry.
 pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
     rings.for_each(|ring| ring.wait(entry));

@@ -34,9 +34,7 @@ const PATH_SIZE_MAX: usize = 512;
 const UNASKED: u8 = 0;
 /// A thread is reading it.
 const ASKING: u8 = 1;
-/// The service does not run.
 const OFF: u8 = 2;
-/// The service runs.
 const ON: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(UNASKED);

@@ -34,7 +34,6 @@ enum Refusal<'a> {
     Names,
     /// Another thread exits the program.
     Exiting,
-    /// The host failed.
     Host(PlinthError),
     /// This process outputs nothing.
     Left,
@@ -135,7 +134,6 @@ fn shown(request: &Request<'_>, registered: &Registered) -> u64 {
     }
 }
 
-/// Returns the kinds of a registry that a request names.
 fn mask(request: &Request<'_>, registry: &Registry) -> u64 {
     let named = |word| names::mask(word, registry).unwrap_or(0);
     request.kinds().map(named).fold(0, |mask, word| mask | word)

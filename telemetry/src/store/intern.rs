@@ -6,7 +6,9 @@
 //!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a maximum, all kept
 //! ```
 //!
-//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
+//! A mapped file holds its first blocks, while the file has room; the last of these counts the
+//! events in the others. Design: `.req.intern`, `.sol.client`, `.sol.mapped` in
+//! `design/telemetry.md`; `.store`, `.ring.store` in `design/format.md`.
 
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, BlockLink, Blocks, Claim};
@@ -26,7 +28,6 @@ use eventlog::format::{
 };
 
 mod after_fork;
-mod mapped;
 mod own;
 
 use after_fork::Inherited;
@@ -93,7 +94,6 @@ pub(crate) fn intern(entry: &Entry, string: &[u8]) -> StringId {
     if record(entry, store::Intern::new(id, string)) { StringId(id) } else { StringId::NONE }
 }
 
-/// Records that an address has a string as its label.
 pub(crate) fn label(entry: &Entry, address: usize, string: StringId) {
     record(entry, store::Label::new(address, string.0));
 }
@@ -189,7 +189,6 @@ pub(crate) fn bring_news(entry: &Entry) -> bool {
     brought
 }
 
-/// Returns the store's counts.
 pub(crate) fn losses(entry: &Entry) -> Losses {
     losses_in(STORE.lock(entry))
 }
@@ -212,7 +211,6 @@ pub(crate) fn kept() -> impl Iterator<Item = (u64, Block)> {
     (0..count).rev().filter_map(|index| Some((index as u64, SHARED.get(index)?.find()?)))
 }
 
-/// Returns the block of this sequence.
 pub(crate) fn block_of(sequence: u64) -> Option<Block> {
     SHARED.get(usize::try_from(sequence).ok()?)?.find()
 }
@@ -363,5 +361,38 @@ impl Store {
             self.told = told;
         }
         sent
+    }
+
+    /// Moves private blocks into the mapped file, in their order, while the file has room
+    /// (`.ring.store`).
+    fn enter_file(&mut self) {
+        while self.mapped_count < self.block_count && self.left_out == 0 {
+            let Some(block) = self.blocks[self.mapped_count] else { return };
+            let Some(to) = region::take_store_block() else { break };
+            let last = block.state().0;
+            let mut own = self.own(to);
+            own.take_over(block, last, memory::block_size() as u32);
+            own.put_header(&block.header());
+            self.blocks[self.mapped_count] = Some(to);
+            SHARED[self.mapped_count].set(to);
+            self.mapped_count += 1;
+        }
+        self.count_left_out();
+    }
+
+    /// Counts the events that are in memory alone because the file had no room. The last block in
+    /// the file has this count.
+    fn count_left_out(&mut self) {
+        let Some(last) = self.mapped_count.checked_sub(1).and_then(|at| self.blocks[at]) else {
+            return;
+        };
+        let in_file = last.event_end();
+        let Some(recorded) = self.newest().map(|newest| newest.event_end()) else { return };
+        let new = recorded.saturating_sub(in_file).saturating_sub(self.left_out);
+        if new != 0 {
+            self.left_out += new;
+            COUNTS.discard(Cause::Io, new);
+            last.put_discarded_io(u32::try_from(self.left_out).unwrap_or(u32::MAX));
+        }
     }
 }

@@ -28,7 +28,6 @@ pub(crate) fn add_bytes(size: usize) {
     PARTS_SIZE.fetch_add(size as u64, Ordering::Relaxed);
 }
 
-/// Notes a failure of the host.
 pub(crate) fn note(error: &PlinthError) {
     let operation = error.operation as u64;
     ERROR.store(operation << 32 | u64::from(error.errno.cast_unsigned()), Ordering::Relaxed);

@@ -22,7 +22,6 @@ const BLOCK_COUNT_MAX: usize = 32;
 /// The number of buffers to come for each buffer: a full disk has no more room for those.
 const COMING: usize = 3;
 
-/// The number of buffers so far.
 static BUFFER_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// The room that is kept in a volume.

@@ -247,7 +247,6 @@ pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     Some(Parts { state, plinth })
 }
 
-/// Writes the waiting parts.
 pub(crate) fn write_out(entry: &Entry) {
     if let Some(mut parts) = parts(entry) {
         parts.write();
@@ -255,7 +254,6 @@ pub(crate) fn write_out(entry: &Entry) {
 }
 
 impl Parts<'_> {
-    /// Returns whether a payload of this size fits into a part.
     pub(crate) fn has_room_for_part(&self, size: usize) -> bool {
         size <= PartsBlock::payload_size_max(memory::block_size())
     }
@@ -367,7 +365,6 @@ impl Parts<'_> {
         ended.is_ok()
     }
 
-    /// Makes the host finish.
     pub(crate) fn finish(&mut self) {
         self.plinth.flush();
         self.plinth.finish();

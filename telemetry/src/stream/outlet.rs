@@ -29,11 +29,9 @@ const STORE_ATTEMPTS: u32 = 100;
 /// The parts of a block that the stream has already.
 #[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
 pub(crate) struct Progress {
-    /// The sequence of the block.
     sequence: u64,
     /// [last, top) is in the stream; 0: nothing is known about the block yet.
     last: u32,
-    /// The number of events in the stream.
     count: u32,
     /// The base in force at `last`.
     base: u64,
@@ -85,7 +83,6 @@ impl Progress {
     }
 }
 
-/// The result of sending a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// In the stream, or waiting in its parts block.

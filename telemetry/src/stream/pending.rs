@@ -36,7 +36,6 @@ pub(crate) fn restart() {
     COUNT.store(0, Ordering::Relaxed);
 }
 
-/// Returns whether the stream has begun.
 pub(crate) fn has_begun() -> bool {
     PARTS.find().is_some()
 }
@@ -66,7 +65,6 @@ pub(crate) fn note_registries(count: usize, offset: usize) {
     REGISTRIES.store((count as u64) << 32 | offset as u64, Ordering::Release);
 }
 
-/// Returns these numbers.
 pub(crate) fn registries() -> (usize, usize) {
     let put = REGISTRIES.load(Ordering::Acquire);
     ((put >> 32) as usize, put as u32 as usize)

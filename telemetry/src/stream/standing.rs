@@ -36,7 +36,6 @@ struct Host {
 /// taken for ever.
 static HOST: Link<Host> = Link::none();
 
-/// Returns the plinth, if one exists.
 pub(crate) fn plinth() -> Option<&'static dyn Plinth> {
     HOST.get().map(|host| host.plinth)
 }
@@ -52,7 +51,6 @@ pub(super) static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Returns the state of the stream.
 pub(crate) fn standing() -> Standing {
     standing_of(&STANDING)
 }
@@ -124,7 +122,6 @@ pub(crate) fn restart() {
     }
 }
 
-/// Lets a stream exist again.
 pub(crate) fn stand_again() {
     STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
 }

@@ -20,7 +20,6 @@ use crate::stream::unacknowledged::Waiting;
 use crate::stream::{account, pending, standing, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 
-/// The state of the stream under its lock.
 pub(crate) struct State {
     pub(crate) parts: Option<PartsBlock>,
     /// The number of registries that were put into parts, and how much of the next one.
@@ -51,18 +50,15 @@ pub(crate) struct State {
 /// The number of registries that the host has.
 static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns whether the host has a registry.
 pub(crate) fn is_registry_written(index: u16) -> bool {
     usize::from(index) < written_registry_count()
 }
 
-/// Returns the number of registries that the host has.
 pub(crate) fn written_registry_count() -> usize {
     REGISTRY_COUNT.load(Ordering::Acquire)
 }
 
 impl State {
-    /// Returns the state without a stream.
     pub(crate) const fn new() -> State {
         State {
             parts: None,

@@ -16,7 +16,6 @@ use crate::os::pages;
 use crate::registry::{registration, unhoused};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
-/// The events of one part.
 #[derive(Clone, Copy, bytemuck::Zeroable)]
 struct Part {
     first: u64,
@@ -36,7 +35,6 @@ pub(crate) fn is_some() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// The waiting parts.
 pub(crate) struct Waiting {
     parts: Option<&'static mut [Part]>,
     count: usize,

@@ -19,7 +19,6 @@ use crate::os::atomic::{AtomicU64, Ordering};
 use crate::plinth::Plinth;
 use crate::stream::gate::Gate;
 
-/// The gate of the stream.
 pub(crate) static GATE: Gate = Gate::new();
 /// The number of the current volume (`.header.volume`).
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -44,7 +43,6 @@ pub(crate) fn restart() {
     WRITTEN.store(0, Ordering::Relaxed);
 }
 
-/// Returns the number of the current volume.
 pub(crate) fn number() -> u64 {
     NUMBER.load(Ordering::Acquire)
 }
@@ -62,12 +60,10 @@ pub(crate) fn has_store(volume: u64) -> bool {
     WITH_STORE.load(Ordering::Acquire) == volume
 }
 
-/// Notes the volume that has the store.
 pub(crate) fn set_with_store(volume: u64) {
     WITH_STORE.store(volume, Ordering::Release);
 }
 
-/// Returns the number of blocks of the current volume.
 pub(crate) fn block_count() -> u64 {
     PLACE.load(Ordering::Relaxed)
 }
@@ -129,7 +125,6 @@ pub(crate) struct Outgoing {
     pub(crate) is_forced: bool,
 }
 
-/// The result of writing it.
 pub(crate) enum Written {
     Yes,
     /// The host refused it (`.write.fail`): its place, if it has one, is a hole

@@ -13,7 +13,6 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// 0 not started, 1 running, 2 could not be started.
 static STATE: AtomicU8 = AtomicU8::new(0);
 
-/// Sets whether a writer thread is wanted.
 pub(crate) fn want(wanted: bool) {
     WANTED.store(wanted, Ordering::Relaxed);
 }
@@ -23,7 +22,6 @@ pub(crate) fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == 1 && standing() != Standing::Left
 }
 
-/// Returns whether the writer thread runs.
 pub(crate) fn is_running() -> bool {
     STATE.load(Ordering::Relaxed) == 1
 }
@@ -38,12 +36,10 @@ pub(crate) fn is_due() -> bool {
     WANTED.load(Ordering::Relaxed) && STATE.load(Ordering::Relaxed) == 0
 }
 
-/// It is about to start.
 pub(crate) fn set_running() {
     STATE.store(1, Ordering::Relaxed);
 }
 
-/// It could not be started.
 pub(crate) fn set_failed() {
     STATE.store(2, Ordering::Relaxed);
 }

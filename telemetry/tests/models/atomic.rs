@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-pub(crate) use core::sync::atomic::Ordering;
+pub(crate) use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A place in the source that uses a stronger ordering than relaxed.
 pub(crate) type Site = (&'static str, u32);

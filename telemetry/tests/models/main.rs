@@ -71,7 +71,7 @@ mod store {
     pub(crate) use crate::surroundings::intern;
 }
 
-#[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "the models use some of it")]
 #[path = "../../src/rings"]
 mod rings {
     pub(crate) mod pools;

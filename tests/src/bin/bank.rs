@@ -141,7 +141,6 @@ fn transfer(from: &Account, to: *const Account, amount: u32, between: impl FnOnc
     event!(TransferEnd, from, to);
 }
 
-/// Transfers there and back.
 fn transfers(count: usize, alice: &Account, bob: &Account) {
     for index in 0..count {
         let (from, to) = if index.is_multiple_of(2) { (alice, bob) } else { (bob, alice) };

@@ -37,7 +37,6 @@ mod side {
     }
 }
 
-/// The thread that dies.
 const VICTIM: usize = 5;
 
 fn main() {

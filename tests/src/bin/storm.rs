@@ -38,7 +38,6 @@ mod events {
     }
 }
 
-/// The events that a thread records.
 const EVENT_COUNT: usize = 3000;
 const SIGNAL_INTERVAL_US: libc::suseconds_t = 30;
 static IS_OVER: AtomicBool = AtomicBool::new(false);

@@ -26,7 +26,6 @@ static IS_CUT: AtomicBool = AtomicBool::new(false);
 static PREVIOUS: Previous = Previous::unknown();
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether watched pages were truncated.
 pub(crate) fn is_cut() -> bool {
     IS_CUT.load(Ordering::Relaxed)
 }
@@ -45,7 +44,6 @@ pub(super) fn watch(start: *mut u8, size: usize) {
     install();
 }
 
-/// Watches no pages.
 pub(super) fn forget() {
     SIZE.store(0, Ordering::Release);
 }

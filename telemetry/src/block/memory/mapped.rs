@@ -16,7 +16,6 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, SEALED};
 
-/// The word with *overwritten*.
 const OVERWRITTEN_WORD: usize = offset_of!(BlockHeader, overwritten) / 8;
 const _: () = assert!(offset_of!(BlockHeader, overwritten).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, discarded_io) >= BLOCK_HEADER_SIZE - 8);
@@ -39,7 +38,6 @@ impl Blocks {
         unsafe { pages::map_again(self.first.start, size, libc::MAP_SHARED, file) };
     }
 
-    /// Returns whether a block is one of these.
     pub(crate) fn has(&self, block: Block) -> bool {
         let offset = block.start.addr().wrapping_sub(self.first.start.addr());
         offset < self.count * block_size()
@@ -69,18 +67,16 @@ impl Block {
     /// Stores the total of overwritten events in the newest block of a buffer, even while its
     /// thread records (`.ring.overwritten`). A sealed block becomes unsealed.
     pub(crate) fn put_overwritten(self, count: u64) {
-        let magic = self.header_of_magic();
-        self.words()[0].store(magic, Ordering::Relaxed);
-        // Readers now ignore the checksum, which is wrong.
-        fence(Ordering::Release);
+        self.unseal();
         self.words()[OVERWRITTEN_WORD].store(count.to_le(), Ordering::Relaxed);
     }
 
-    /// Returns the word with the magic and the flags, without the flag of a sealed block.
-    fn header_of_magic(self) -> u64 {
+    /// Clears the flag of a sealed block: readers now ignore the checksum, which will be wrong.
+    fn unseal(self) {
         let mut word = self.words()[0].load(Ordering::Relaxed).to_ne_bytes();
         word[offset_of!(BlockHeader, flags)] &= !SEALED;
-        u64::from_ne_bytes(word)
+        self.words()[0].store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        fence(Ordering::Release);
     }
 
     /// Stores the discarded counts in an open block; its own thread calls this
@@ -99,9 +95,7 @@ impl Block {
         let mut header = self.header();
         header.discarded_io = count.into();
         let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(header);
-        let magic = self.header_of_magic();
-        self.words()[0].store(magic, Ordering::Relaxed);
-        fence(Ordering::Release);
+        self.unseal();
         let last = HEADER_WORD_COUNT - 1;
         self.words()[last].store(words[last], Ordering::Relaxed);
     }

@@ -101,7 +101,6 @@ pub(crate) struct PartsMemory {
 }
 
 impl PartsMemory {
-    /// Maps the memory; returns `None` if the system has none.
     pub(crate) fn map() -> Option<PartsMemory> {
         Some(PartsMemory { block: Blocks::map(1)?.get(0) })
     }
@@ -111,19 +110,16 @@ impl PartsMemory {
         self.block
     }
 
-    /// Returns all of its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: B1: `block_size()` bytes, mapped for ever. W2: only this value stores to them,
         // which needs `&mut`; other threads only load them.
         unsafe { core::slice::from_raw_parts(self.block.start, block_size()) }
     }
 
-    /// Stores bytes at an offset.
     pub(crate) fn put(&mut self, offset: usize, bytes: &[u8]) {
         self.block.store(offset, bytes);
     }
 
-    /// Stores zeros everywhere.
     pub(crate) fn clear(&mut self) {
         let words = self.block.words_of(0, block_size());
         words.iter().for_each(|word| word.store(0, Ordering::Relaxed));

@@ -29,7 +29,6 @@ const _: () = assert!(offset_of!(NodeHead, count).is_multiple_of(8));
 const _: () = assert!(offset_of!(Node, entries) == size_of::<NodeHead>());
 const _: () = assert!(size_of::<Node>() <= NODE_SIZE);
 
-/// A node.
 #[repr(C)]
 #[derive(Zeroable)]
 struct Node {
@@ -39,7 +38,6 @@ struct Node {
     after: Link<Node>,
 }
 
-/// A chain of entries of `WORD_COUNT` words.
 pub(crate) struct Chain<const WORD_COUNT: usize> {
     first: Node,
 }
@@ -49,13 +47,11 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         Chain { first: Node::NEW }
     }
 
-    /// Returns its first node.
     fn first(&'static self) -> &'static Node {
         self.first.begin(WORD_COUNT);
         &self.first
     }
 
-    /// Returns the address of its first node.
     pub(crate) fn address(&'static self) -> u64 {
         address_of(self.first())
     }
@@ -67,7 +63,6 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
         self.first.after.set(None);
     }
 
-    /// Returns the number of entries.
     pub(crate) fn count(&'static self) -> usize {
         let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
         nodes.map(|node| node.count() as usize).sum()
@@ -84,7 +79,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
             let (node, count) = self.open_node()?;
             if node.count_up(count) {
                 let words = node.words::<WORD_COUNT>(count);
-                put(words, entry, Some(last));
+                put(words, entry, last);
                 return Some(words);
             }
         }
@@ -93,7 +88,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     /// Adds an entry, and counts it last. Only one thread may do so at a time.
     pub(crate) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
         let (node, count) = self.open_node()?;
-        put(node.words::<WORD_COUNT>(count), entry, None);
+        put(node.words::<WORD_COUNT>(count), entry, WORD_COUNT - 1);
         node.count_up(count).then_some(())
     }
 
@@ -142,7 +137,6 @@ impl Node {
         now == count && self.head[COUNT_WORD].compare_exchange(old, new, success, failure).is_ok()
     }
 
-    /// Returns the words of an entry.
     fn words<const WORD_COUNT: usize>(&self, index: u32) -> &[AtomicU64] {
         let begin = index as usize * WORD_COUNT;
         &self.entries[begin..begin + WORD_COUNT]
@@ -162,19 +156,13 @@ fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
 }
 
 /// Stores an entry, its `last` word after the others.
-fn put<const WORD_COUNT: usize>(
-    words: &[AtomicU64],
-    entry: [u64; WORD_COUNT],
-    last: Option<usize>,
-) {
+fn put<const COUNT: usize>(words: &[AtomicU64], entry: [u64; COUNT], last: usize) {
     for (index, (word, value)) in words.iter().zip(entry).enumerate() {
-        if Some(index) != last {
+        if index != last {
             word.store(value, Ordering::Relaxed);
         }
     }
-    if let Some(last) = last {
-        words[last].store(entry[last], Ordering::Release);
-    }
+    words[last].store(entry[last], Ordering::Release);
 }
 
 fn address_of(node: &'static Node) -> u64 {

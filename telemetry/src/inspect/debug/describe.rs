@@ -7,7 +7,7 @@
 //!
 //! Design: `.debug.describe` in `design/telemetry.md`.
 
-use super::out::Out;
+use super::Out;
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::pages::Temporary;
@@ -65,7 +65,6 @@ fn write(out: &mut Out, spot: &Spot, event: &Recalled<'_>) -> Result<(), Errno> 
     Ok(())
 }
 
-/// A doc string as one line.
 struct OneLine<'a>(&'a str);
 
 impl core::fmt::Display for OneLine<'_> {

@@ -60,7 +60,6 @@ const ERROR_TEXTS: &[(Errno, &str)] = &[
     (libc::EDQUOT, "Disk quota exceeded"),
 ];
 
-/// Returns the text of an error number.
 pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
     if let Some((_, known)) = ERROR_TEXTS.iter().find(|(number, _)| *number == errno) {
         return known.as_bytes();

@@ -18,7 +18,6 @@ const NUMBER_COUNT: u64 = 1024;
 /// The value of [`Held::number`] when no file is held.
 const NONE: c_int = -1;
 
-/// An open file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
     number: c_int,
@@ -129,14 +128,12 @@ impl Held {
         self.get().ok_or(libc::EBADF)?.number()
     }
 
-    /// Returns the file, and holds none.
     pub(crate) fn take(&self) -> Option<File> {
         let file = self.get();
         self.set(None);
         file
     }
 
-    /// Closes the file, if one is held.
     pub(crate) fn close(&self) {
         self.take().into_iter().for_each(File::close);
     }

@@ -59,7 +59,6 @@ fn pin() {
     }
 }
 
-/// Returns whether the program itself is loaded there.
 #[cfg(not(miri))]
 fn is_program(start: *const c_void) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -76,7 +75,6 @@ fn is_program(start: *const c_void) -> bool {
     }
 }
 
-/// Has the C library call a function when the program exits normally.
 pub(crate) fn at_exit(call: extern "C" fn()) {
     if IS_MIRI {
         return;
@@ -85,7 +83,6 @@ pub(crate) fn at_exit(call: extern "C" fn()) {
     unsafe { libc::atexit(call) };
 }
 
-/// Has `quick_exit` call a function.
 #[cfg(not(any(miri, target_vendor = "apple")))]
 fn at_quick_exit(call: extern "C" fn()) {
     unsafe extern "C" {

@@ -37,19 +37,16 @@ pub(crate) fn link_file(from: &CStr, to: &CStr) -> Result<(), Errno> {
     retry(|| unsafe { libc::link(from.as_ptr(), to.as_ptr()) } as isize).map(drop)
 }
 
-/// Removes a name.
 pub(crate) fn unlink_file(path: &CStr) -> Result<(), Errno> {
     // SAFETY: it ends with a NUL.
     retry(|| unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
 }
 
-/// The identity of a file on its host, and its facts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
     pub(crate) size: u64,
-    /// The number of its names.
     pub(crate) link_count: u64,
     pub(crate) owner: libc::uid_t,
     /// The file type, by `S_IFMT`.
@@ -57,7 +54,6 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns whether both are the same file.
     pub(crate) fn is(&self, other: &FileIdentity) -> bool {
         self.key() == other.key()
     }
@@ -90,7 +86,6 @@ pub(crate) fn is_other_than_file(path: &CStr) -> bool {
         .is_ok_and(|found| !found.is_regular())
 }
 
-/// Identifies an open file.
 pub(crate) fn identify_file(file: c_int) -> Result<FileIdentity, Errno> {
     // SAFETY: the call fills the structure.
     identify(|stat| unsafe { files::fstat(file, stat) })

@@ -13,7 +13,6 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The greatest signal number.
 const SIGNAL_MAX: c_int =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
 /// The C library keeps the values of this many keys in the thread itself: it allocates memory for a
@@ -47,7 +46,6 @@ pub(crate) fn is_thread(number: usize) -> bool {
     return number != 0;
 }
 
-/// Returns the name of this thread.
 pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     // SAFETY: the call writes at most 16 bytes, with a NUL at their end.
@@ -62,13 +60,11 @@ pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
     CStr::from_bytes_until_nul(name).map_or(b"", CStr::to_bytes)
 }
 
-/// Lets other threads run.
 pub(crate) fn give_way() {
     // SAFETY: the call touches no memory.
     unsafe { libc::sched_yield() };
 }
 
-/// Sleeps.
 pub(crate) fn nap(nanoseconds: u64) {
     let time = libc::timespec {
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,

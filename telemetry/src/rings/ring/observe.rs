@@ -30,12 +30,10 @@ impl Ring {
         (oldest..=head).rev().map(|sequence| (sequence, self.block_of(sequence)))
     }
 
-    /// The buffer that it is in the stream.
     pub(crate) fn buffer(&self) -> u32 {
         self.identity.buffer
     }
 
-    /// The index of its kind.
     pub(crate) fn kind(&self) -> u8 {
         self.identity.kind
     }
@@ -71,7 +69,6 @@ impl Ring {
         (self.is_output() && recorded > 0).then_some(header)
     }
 
-    /// Its counts.
     pub(crate) fn losses(&self) -> Losses {
         loop {
             let head = self.head.load(Ordering::Acquire);

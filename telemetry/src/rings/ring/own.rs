@@ -1,18 +1,20 @@
 //! Whose a ring is: the token of the thread that records into it, and the rights to its blocks.
 //!
 //! ```text
+//!  Slot │ ring │       ─ take ─▶ Own ─ put ─▶ Slot
 //!  Own                 ─▶ the right to the block that is being filled
 //!  the ring's lock     ─▶ the right to a block that is full, and was not given up
 //!  the region's lock   ─▶ the right to a block of the file
 //! ```
 //!
-//! Design: `.sol.ordering` in `design/telemetry.md`.
+//! Design: `.sol.ordering`, `.sol.nested` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "rights to blocks, each with its reason")]
 
 use super::shares::Taken;
 use super::{HandOver, Ring};
 use crate::block::memory::{Block, OwnBlock};
-use crate::os::atomic::Ordering;
+use crate::os::atomic::{Ordering, compiler_fence};
+use crate::os::link::OwnLink;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
@@ -41,13 +43,11 @@ impl Own {
         unsafe { Own::new(ring) }
     }
 
-    /// The ring.
     #[inline(always)]
     pub(crate) fn ring(&self) -> &'static Ring {
         self.ring
     }
 
-    /// The block that is being filled.
     #[inline(always)]
     pub(crate) fn block(&self) -> OwnBlock {
         // SAFETY: W1 by O1 and R1: the thread that has this value is the one that records into the
@@ -55,7 +55,6 @@ impl Own {
         unsafe { self.ring.block().own() }
     }
 
-    /// Returns the block that will begin with this sequence.
     pub(super) fn next_block(&self, sequence: u64) -> OwnBlock {
         // SAFETY: W1 by O1 and R3: the place of the block `head` + 1 was given up, so that nobody
         // else has a right to it. In a new ring, and in a forked child, there is no other thread.
@@ -72,8 +71,39 @@ impl Deref for Own {
     }
 }
 
+/// Where a thread has a ring, or none: thread-local.
+pub(crate) struct Slot(OwnLink<Ring>);
+
+impl Slot {
+    pub(crate) const fn new() -> Slot {
+        Slot(OwnLink::none())
+    }
+
+    /// Takes the ring out. A signal handler that comes from now on finds the slot empty.
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<Own> {
+        let ring = self.0.get()?;
+        self.0.set(None);
+        // What a handler changed in the ring until just now is read after this.
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: O1: `put` took the one value of this ring, and the slot is empty now. It is of
+        // this thread alone (`OwnLink`).
+        Some(unsafe { Own::new(ring) })
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&self, own: Own) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.set(Some(own.ring()));
+    }
+
+    /// Makes it empty: the thread ends.
+    pub(crate) fn clear(&self) {
+        self.0.set(None);
+    }
+}
+
 impl Ring {
-    /// Takes a free ring for a thread.
     pub(crate) fn adopt(&'static self, thread: u32) -> Option<Own> {
         self.owner
             .compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed)

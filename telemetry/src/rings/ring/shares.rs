@@ -16,7 +16,6 @@ use crate::os::{pages, report};
 use crate::plinth::region::{self, Region};
 use crate::rings::pools::{POOL_COUNT_MAX, Pools};
 
-/// The shares in one file.
 struct Shares {
     file: &'static Region,
     state: Locked<State>,
@@ -105,7 +104,6 @@ impl State {
         self.pools.close(place);
     }
 
-    /// Whether a block is being filled.
     pub(crate) fn is_filled(&self, place: u32) -> bool {
         self.pools.is_open(place)
     }

@@ -160,7 +160,6 @@ impl Store {
     }
 }
 
-/// The parent's store.
 pub(super) struct Inherited {
     blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
     /// The number of blocks to record again.
@@ -175,7 +174,6 @@ pub(super) struct Inherited {
 }
 
 impl Inherited {
-    /// An empty inheritance.
     pub(super) const NONE: Inherited = Inherited {
         blocks: [None; STORE_BLOCK_COUNT_MAX],
         count: 0,
@@ -200,7 +198,6 @@ impl Inherited {
         }
     }
 
-    /// Returns the next block to record again.
     fn next(&mut self) -> Option<Block> {
         let block = *self.blocks.get(self.told).filter(|_| self.told < self.count)?;
         self.told += 1;
@@ -213,7 +210,6 @@ impl Inherited {
         self.told = 0;
     }
 
-    /// Takes a block that is free for reuse.
     pub(super) fn take_spare(&mut self) -> Option<Block> {
         self.spare_count = self.spare_count.checked_sub(1)?;
         self.blocks[self.spare_count].take()
@@ -230,5 +226,4 @@ impl Inherited {
     }
 }
 
-/// Bytes of a word.
 const WORD: usize = size_of::<usize>();

@@ -16,7 +16,6 @@
 
 use super::block::{self, PART, TRIMMED};
 use super::head;
-use super::number_set::NumberSet;
 use super::numbers;
 use crate::format::BlockHeader;
 use crate::reader::fault::kind::FaultKind;
@@ -25,6 +24,7 @@ use crate::reader::index::segment::Segment;
 use crate::reader::index::{Account, Index};
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
+use rangemap::RangeSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -234,16 +234,22 @@ impl Settler<'_> {
     /// Settles the segments of one buffer, in order of their first number, number by number: each
     /// segment gives the numbers that no earlier one gives.
     fn numbered(&mut self, group: &[u32]) {
-        let (mut kept, mut given) = (Vec::new(), NumberSet::default());
+        let (mut kept, mut given) = (Vec::new(), RangeSet::new());
         let (mut reached, mut found) = (0, 0u64);
         for &place in group {
             let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
             let mut own = Vec::new();
             if let Some(first) = whole.first() {
-                given.forget_below(first.start);
+                // No later segment gives a number below it.
+                if first.start > 0 {
+                    given.remove(0..first.start);
+                }
                 reached = reached.max(whole.last().map_or(0, |last| last.end));
             }
-            whole.iter().for_each(|range| given.add(range.clone(), &mut own));
+            for range in whole.iter().filter(|range| !range.is_empty()) {
+                own.extend(given.gaps(range));
+                given.insert(range.clone());
+            }
             let count = own.iter().fold(0, |sum, range| sum + (range.end - range.start));
             let Some(segment) = self.segments.get_mut(place as usize) else { continue };
             segment.count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -9,7 +9,6 @@ pub(crate) mod gaps;
 pub(crate) mod head;
 pub(crate) mod identity;
 pub(crate) mod indexer;
-pub(crate) mod number_set;
 pub(crate) mod numbers;
 pub(crate) mod parts;
 pub(crate) mod piece;

@@ -25,7 +25,6 @@ use crate::{
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
-mod after_fork;
 mod mapped;
 mod observe;
 mod own;

@@ -6,10 +6,9 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
-use super::length::{all_seconds, seconds};
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
-use super::{Count, OTHERS, Summary, widen};
+use super::{Count, OTHERS, Summary, all_seconds, seconds, widen};
 use crate::input::threads::{self, Thread};
 use crate::select::Selection;
 use eventdef::{Sort, Version};

@@ -10,8 +10,8 @@
 //! A hash chooses the events of the sample, so the sample does not depend on the partitions.
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
-use super::length::seconds;
 use super::overview::identity;
+use super::seconds;
 use eventlog::reader::{Event, Log};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -9,10 +9,10 @@
 //! is a formula, and none steers a terminal. Design: `.cnv.styles` in `design/eventcnv.md`; CSV:
 //! RFC 4180, with lines that end in LF.
 
+use super::Row;
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
-use super::row::Row;
 use crate::select::is_selected;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;

@@ -9,10 +9,10 @@
 //! Pointers and addresses are strings, because few readers of JSON keep 64 bits of a number.
 //! Design: `.cnv.styles` in `design/eventcnv.md`; JSON: RFC 8259.
 
+use super::Row;
 use super::clock::{Clock, Form as Time};
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
-use super::row::Row;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;

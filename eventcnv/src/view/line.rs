@@ -7,10 +7,9 @@
 //!
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use super::View;
 use super::clock::Clock;
 use super::recipe::{Custom, Recipe, Recipes};
-use super::row::Row;
+use super::{Row, View};
 use crate::text::page::{Page, Pen};
 use eventlog::reader::{Event, Registry};
 

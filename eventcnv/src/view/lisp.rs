@@ -7,11 +7,11 @@
 //!
 //! Design: `.cnv.styles` in `design/eventcnv.md`.
 
+use super::Row;
 use super::clock::Clock;
 use super::line::Line;
 use super::numeric::{Numeric, push_values};
 use super::recipe::{Custom, Recipe};
-use super::row::Row;
 use crate::text::page::Page;
 use eventlog::reader::{Event, Value};
 use std::io::Write;

@@ -26,12 +26,11 @@ pub(crate) mod numeric;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
-mod row;
 pub(crate) mod stats;
 
 use crate::text;
 use crate::text::page::Page;
-use eventlog::reader::{Event, Registry};
+use eventlog::reader::{Event, EventType, Param, Registry};
 
 /// Least width of the names of event types: the length of the longest name of the MPS.
 const NAME_WIDTH_MIN: usize = 19;
@@ -39,6 +38,35 @@ const NAME_WIDTH_MIN: usize = 19;
 /// Writes a line for each event.
 pub(crate) trait View {
     fn write(&self, event: &Event<'_, '_>, page: &mut Page);
+}
+
+/// Events of one type, or of a code that their registry lacks.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'r> {
+    pub(crate) registry: &'r Registry,
+    pub(crate) event_type: Option<&'r EventType>,
+    pub(crate) code: u16,
+    pub(crate) kind: u8,
+    /// The parameters of the events.
+    pub(crate) params: &'r [Param],
+}
+
+impl<'r> Row<'r> {
+    /// Returns the row of one event: a short event lacks parameters.
+    pub(crate) fn from_event(event: &Event<'r, '_>) -> Row<'r> {
+        let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
+        Row {
+            registry: event.registry,
+            event_type: event.event_type,
+            code: event.code(),
+            kind: event.kind,
+            params: params.get(..event.params().count()).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn kind_name(&self) -> &'r str {
+        self.registry.kind(self.kind).map_or("?", |kind| &kind.name)
+    }
 }
 
 /// Returns the width of the longest name of an event type.

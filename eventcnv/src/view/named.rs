@@ -8,10 +8,10 @@
 //!
 //! Design: `.dumper`, `.sol.client` in `design/telemetry.md`.
 
+use super::Row;
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
-use super::row::Row;
 use crate::input::threads::Threads;
 use crate::text;
 use crate::text::page::Page;

@@ -7,10 +7,10 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use super::Row;
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
-use super::row::Row;
 use crate::text;
 use eventdef::Sort;
 use eventlog::reader::Value;

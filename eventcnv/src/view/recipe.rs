@@ -11,7 +11,7 @@
 //! short, or of unknown type) gets its own recipe, for its line alone. Design: `.cnv.speed` in
 //! `design/eventcnv.md`.
 
-use super::row::Row;
+use super::Row;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::Sort;

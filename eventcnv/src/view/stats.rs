@@ -8,8 +8,8 @@
 
 use crate::summary::Count;
 use crate::summary::json::{PERCENTILES, top};
-use crate::summary::length::seconds;
 use crate::summary::overview::{GapOverview, Overview, TypeOverview};
+use crate::summary::seconds;
 use crate::text;
 use cli::table::Table;
 use eventlog::reader::{CAUSES, Stream};

@@ -7,7 +7,7 @@
 use crate::logs;
 use crate::support::{eventcnv, run};
 use crate::synthetic::naive::{BlockFields, Buffer, Platform, Value, Writer};
-use crate::synthetic::ring::Ring;
+use crate::synthetic::recipe::Ring;
 use std::fs;
 use std::io::{Read, Seek};
 use std::path::Path;

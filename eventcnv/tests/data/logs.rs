@@ -2,8 +2,8 @@
 
 use crate::support::{mps, run};
 use crate::synthetic::naive::{self, BlockFields, Buffer, EventType, Platform, Value, Writer};
+use crate::synthetic::recipe::Ring;
 use crate::synthetic::recipe::{self, Recipe};
-use crate::synthetic::ring::Ring;
 use std::fs;
 use std::path::{Path, PathBuf};
 

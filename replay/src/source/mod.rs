@@ -8,7 +8,6 @@
 //!
 //! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
 
-mod calls;
 pub(crate) mod input;
 mod mps;
 mod pools;
@@ -51,8 +50,8 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Mps => "mps",
-            Kind::Alloc => calls::ALLOC,
-            Kind::Malloc => calls::MALLOC,
+            Kind::Alloc => rows::ALLOC,
+            Kind::Malloc => rows::MALLOC,
             Kind::Operations => saved::NAME,
         }
     }
@@ -65,8 +64,8 @@ impl Kind {
         }
         let has = |name: &str| registry.event_types.iter().any(|row| *row.name == *name);
         match &*registry.name {
-            calls::MALLOC if has("Free") => Some(Kind::Malloc),
-            calls::ALLOC if has("Free") => Some(Kind::Alloc),
+            rows::MALLOC if has("Free") => Some(Kind::Malloc),
+            rows::ALLOC if has("Free") => Some(Kind::Alloc),
             saved::NAME if has("Free") => Some(Kind::Operations),
             _ => mps::MARKS.iter().any(|mark| has(mark)).then_some(Kind::Mps),
         }
@@ -75,8 +74,8 @@ impl Kind {
     fn specs(self) -> &'static [Spec] {
         match self {
             Kind::Mps => mps::SPECS,
-            Kind::Alloc => calls::ALLOC_SPECS,
-            Kind::Malloc => calls::MALLOC_SPECS,
+            Kind::Alloc => rows::ALLOC_SPECS,
+            Kind::Malloc => rows::MALLOC_SPECS,
             Kind::Operations => &[],
         }
     }
@@ -260,7 +259,7 @@ impl<'s> Operations<'s> {
             tracker.set_logged(mps::logged(&source.log));
         }
         for registry in source.log.registries() {
-            let has_figures = registry.event_types.iter().any(|row| &*row.name == calls::PROCESS);
+            let has_figures = registry.event_types.iter().any(|row| &*row.name == rows::PROCESS);
             if has_figures && Kind::of(registry) == Some(source.kind) {
                 tracker.output.facts.expect(registry.stream);
             }

@@ -2,9 +2,9 @@
 //! the log do no harm.
 //!
 //! ```text
-//!  Spec (calls.rs, mps.rs) ─┐
-//!                           ├─▶ Rows ── event ──▶ MemoryEvent
-//!  Registry of the log ─────┘     by code: verb, places of parameters
+//!  Spec (below, mps.rs) ─┐
+//!                        ├─▶ Rows ── event ──▶ MemoryEvent
+//!  Registry of the log ──┘     by code: verb, places of parameters
 //! ```
 //!
 //! Design: `.rep.source` in `design/replay.md`.
@@ -186,3 +186,41 @@ impl Row {
         }
     }
 }
+
+/// The registry of the calls of any program (`interpose`).
+pub(crate) const MALLOC: &str = "malloc";
+/// The registry of the global allocator of a Rust program (`telemetry::alloc`).
+pub(crate) const ALLOC: &str = "alloc";
+/// The event that a process records at its end.
+pub(crate) const PROCESS: &str = "Process";
+
+const fn row(name: &'static str, verb: Verb) -> Spec {
+    Spec { name, verb, address: &["address"] }
+}
+
+pub(crate) const MALLOC_SPECS: &[Spec] = &[
+    row("Malloc", Verb::Allocate),
+    row("MallocLarge", Verb::Allocate),
+    row("Calloc", Verb::AllocateZeroed),
+    row("AlignedAlloc", Verb::Allocate),
+    row("PosixMemalign", Verb::Allocate),
+    row("Memalign", Verb::Allocate),
+    row("Valloc", Verb::Allocate),
+    row("Pvalloc", Verb::Allocate),
+    row("ReallocBegin", Verb::BeginReallocate),
+    row("Realloc", Verb::Reallocate),
+    row("ReallocLarge", Verb::Reallocate),
+    row("Free", Verb::Free),
+    row("UsableSize", Verb::UsableSize),
+    row("Touched", Verb::Touched),
+    row(PROCESS, Verb::Process),
+    row("Missed", Verb::Missed),
+];
+
+pub(crate) const ALLOC_SPECS: &[Spec] = &[
+    row("Allocate", Verb::Allocate),
+    row("AllocateZeroed", Verb::AllocateZeroed),
+    row("ReallocateBegin", Verb::BeginReallocate),
+    row("Reallocate", Verb::Reallocate),
+    row("Free", Verb::Free),
+];

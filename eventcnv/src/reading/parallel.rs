@@ -4,6 +4,7 @@
 //!  partition 0 ── worker ── work ──▶ pieces ─┐
 //!  partition 1 ── worker ── work ──▶ pieces ─┼─▶ take: first those of 0, then those of 1, …
 //!  partition 2 ── …                          ┘
+//!                                    Ahead: a worker that is too far ahead waits
 //! ```
 //!
 //! Memory is bounded: at most [`PIECE_COUNT_MAX`] pieces wait.
@@ -13,19 +14,29 @@ use crate::select::{Selected, Selection};
 use cli::Stop;
 use eventlog::reader::{Faults, Log, Order, Partitions};
 use std::num::NonZero;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Events of a partition, about.
 const PARTITION_SIZE: u64 = 1 << 16;
-/// Pieces of all partitions that wait, at most. It limits how far workers run ahead: each partition
-/// has its share.
+/// Pieces of all partitions that wait, at most. It limits how far workers run ahead.
 const PIECE_COUNT_MAX: usize = 96;
+/// Places reserved for pieces of the partition whose turn it is.
+const TURN_COUNT: usize = 16;
+/// Workers, at most.
 const WORKER_COUNT_MAX: usize = 16;
 
 /// Takes a piece; returns false if the reader wants no more.
 pub(crate) type Emit<'a, T> = &'a mut dyn FnMut(T) -> bool;
+
+/// A message of a worker.
+enum Sent<T> {
+    Piece(T),
+    /// The partition is read; its faults.
+    End(Box<Faults>),
+}
 
 /// Reads the selected events of a log: `work` makes pieces from the events of a partition, `take`
 /// takes the pieces in order. Returns the faults of the events, or the error of `take`.
@@ -61,49 +72,125 @@ fn side_by_side<T: Send>(
     work: &(impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync),
     take: &mut impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
-    let room = PIECE_COUNT_MAX / (worker_count + 2);
-    // The pieces of each partition, in order: `Err` has the faults at its end.
-    let (queue, in_order) = sync_channel::<Receiver<Result<T, Box<Faults>>>>(1);
-    let next = Mutex::new(0);
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..partitions.count()).map(|_| channel()).unzip();
+    let senders: Vec<_> = senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect();
+    let (next, ahead) = (AtomicUsize::new(0), Ahead::default());
     thread::scope(|scope| {
         for _ in 0..worker_count {
-            let (queue, next) = (queue.clone(), &next);
-            scope.spawn(move || {
+            scope.spawn(|| {
                 loop {
-                    let (pieces, taken) = sync_channel(room);
-                    let index = {
-                        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
-                        if *next >= partitions.count() || queue.send(taken).is_err() {
-                            break;
-                        }
-                        *next += 1;
-                        *next - 1
-                    };
-                    let mut events = selection.selected(partitions.events(index));
-                    work(&mut events, &mut |piece| pieces.send(Ok(piece)).is_ok());
-                    // The taker may want no more: then the queue is closed too.
-                    let _ = pieces.send(Err(Box::new(events.faults().clone())));
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(sender) = senders.get(index) else { break };
+                    let sender = sender.lock().ok().and_then(|mut sender| sender.take());
+                    let Some(sender) = sender else { break };
+                    if !read(partitions, index, selection, work, &sender, &ahead) {
+                        break;
+                    }
                 }
             });
         }
-        drop(queue);
-        let mut faults = partitions.faults().clone();
-        // An error closes the channels, and so ends the workers.
-        for piece in in_order.into_iter().flatten() {
-            match piece {
-                Ok(piece) => take(piece)?,
-                Err(found) => faults.append(&found),
+        let result = take_all(partitions, receivers, &ahead, take);
+        // Waiting workers end now, with or without an error.
+        ahead.end();
+        result
+    })
+}
+
+/// Reads a partition. Returns false if the reader wants no more.
+fn read<T: Send>(
+    partitions: &Partitions<'_>,
+    index: usize,
+    selection: &Selection,
+    work: &impl Fn(&mut Selected<'_>, Emit<'_, T>),
+    sender: &Sender<Sent<T>>,
+    ahead: &Ahead,
+) -> bool {
+    let mut events = selection.selected(partitions.events(index));
+    work(&mut events, &mut |piece| ahead.add(index) && sender.send(Sent::Piece(piece)).is_ok());
+    sender.send(Sent::End(Box::new(events.faults().clone()))).is_ok()
+}
+
+fn take_all<T>(
+    partitions: &Partitions<'_>,
+    receivers: Vec<Receiver<Sent<T>>>,
+    ahead: &Ahead,
+    take: &mut impl FnMut(T) -> Result<(), Stop>,
+) -> Result<Faults, Stop> {
+    let mut faults = partitions.faults().clone();
+    for (index, receiver) in receivers.into_iter().enumerate() {
+        ahead.begin_turn(index);
+        // A worker that panics closes its channel, and later the scope panics too.
+        for sent in receiver {
+            match sent {
+                Sent::Piece(piece) => {
+                    take(piece)?;
+                    ahead.remove();
+                }
+                Sent::End(found) => faults.append(&found),
             }
         }
-        Ok(faults)
-    })
+    }
+    Ok(faults)
+}
+
+/// Limits the pieces that wait.
+///
+/// Pieces of other partitions leave [`TURN_COUNT`] places to the partition whose turn it is. So the
+/// taker always gets a piece, and no worker waits for ever.
+#[derive(Default)]
+struct Ahead {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The partition whose pieces are taken now.
+    turn: usize,
+    waiting_count: usize,
+    is_ended: bool,
+}
+
+impl Ahead {
+    /// Waits for a place and counts a piece. Returns false if the reader wants no more.
+    fn add(&self, partition: usize) -> bool {
+        let has_no_place = |state: &mut State| {
+            let kept = if partition == state.turn { 0 } else { TURN_COUNT };
+            !state.is_ended && state.waiting_count + kept >= PIECE_COUNT_MAX
+        };
+        let state = self.changed.wait_while(self.state(), has_no_place);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.waiting_count += 1;
+        !state.is_ended
+    }
+
+    fn remove(&self) {
+        self.change(|state| state.waiting_count = state.waiting_count.saturating_sub(1));
+    }
+
+    fn begin_turn(&self, partition: usize) {
+        self.change(|state| state.turn = partition);
+    }
+
+    /// Ends all waiting: the reader wants no more.
+    fn end(&self) {
+        self.change(|state| state.is_ended = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::select::Select;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn log() -> Log {
         let log = include_bytes!("../../tests/golden/log/heap-2.log").to_vec();
@@ -187,6 +274,6 @@ mod tests {
         };
         side_by_side(&partitions, &selection, 3, &work, &mut take).unwrap();
         assert!(taken > 20 * PIECE_COUNT_MAX, "{taken}");
-        assert!((PIECE_COUNT_MAX / 5..=PIECE_COUNT_MAX).contains(&most), "{most}");
+        assert!((TURN_COUNT..=PIECE_COUNT_MAX + 1).contains(&most), "{most}");
     }
 }

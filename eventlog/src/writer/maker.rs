@@ -12,8 +12,8 @@
 use super::error::MakeError;
 use super::origin::Origin;
 use super::out::Out;
-use super::pack::{MEMORY_MAX, Packer, Place};
-use super::stream::{Buffer, Cause, OpenStream, STORE};
+use super::pack::{MEMORY_MAX, Packer, Place, STORE};
+use super::stream::{Buffer, Cause, OpenStream};
 use crate::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, ClockSync};
 use eventdef::field::A;
 use eventdef::{Event, Registry, store};
@@ -220,18 +220,18 @@ impl<'o> Maker<'o> {
         let (making, _) = self.current()?;
         let (_, number) = making.take(place, 1)?;
         let before = making.packer.memory();
-        let full = making.packer.add(&Place { number, ..place }, ticks, bytes);
+        let mut full = making.packer.add(&Place { number, ..place }, ticks, bytes);
+        // `.made.names`: a run of the store does not wait.
+        let is_crowded = place.buffer != STORE.buffer
+            && full.take().is_some_and(|full| making.packer.wait(full));
         let after = making.packer.memory();
         self.memory = self.memory + after - before;
         self.event_count += 1;
         if let (Some(full), Some(at)) = (full, self.current) {
-            self.write(at, |packer, out| {
-                // `.made.names`
-                if place.buffer != STORE.buffer {
-                    packer.flush(&STORE, out)?;
-                }
-                packer.emit(&full, out)
-            })?;
+            self.write(at, |packer, out| packer.emit(&full, out))?;
+        }
+        if is_crowded {
+            self.flush_waiting()?;
         }
         if self.memory > MEMORY_MAX { self.make_room() } else { Ok(()) }
     }
@@ -311,10 +311,19 @@ impl<'o> Maker<'o> {
         }
         making.packer.add_sync(sync);
         let is_full = making.packer.sync_count() > SYNC_COUNT_MAX;
+        if making.packer.is_waiting() {
+            self.flush_waiting()?;
+        }
         match self.current.filter(|_| is_full) {
             Some(at) => self.write(at, |packer, out| packer.flush_syncs(out)),
             None => Ok(()),
         }
+    }
+
+    /// Writes the full runs of the current stream.
+    fn flush_waiting(&mut self) -> Result<(), MakeError> {
+        let at = self.current.ok_or(MakeError::NoStream)?;
+        self.write(at, Packer::flush_waiting)
     }
 
     /// Counts lost events: events of the kind of `E` that a buffer of the current stream lacks.

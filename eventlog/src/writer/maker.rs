@@ -227,11 +227,10 @@ impl<'o> Maker<'o> {
         let after = making.packer.memory();
         self.memory = self.memory + after - before;
         self.event_count += 1;
-        if let (Some(full), Some(at)) = (full, self.current) {
-            self.write(at, |packer, out| packer.emit(&full, out))?;
-        }
-        if is_crowded {
-            self.flush_waiting()?;
+        match (full, self.current) {
+            (Some(full), Some(at)) => self.write(at, |packer, out| packer.emit(&full, out))?,
+            (None, Some(at)) if is_crowded => self.write(at, Packer::flush_waiting)?,
+            _ => {}
         }
         if self.memory > MEMORY_MAX { self.make_room() } else { Ok(()) }
     }
@@ -311,19 +310,12 @@ impl<'o> Maker<'o> {
         }
         making.packer.add_sync(sync);
         let is_full = making.packer.sync_count() > SYNC_COUNT_MAX;
-        if making.packer.is_waiting() {
-            self.flush_waiting()?;
-        }
-        match self.current.filter(|_| is_full) {
-            Some(at) => self.write(at, |packer, out| packer.flush_syncs(out)),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes the full runs of the current stream.
-    fn flush_waiting(&mut self) -> Result<(), MakeError> {
-        let at = self.current.ok_or(MakeError::NoStream)?;
-        self.write(at, Packer::flush_waiting)
+        let is_due = is_full || making.packer.is_waiting();
+        let Some(at) = self.current.filter(|_| is_due) else { return Ok(()) };
+        self.write(at, |packer, out| {
+            packer.flush_waiting(out)?;
+            if is_full { packer.flush_syncs(out) } else { Ok(()) }
+        })
     }
 
     /// Counts lost events: events of the kind of `E` that a buffer of the current stream lacks.

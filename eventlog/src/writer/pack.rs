@@ -13,7 +13,9 @@
 
 use super::out::Out;
 use super::run::Run;
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, ClockSync, NATIVE_FLAGS, NUMBERED};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, ClockSync, NATIVE_FLAGS, NUMBERED,
+};
 use bytemuck::Zeroable;
 use std::collections::HashMap;
 use std::io;

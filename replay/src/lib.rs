@@ -41,7 +41,7 @@ use std::process::ExitCode;
 /// own heap calls this from `main`, with [`play::built_in`] and that heap:
 ///
 /// ```no_run
-/// use replay::heap::null::Null;
+/// use replay::heap::Null;
 /// use replay::play::{Contender, built_in};
 ///
 /// fn main() -> std::process::ExitCode {

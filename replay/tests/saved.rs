@@ -15,7 +15,7 @@ use eventlog::reader::{Filter, Log, Order, Value};
 use eventlog::writer::{Maker, Origin};
 use proptest::prelude::*;
 use replay::facts::Facts;
-use replay::heap::null::Null;
+use replay::heap::Null;
 use replay::operation::{Action, Operation};
 use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};

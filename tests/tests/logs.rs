@@ -15,6 +15,8 @@ use tests::naive::{self, Buffer, KINDS, Platform, Random, Recipe, Ring, TYPES, V
 
 #[path = "logs/numbers.rs"]
 mod numbers;
+#[path = "logs/syncs.rs"]
+mod syncs;
 
 /// An event as the reader gives it, with the label of its pointer.
 type Given = (u16, u32, u64, u64, u16, u8, u32, u16, Vec<u8>, Option<Vec<u8>>);

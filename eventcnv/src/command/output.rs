@@ -23,10 +23,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    fn is_stdout(&self) -> bool {
-        self.path.as_os_str() == "-"
-    }
-
     fn is(&self, other: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(other).is_some_and(|other| real(&self.path) == Some(other))
@@ -47,7 +43,7 @@ impl Output {
 
     /// Prints a line about the log to standard output, unless the log goes there.
     pub(crate) fn print(&self, what: &str) -> Result<(), Stop> {
-        if self.is_stdout() {
+        if self.path.as_os_str() == "-" {
             return Ok(());
         }
         Ok(writeln!(io::stdout(), "{}: {what}", said(&self.path))?)

@@ -53,7 +53,7 @@ parameter by its name. The view EVENT_NAME adds NAME_label, the label at that ti
 tables see eventcnv sql --help.
 
 In addition to SQLite's functions, a query has those of mathematics (ceil, floor, trunc, sqrt, exp,
-ln, log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is
+ln, log, log2, log10, pow, mod), median(x), percentile(x, 99), quantile(x, 0.99), which is
 one of the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
 A query can only read. In CSV, a text that a spreadsheet would take for a formula has an apostrophe
 before it.

@@ -19,11 +19,11 @@ mod names;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod perfetto;
-#[cfg(any(feature = "parquet", feature = "sql"))]
-mod places;
 pub(crate) mod processes;
 mod protobuf;
 pub(crate) mod python;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod timeline;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+mod wall;

@@ -248,22 +248,4 @@ mod tests {
         quoted(&mut latin, b"\x9b\xe9");
         assert_eq!(latin, b"\"\\x9B\xe9\"");
     }
-
-    #[test]
-    fn a_uuid_has_five_groups() {
-        let bytes = std::array::from_fn(|index| index as u8 + 1);
-        assert_eq!(uuid(&bytes), "01020304-0506-0708-090a-0b0c0d0e0f10");
-    }
-
-    #[test]
-    fn text_aligned_right_fills_its_columns() {
-        for (string, expected) in [("", "    "), ("ab", "  ab"), ("abcde", "abcde")] {
-            let aligned = text(|out| {
-                let start = out.len();
-                out.extend_from_slice(string.as_bytes());
-                align_right(out, start, 4);
-            });
-            assert_eq!(aligned, expected);
-        }
-    }
 }

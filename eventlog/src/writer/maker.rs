@@ -12,8 +12,8 @@
 use super::error::MakeError;
 use super::origin::Origin;
 use super::out::Out;
-use super::pack::{MEMORY_MAX, Packer, Place};
-use super::stream::{Buffer, Cause, OpenStream, STORE};
+use super::pack::{MEMORY_MAX, Packer, Place, STORE};
+use super::stream::{Buffer, Cause, OpenStream};
 use crate::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, ClockSync};
 use eventdef::field::A;
 use eventdef::{Event, Registry, store};
@@ -220,18 +220,17 @@ impl<'o> Maker<'o> {
         let (making, _) = self.current()?;
         let (_, number) = making.take(place, 1)?;
         let before = making.packer.memory();
-        let full = making.packer.add(&Place { number, ..place }, ticks, bytes);
+        let mut full = making.packer.add(&Place { number, ..place }, ticks, bytes);
+        // `.made.names`: a run of the store does not wait.
+        let is_crowded = place.buffer != STORE.buffer
+            && full.take().is_some_and(|full| making.packer.wait(full));
         let after = making.packer.memory();
         self.memory = self.memory + after - before;
         self.event_count += 1;
-        if let (Some(full), Some(at)) = (full, self.current) {
-            self.write(at, |packer, out| {
-                // `.made.names`
-                if place.buffer != STORE.buffer {
-                    packer.flush(&STORE, out)?;
-                }
-                packer.emit(&full, out)
-            })?;
+        match (full, self.current) {
+            (Some(full), Some(at)) => self.write(at, |packer, out| packer.emit(&full, out))?,
+            (None, Some(at)) if is_crowded => self.write(at, Packer::flush_waiting)?,
+            _ => {}
         }
         if self.memory > MEMORY_MAX { self.make_room() } else { Ok(()) }
     }
@@ -311,10 +310,12 @@ impl<'o> Maker<'o> {
         }
         making.packer.add_sync(sync);
         let is_full = making.packer.sync_count() > SYNC_COUNT_MAX;
-        match self.current.filter(|_| is_full) {
-            Some(at) => self.write(at, |packer, out| packer.flush_syncs(out)),
-            None => Ok(()),
-        }
+        let is_due = is_full || making.packer.is_waiting();
+        let Some(at) = self.current.filter(|_| is_due) else { return Ok(()) };
+        self.write(at, |packer, out| {
+            packer.flush_waiting(out)?;
+            if is_full { packer.flush_syncs(out) } else { Ok(()) }
+        })
     }
 
     /// Counts lost events: events of the kind of `E` that a buffer of the current stream lacks.

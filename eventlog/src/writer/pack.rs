@@ -5,13 +5,17 @@
 //!                                          └─ at most half a block ────▶ part
 //! ```
 //!
+//! A full run waits for the next clock sync, which then stands in the header of its block.
+//!
 //! A buffer has a run for each kind of its events. The runs of all buffers together have a memory
 //! limit: the largest are written first. Rules: 3.2, `.event.number`, section 11 of
 //! `design/format.md`.
 
 use super::out::Out;
 use super::run::Run;
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, ClockSync, NUMBERED};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, ClockSync, NATIVE_FLAGS, NUMBERED,
+};
 use bytemuck::Zeroable;
 use std::collections::HashMap;
 use std::io;
@@ -23,6 +27,9 @@ const SYNCS_BEYOND: usize = 2;
 
 /// Bytes of the waiting events of all buffers, at most (few in a test).
 pub(super) const MEMORY_MAX: usize = if cfg!(test) { 1 << 12 } else { 32 << 20 };
+
+/// Full runs that wait for a clock sync, at most.
+const WAITING_COUNT_MAX: usize = 64;
 
 /// Memory of a run without its events, about.
 const RUN_SIZE: usize = 256;
@@ -36,6 +43,10 @@ pub(super) struct Place {
     pub(super) buffer: u32,
     pub(super) number: u64,
 }
+
+/// The place of the events of the store (`.store`).
+pub(super) const STORE: Place =
+    Place { flags: NATIVE_FLAGS, registry: 0, kind: 0, thread: 0, buffer: 0, number: 0 };
 
 impl Place {
     /// Returns what all events of a run share.
@@ -81,6 +92,8 @@ pub(super) struct Packer {
     /// The flags of parts without a buffer.
     flags: u8,
     runs: HashMap<Place, Run>,
+    /// Full runs, which wait for a clock sync.
+    waiting: Vec<Run>,
     /// Bytes of all runs.
     memory: usize,
     /// The block that is being written.
@@ -101,6 +114,7 @@ impl Packer {
             log2,
             flags,
             runs: HashMap::new(),
+            waiting: Vec::new(),
             memory: 0,
             block: Vec::new(),
             ends: HashMap::new(),
@@ -141,8 +155,34 @@ impl Packer {
         full
     }
 
+    /// Keeps a full run until the next clock sync. Returns whether too many runs wait.
+    #[must_use]
+    pub(super) fn wait(&mut self, full: Run) -> bool {
+        self.memory += full.size();
+        self.waiting.push(full);
+        self.waiting.len() >= WAITING_COUNT_MAX
+    }
+
+    /// Returns whether runs wait for a clock sync.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Writes the runs that wait, after the store (`.made.names`).
+    pub(super) fn flush_waiting(&mut self, out: &mut Out<'_>) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            self.flush(&STORE, out)?;
+        }
+        for run in std::mem::take(&mut self.waiting) {
+            self.memory -= run.size();
+            self.emit(&run, out)?;
+        }
+        Ok(())
+    }
+
     /// Writes the largest runs, until the others take at most `to` bytes.
     pub(super) fn shrink(&mut self, to: usize, out: &mut Out<'_>) -> io::Result<()> {
+        self.flush_waiting(out)?;
         let mut sizes: Vec<_> = self.runs.iter().map(|(key, run)| (run.size(), *key)).collect();
         sizes.sort_unstable();
         while self.memory > to
@@ -160,6 +200,7 @@ impl Packer {
     }
 
     pub(super) fn flush_all(&mut self, out: &mut Out<'_>) -> io::Result<()> {
+        self.flush_waiting(out)?;
         self.memory = 0;
         let mut runs: Vec<Run> = self.runs.drain().map(|(_, run)| run).collect();
         runs.sort_by_key(|run| (run.place.buffer, run.place.number));

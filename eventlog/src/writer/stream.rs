@@ -9,7 +9,7 @@
 use super::error::MakeError;
 use super::origin::Origin;
 use super::out::Out;
-use super::pack::{Counts, Packer, Place};
+use super::pack::{Counts, Packer, Place, STORE};
 use crate::format::{
     BLOCK_HEADER_SIZE, EVENT_SIZE_MAX, EventHeader, NATIVE_FLAGS, StreamHeader, encode_registry,
     encoded_registry_size,
@@ -17,10 +17,6 @@ use crate::format::{
 use eventdef::{Event, ParamSink, Registry, Sort, layout};
 use std::collections::HashMap;
 use std::io;
-
-/// The place of the events of the store (`.store`).
-pub(super) const STORE: Place =
-    Place { flags: NATIVE_FLAGS, registry: 0, kind: 0, thread: 0, buffer: 0, number: 0 };
 
 /// Why events are not in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ mod recorded;
 mod row;
 
 use replay::heap::Heap;
-use replay::heap::null::Null;
+use replay::heap::Null;
 use replay::heap::system::System;
 use replay::play::{Touch, in_process};
 use replay::workload::{LIVE_STEP, Op, OpKind, Thread, Workload};

@@ -15,7 +15,7 @@
 use crate::programs::{Program, library, programs};
 use crate::{LOOP_NS_MAX, ns, row};
 use eventlog::reader::Log;
-use replay::heap::null::Null;
+use replay::heap::Null;
 use replay::heap::system::System;
 use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};

@@ -9,7 +9,7 @@
 use super::{Outcome, Session};
 #[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
 use crate::heap::global::Global;
-use crate::heap::{Heap, null::Null, pools::Pools, system::System, version};
+use crate::heap::{Heap, Null, pools::Pools, system::System, version};
 use std::fmt;
 
 type Play = Box<dyn Fn(&Session<'_>) -> Outcome>;

@@ -40,7 +40,6 @@ const UNSAFE_MODULES: &[&str] = &[
     "replay/src/heap/checked.rs",
     "replay/src/heap/global.rs",
     "replay/src/heap/mod.rs",
-    "replay/src/heap/null.rs",
     "replay/src/heap/pools.rs",
     "replay/src/heap/system.rs",
     "replay/src/heap/version.rs",

@@ -10,7 +10,7 @@
 use super::columns::{Group, Rows};
 use super::sets::Sets;
 use super::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
-use crate::export::places::Places;
+use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ struct Part {
 /// Collects the rows of a worker.
 pub(crate) struct RowBuffer<'l> {
     sets: &'l Sets,
-    log: Places<'l>,
+    wall: Wall<'l>,
     /// Index in `parts`, by set and process.
     places: HashMap<(usize, usize), usize>,
     /// A cache of `places`, by a hash of set and process.
@@ -47,7 +47,7 @@ impl<'l> RowBuffer<'l> {
     pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> RowBuffer<'l> {
         RowBuffer {
             sets,
-            log: Places::new(log),
+            wall: Wall::new(log),
             places: HashMap::new(),
             recent: [((NONE, NONE), NONE); RECENT_COUNT],
             parts: Vec::new(),
@@ -64,7 +64,7 @@ impl<'l> RowBuffer<'l> {
         let (Some(part), Some(of)) = (self.parts.get_mut(place), self.sets.all.get(set)) else {
             return;
         };
-        let wall = self.log.wall(event);
+        let wall = self.wall.time(event);
         let before = part.rows.used_size();
         part.rows.push(event, wall, of.columns.len(), self.sets.with_labels);
         self.size += part.rows.used_size() - before;
@@ -99,7 +99,7 @@ impl<'l> RowBuffer<'l> {
 
     #[inline]
     fn set(&mut self, event: &Event<'_, '_>) -> usize {
-        let codes = self.sets.codes.get(self.log.registry(event));
+        let codes = self.sets.codes.get(event.registry_index as usize);
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
         set.map_or(0, |&set| set as usize)
     }

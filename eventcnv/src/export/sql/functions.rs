@@ -4,13 +4,14 @@
 //!  log2(size)   quantile(size, 0.99)   median(size)   percentile(size, 99)   name REGEXP '^Pool'
 //! ```
 //!
-//! The mathematical functions are those that SQLite's build leaves out. Design:
+//! SQLite's build leaves out the mathematical functions; these serve statistics. Design:
 //! `.cnv.query` in `design/eventcnv.md`; sqlite.org/lang_mathfunc.html, sqlite.org/percentile.html.
 
 use regex::bytes::Regex;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// A function of one number, with its name.
@@ -18,38 +19,20 @@ type OfOne = (&'static str, fn(f64) -> f64);
 type OfTwo = (&'static str, fn(f64, f64) -> f64);
 
 /// Functions of one number. The result is NULL for other values, and if it is not finite.
-const OF_ONE: [OfOne; 23] = [
-    ("acos", f64::acos),
-    ("acosh", f64::acosh),
-    ("asin", f64::asin),
-    ("asinh", f64::asinh),
-    ("atan", f64::atan),
-    ("atanh", f64::atanh),
-    ("cos", f64::cos),
-    ("cosh", f64::cosh),
-    ("degrees", f64::to_degrees),
+const OF_ONE: [OfOne; 6] = [
     ("exp", f64::exp),
     ("ln", f64::ln),
     ("log", f64::log10),
     ("log10", f64::log10),
     ("log2", f64::log2),
-    ("radians", f64::to_radians),
-    ("sin", f64::sin),
-    ("sinh", f64::sinh),
     ("sqrt", f64::sqrt),
-    ("tan", f64::tan),
-    ("tanh", f64::tanh),
-    ("cbrt", f64::cbrt),
-    ("exp2", f64::exp2),
-    ("log1p", f64::ln_1p),
 ];
 
 /// Functions that return an integer unchanged.
 const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
-const OF_TWO: [OfTwo; 5] = [
-    ("atan2", f64::atan2),
+const OF_TWO: [OfTwo; 4] = [
     ("log", |base, x| x.log(base)),
     ("mod", |x, y| x % y),
     ("pow", f64::powf),
@@ -85,7 +68,6 @@ pub(crate) fn add(connection: &Connection) -> Result<()> {
         };
         connection.create_scalar_function(name, 2, flags, result)?;
     }
-    connection.create_scalar_function("pi", 0, flags, |_| Ok(std::f64::consts::PI))?;
     connection.create_scalar_function("regexp", 2, flags, is_match)?;
     for (name, count, form) in QUANTILES {
         connection.create_aggregate_function(name, count, flags, Quantile { name, form })?;
@@ -112,18 +94,11 @@ fn wrong(what: String) -> Error {
 
 /// Implements `text REGEXP pattern`, which SQLite translates to `regexp(pattern, text)`.
 fn is_match(context: &Context<'_>) -> Result<Option<bool>> {
-    let number;
-    let text = match context.get_raw(1) {
+    let text: Cow<'_, [u8]> = match context.get_raw(1) {
         ValueRef::Null => return Ok(None),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
-        ValueRef::Integer(value) => {
-            number = value.to_string();
-            number.as_bytes()
-        }
-        ValueRef::Real(value) => {
-            number = format!("{value:?}");
-            number.as_bytes()
-        }
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.into(),
+        ValueRef::Integer(value) => value.to_string().into_bytes().into(),
+        ValueRef::Real(value) => format!("{value:?}").into_bytes().into(),
     };
     if context.get_raw(0) == ValueRef::Null {
         return Ok(None);
@@ -132,28 +107,13 @@ fn is_match(context: &Context<'_>) -> Result<Option<bool>> {
         let pattern = pattern.as_str().map_err(|error| wrong(format!("regexp: {error}")))?;
         Regex::new(pattern).map_err(|error| wrong(format!("regexp: {error}")))
     })?;
-    Ok(Some(pattern.is_match(text)))
+    Ok(Some(pattern.is_match(&text)))
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Number {
-    Integer(i64),
-    Real(f64),
-}
-
-impl Number {
-    fn as_f64(self) -> f64 {
-        match self {
-            Number::Integer(value) => value as f64,
-            Number::Real(value) => value,
-        }
-    }
-
-    fn order(&self, other: &Number) -> Ordering {
-        match (self, other) {
-            (Number::Integer(a), Number::Integer(b)) => a.cmp(b),
-            (a, b) => a.as_f64().total_cmp(&b.as_f64()),
-        }
+fn order(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => a.cmp(b),
+        (a, b) => number(a.into()).partial_cmp(&number(b.into())).unwrap_or(Ordering::Equal),
     }
 }
 
@@ -168,7 +128,7 @@ enum Form {
     Quantile,
 }
 
-/// Keeps the values of a group, 16 bytes each, until all are known.
+/// Keeps the values of a group, 32 bytes each, until all are known.
 struct Quantile {
     name: &'static str,
     form: Form,
@@ -176,7 +136,7 @@ struct Quantile {
 
 #[derive(Default)]
 struct Values {
-    values: Vec<Number>,
+    values: Vec<Value>,
     /// The part of the values below the result.
     part: f64,
 }
@@ -190,10 +150,9 @@ impl Aggregate<Values, Value> for Quantile {
         if values.values.is_empty() {
             values.part = self.part(context)?;
         }
-        values.values.push(match context.get_raw(0) {
-            ValueRef::Null => return Ok(()),
-            ValueRef::Integer(value) => Number::Integer(value),
-            ValueRef::Real(value) => Number::Real(value),
+        values.values.push(match context.get(0)? {
+            Value::Null => return Ok(()),
+            value @ (Value::Integer(_) | Value::Real(_)) => value,
             _ => return Err(wrong(format!("{}: its values must be numbers", self.name))),
         });
         Ok(())
@@ -201,21 +160,16 @@ impl Aggregate<Values, Value> for Quantile {
 
     fn finalize(&self, _: &mut Context<'_>, values: Option<Values>) -> Result<Value> {
         let Values { mut values, part } = values.unwrap_or_default();
-        values.sort_unstable_by(Number::order);
-        let at = |index: usize| values.get(index.min(values.len().saturating_sub(1))).copied();
-        let value = if let Form::Quantile = self.form {
-            match at(((part * values.len() as f64).ceil() as usize).saturating_sub(1)) {
-                None => Value::Null,
-                Some(Number::Integer(value)) => Value::Integer(value),
-                Some(Number::Real(value)) => Value::Real(value),
-            }
-        } else {
-            let place = part * values.len().saturating_sub(1) as f64;
-            let both = at(place.floor() as usize).zip(at(place.ceil() as usize));
-            let both = both.map(|(below, above)| (below.as_f64(), above.as_f64()));
-            real(both.map(|(below, above)| below + (above - below) * place.fract()))
-        };
-        Ok(value)
+        values.sort_unstable_by(order);
+        let at = |index: usize| values.get(index.min(values.len().saturating_sub(1)));
+        if let Form::Quantile = self.form {
+            let place = (part * values.len() as f64).ceil() as usize;
+            return Ok(at(place.saturating_sub(1)).cloned().unwrap_or(Value::Null));
+        }
+        let place = part * values.len().saturating_sub(1) as f64;
+        let number = |index: f64| number(at(index as usize)?.into());
+        let both = number(place.floor()).zip(number(place.ceil()));
+        Ok(real(both.map(|(below, above)| below + (above - below) * place.fract())))
     }
 }
 

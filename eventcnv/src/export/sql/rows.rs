@@ -12,7 +12,7 @@ use super::insert::Inserter;
 use super::keys::Keys;
 use super::refusal::{Counts, Refusal};
 use super::tables::{Tables, UNKNOWN};
-use crate::export::places::Places;
+use crate::export::wall::Wall;
 use crate::select::Selected;
 use eventlog::reader::{Event, Log};
 use roaring::RoaringTreemap;
@@ -47,8 +47,8 @@ pub(crate) fn add(
             let added = Inserter::new(&connection, tables).run(&to_insert, &empty)?;
             Ok((connection, added))
         });
-        let (places, batch) = (Places::new(log), Batch::default());
-        let mut filler = Filler { to, known, places, batch };
+        let (wall, batch) = (Wall::new(log), Batch::default());
+        let mut filler = Filler { to, known, wall, batch };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -79,7 +79,7 @@ struct Filler<'l> {
     to: Destination<'l>,
     /// The keys of events in the database, if it may have any of the log.
     known: Option<RoaringTreemap>,
-    places: Places<'l>,
+    wall: Wall<'l>,
     batch: Batch,
 }
 
@@ -96,7 +96,7 @@ impl Filler<'_> {
         if self.known.as_mut().is_some_and(|known| !known.insert(key as u64)) {
             return;
         }
-        let wall = self.places.wall(event);
+        let wall = self.wall.time(event);
         let wall = wall.map_or(Cell::Null, |ns| Cell::Integer(ns as i64));
         if described.is_label && has_labels {
             self.batch.push_label(key, log, event);
@@ -124,7 +124,9 @@ impl Filler<'_> {
     #[inline]
     fn table(&mut self, event: &Event<'_, '_>) -> usize {
         match event.event_type {
-            Some(event_type) => self.to.tables.index(self.places.registry(event), event_type.code),
+            Some(event_type) => {
+                self.to.tables.index(event.registry_index as usize, event_type.code)
+            }
             None => UNKNOWN,
         }
     }

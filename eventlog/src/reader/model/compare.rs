@@ -266,19 +266,6 @@ mod tests {
     }
 
     #[test]
-    fn an_addition_is_found_at_any_code() {
-        for code in ["0x0000", "0x0003", "0xFFFF"] {
-            let row = format!("New, {code}, TRUE, Ref|D seconds");
-            let rows = [&BASE[..], &[&row]].concat();
-            let found = told(&registry(&BASE), &registry(&rows));
-            let name = format!("{} New", &code[2..]);
-            assert_eq!(found, one(Added, &name, "Ref(D seconds)"));
-            let found = told(&registry(&rows), &registry(&BASE));
-            assert_eq!(found, one(Removed, &name, ""));
-        }
-    }
-
-    #[test]
     fn kinds_and_descriptions_are_compared_too() {
         let a = registry(&BASE);
         let mut b = a.clone();

@@ -1,5 +1,4 @@
-//! `eventcnv check`: what changed from one list of event types to another, and whether its version
-//! says so.
+//! `eventcnv check` lists the changes between two lists of event types, and judges the new version.
 //!
 //! ```text
 //!  old/eventdef.h ─┐
@@ -20,7 +19,7 @@ const ROWS: [&str; 3] = [
     "Intern, 0x0005, TRUE, User|W id, S text",
 ];
 
-/// The text of an `eventdef.h`, in the macros of the MPS.
+/// Returns the text of an `eventdef.h`, in the macros of the MPS.
 fn header(version: [u16; 3], rows: &[&str]) -> String {
     let mut text = "/* Event types */\n#ifndef eventdef_h\n".to_owned();
     for (part, number) in ["MAJOR", "MEDIAN", "MINOR"].iter().zip(version) {
@@ -41,7 +40,7 @@ fn header(version: [u16; 3], rows: &[&str]) -> String {
     format!("{text}#define EVENT_LIST(EVENT, X){list}\n{params}#endif\n")
 }
 
-/// What `eventcnv check` says of two headers.
+/// Compares two headers. Returns standard output, the exit code, and standard error.
 fn check(a: &str, b: &str) -> (String, i32, String) {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("a.h"), a).unwrap();
@@ -62,7 +61,7 @@ fn with(row: &'static str) -> Vec<&'static str> {
 const NEW: &str = "New, 0x0003, TRUE, Ref|B isNew";
 
 #[test]
-fn a_version_is_allowed_if_it_is_as_high_as_what_changed_needs() {
+fn a_version_is_allowed_if_high_enough_for_the_changes() {
     // `.sol.version.check`
     let old = header([2, 3, 4], &ROWS);
     let changed = ["Alloc, 0x0001, TRUE, Object|P pool, A size", ROWS[1], ROWS[2]];
@@ -86,7 +85,7 @@ fn a_version_is_allowed_if_it_is_as_high_as_what_changed_needs() {
 }
 
 #[test]
-fn every_difference_has_a_line_the_most_severe_first() {
+fn differences_are_listed_with_the_most_severe_first() {
     let rows = [
         NEW,
         "Alloc, 0x0001, TRUE, Seg|P pool, W size",
@@ -105,7 +104,7 @@ mps 2.0.0 -> 2.0.1
     assert_eq!((&*found, code), (expected, 1));
 }
 
-/// The files that the examples in the help are about.
+/// Writes the files that the examples in the help name.
 fn files_of_examples(directory: &Path) {
     for name in ["old", "new"] {
         fs::create_dir(directory.join(name)).unwrap();

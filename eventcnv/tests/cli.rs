@@ -9,7 +9,7 @@ use std::process::Stdio;
 use support::{assert_golden, eventcnv, golden_path, mps, run, told};
 use tempfile::TempDir;
 
-/// A directory with one file in it, and the file's name.
+/// Returns a directory with one file in it, and the file's name.
 fn file_with(bytes: &[u8]) -> (TempDir, String) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("some.log");
@@ -18,7 +18,7 @@ fn file_with(bytes: &[u8]) -> (TempDir, String) {
     (directory, name)
 }
 
-/// Output of the tool in a directory, with `MPS_TELEMETRY_FILENAME` set.
+/// Runs the tool in a directory, with `MPS_TELEMETRY_FILENAME` set.
 fn run_in(directory: &Path, variable: Option<&str>, args: &[&str]) -> (Vec<u8>, i32, String) {
     let mut command = eventcnv(args);
     command.current_dir(directory);
@@ -35,7 +35,7 @@ fn numeric() -> Vec<u8> {
 }
 
 #[test]
-fn help_and_forms_are_as_they_were() {
+fn help_and_forms_equal_the_golden_files() {
     let labels = mps("labels.log");
     for (name, args) in [
         ("help-short.txt", ["-h"].as_slice()),
@@ -106,7 +106,7 @@ fn an_unknown_process_is_answered_with_the_known_ones() {
     assert_eq!(control(&["flush"]), (2, format!("name a process; {none}")));
     let absent = format!("process 4711: no socket {name}/4711.sock; ");
     assert_eq!(control(&["4711", "status"]), (2, format!("{absent}{none}")));
-    // Nobody listens any more.
+    // The socket remains without a listener.
     drop(std::os::unix::net::UnixListener::bind(directory.path().join("12.sock")).unwrap());
     fs::write(directory.path().join("notes.txt"), "").unwrap();
     assert_eq!(control(&["4711"]), (2, format!("{absent}programs that listen: 12")));
@@ -143,7 +143,7 @@ fn a_wrong_control_command_is_refused_at_once() {
 }
 
 #[test]
-fn the_version_is_that_of_the_package() {
+fn the_tool_prints_the_version_of_the_package() {
     let expected = format!("eventcnv {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(run(&["--version"]), (expected.into_bytes(), 0, String::new()));
 }
@@ -159,8 +159,8 @@ fn each_shell_has_completions() {
 
 /// `.cnv.complete`
 #[test]
-fn a_shell_completes_the_names_that_are_in_the_log() {
-    // The word that is completed ends with a tab.
+fn a_shell_completes_the_names_in_a_log() {
+    // The word to complete ends with a tab.
     let complete = |words: &[&str]| {
         let index = words.iter().position(|word| word.ends_with('\t')).unwrap() + 1;
         let words: Vec<&str> = words.iter().map(|word| word.trim_end()).collect();
@@ -177,7 +177,7 @@ fn a_shell_completes_the_names_that_are_in_the_log() {
     assert_eq!(complete(&["--events", "poolf\t", &heap]), ["PoolFinish", "PoolFree"]);
     let found = complete(&["stats", "--kinds", "Ar\t", &heap]);
     assert_eq!(found, ["Arena"]);
-    // Without a log: what the MPS has; several names have commas between them.
+    // Without a log, the shell completes names of the MPS. Commas separate several names.
     assert_eq!(complete(&["--kinds", "Pool,Tr\t"]), ["Pool,Trace"]);
     assert!(complete(&["sta\t"]).contains(&"stats".to_owned()));
 }
@@ -209,7 +209,7 @@ fn logs_of_two_formats_are_refused_together() {
 }
 
 #[test]
-fn a_compressed_log_is_answered_with_its_tool() {
+fn an_error_for_a_compressed_log_names_the_unpacking_tool() {
     for (magic, tool) in [
         (b"\x1F\x8B\x08\0\0\0".as_slice(), "gzip"),
         (b"\xFD7zXZ\0", "xz"),
@@ -255,7 +255,7 @@ fn tables_are_json_on_request() {
 }
 
 #[test]
-fn the_log_is_the_one_named_then_the_environments_then_the_default() {
+fn the_argument_the_environment_or_the_default_names_the_log() {
     let directory = TempDir::new().unwrap();
     let (absent, code, errors) = run_in(directory.path(), None, &[]);
     assert_eq!((absent.as_slice(), code), (b"".as_slice(), 2));
@@ -278,7 +278,7 @@ fn the_log_is_the_one_named_then_the_environments_then_the_default() {
 }
 
 #[test]
-fn a_name_with_the_process_number_in_it_is_not_guessed() {
+fn a_log_name_with_an_unknown_process_number_is_refused() {
     let directory = TempDir::new().unwrap();
     let (found, code, errors) = run_in(directory.path(), Some("run.%p.log"), &[]);
     assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
@@ -326,7 +326,7 @@ fn an_unreadable_file_is_named_and_costs_exit_code_2() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_device_without_end_is_refused_before_it_fills_the_disk() {
+fn an_endless_device_is_refused_before_it_fills_the_disk() {
     let (found, code, errors) = run(&["/dev/zero"]);
     assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
     assert!(errors.starts_with("eventcnv: /dev/zero: is not a log"), "{errors}");
@@ -334,14 +334,14 @@ fn a_device_without_end_is_refused_before_it_fills_the_disk() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_says_no_size_is_read_all_the_same() {
+fn a_file_that_reports_no_size_is_read() {
     let (found, code, errors) = run(&["/proc/cpuinfo"]);
     assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
     assert!(errors.starts_with("eventcnv: /proc/cpuinfo: is not a log"), "{errors}");
 }
 
 #[test]
-fn standard_input_is_read_from_where_it_stands() {
+fn standard_input_is_read_from_its_current_offset() {
     let (_directory, name) = file_with(&[b"A heading.\n".as_slice(), &log()].concat());
     let mut file = File::open(name).unwrap();
     file.read_exact(&mut [0; 11]).unwrap();
@@ -359,7 +359,7 @@ fn a_wrong_command_line_costs_exit_code_2() {
     }
 }
 
-/// A log may be called as one likes: a command that is not one is asked about where no file is.
+/// A log may have any name, so the tool suggests a command only if no file has that name.
 #[test]
 fn a_misspelt_command_suggests_a_similar_one() {
     let golden = mps("labels.log");
@@ -431,13 +431,13 @@ fn no_flipped_byte_stops_the_tool() {
         let (_directory, name) = file_with(&bytes);
         let (found, code, _) = run(&["-vv", &name]);
         let lines = found.split(|&byte| byte == b'\n').count() - 1;
-        // The first and last events can cost up to three that follow or precede them.
+        // A change of the first or last event can cost up to three neighbours.
         assert!(code < 2 && lines + 4 >= 151, "byte {at}: exit code {code}, {lines} lines");
     }
 }
 
 #[test]
-fn a_closed_pipe_is_no_fault() {
+fn a_closed_pipe_is_not_a_fault() {
     let mut command = eventcnv(&["-vv", &mps("amcss-arena-pool-trace.log")]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -455,7 +455,7 @@ fn output_that_cannot_be_written_costs_exit_code_2() {
 }
 
 #[test]
-fn kinds_and_events_are_chosen_by_names_in_any_case_and_by_codes() {
+fn names_in_any_case_and_codes_select_kinds_and_events() {
     let labels = mps("labels.log");
     let all = String::from_utf8(run(&["-v", &labels]).0).unwrap();
     let lines = |args: &[&str]| {
@@ -501,7 +501,7 @@ fn an_unknown_name_is_answered_with_known_names() {
 }
 
 #[test]
-fn labels_are_resolved_also_of_events_that_are_not_printed() {
+fn events_that_are_not_printed_still_define_labels() {
     let labels = mps("labels.log");
     let all = fs::read_to_string(mps("labels.txt")).unwrap();
     let expected: String = all
@@ -515,7 +515,7 @@ fn labels_are_resolved_also_of_events_that_are_not_printed() {
 }
 
 #[test]
-fn a_log_of_another_version_is_read_by_that_versions_eventdef() {
+fn a_log_of_another_version_is_read_with_its_own_eventdef() {
     let mut bytes = log();
     bytes[16] = 3; // The major version, in EventInit.
     let (directory, name) = file_with(&bytes);
@@ -571,6 +571,6 @@ fn golden_files_are_all_used() {
     ];
     for entry in fs::read_dir(golden_path("cli")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(used.contains(&name.as_str()), "{name} is compared with nothing");
+        assert!(used.contains(&name.as_str()), "no test reads {name}");
     }
 }

@@ -1,5 +1,5 @@
-//! Real logs of the Memory Pool System, and what its own tools print of them. Those files are never
-//! rewritten.
+//! Compares dumps of real logs of the Memory Pool System with the output of its own tools. Those
+//! files are never rewritten.
 
 mod support;
 
@@ -22,18 +22,18 @@ fn assert_same(args: &[&str], log: &str, expected: &str) {
             (String::from_utf8_lossy(found), String::from_utf8_lossy(&expected));
         assert_eq!(found, expected, "{log}, line {}", number + 1);
     }
-    assert!(found == expected, "{log}: the number of lines");
+    assert!(found == expected, "{log}: the number of lines differs");
 }
 
 #[test]
-fn the_numeric_form_in_file_order_is_what_mpseventcnv_prints() {
+fn mpseventcnv_prints_the_same_numeric_form_in_file_order() {
     for log in LOGS {
         assert_same(&["--order", "file"], &format!("{log}.log"), &format!("{log}.cnv"));
     }
 }
 
 #[test]
-fn the_named_form_in_order_of_time_is_what_mpseventtxt_prints() {
+fn mpseventtxt_prints_the_same_named_form_in_order_of_time() {
     for log in LOGS {
         assert_same(&["-vv"], &format!("{log}.log"), &format!("{log}.txt"));
     }
@@ -56,7 +56,7 @@ fn order_of_time_is_a_stable_sort_of_the_file_order_by_clock() {
 }
 
 #[test]
-fn labels_are_those_of_the_time_in_file_order_too() {
+fn file_order_and_order_of_time_give_equal_labels() {
     for log in LOGS {
         let txt = fs::read_to_string(mps(&format!("{log}.txt"))).unwrap();
         let mut expected: Vec<&str> = txt.lines().collect();
@@ -71,8 +71,8 @@ fn labels_are_those_of_the_time_in_file_order_too() {
     }
 }
 
-/// An `eventdef.h` with the facts of `registry-1.6.1.tsv`: code, name, kind, sorts and names of the
-/// parameters.
+/// Returns an `eventdef.h` with the facts of `registry-1.6.1.tsv`: code, name, kind, and the sorts
+/// and names of the parameters.
 fn header_1_6_1() -> tempfile::NamedTempFile {
     let (mut list, mut params) = (String::new(), String::new());
     for row in fs::read_to_string(mps("registry-1.6.1.tsv")).unwrap().lines() {
@@ -95,7 +95,7 @@ fn header_1_6_1() -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn a_log_of_version_1_6_1_is_what_its_mpseventcnv_printed() {
+fn a_dump_of_version_1_6_1_equals_the_dump_of_mpseventcnv() {
     // `.mps.bool`, `.mps.version`
     let header = header_1_6_1();
     let header = ["--eventdef", header.path().to_str().unwrap()];
@@ -120,7 +120,7 @@ fn a_log_of_version_1_6_1_is_what_its_mpseventcnv_printed() {
 
 #[test]
 fn a_log_without_event_init_is_read_the_same() {
-    // EventInit comes first; without the Arena kind it is not there.
+    // EventInit comes first; a log without the Arena kind lacks it.
     for (log, size) in [("labels", 48), ("mpmss-32bit-cut", 40)] {
         let bytes = fs::read(mps(&format!("{log}.log"))).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -133,8 +133,8 @@ fn a_log_without_event_init_is_read_the_same() {
     }
 }
 
-/// An event of a 32-bit x86, taken apart and written as a C compiler lays it out where the clock is
-/// an `unsigned long` of 32 bits, and a double is aligned to `align`.
+/// Writes an event of a 32-bit x86 in the layout of a C compiler with another platform. The clock
+/// is an `unsigned long` of 32 bits, and a double is aligned to `align`.
 fn with_short_clock(event: &[u8], big_endian: bool, align: usize) -> Vec<u8> {
     let code = u16::from_le_bytes([event[0], event[1]]);
     let mut made = Vec::new();
@@ -188,12 +188,12 @@ fn a_clock_of_32_bits_is_inferred_in_both_byte_orders() {
         rest = &rest[size..];
     }
     let cnv = fs::read_to_string(mps("mpmss-32bit-cut.cnv")).unwrap();
-    // Of the clock the lower half is left.
+    // The lower half of the clock remains.
     let expected: Vec<String> = cnv.lines().map(|line| format!("00000000{}", &line[8..])).collect();
     for (big_endian, align) in [(false, 8), (true, 8), (false, 4), (true, 4)] {
         let made: Vec<_> =
             events.iter().map(|event| with_short_clock(event, big_endian, align)).collect();
-        // Streams of other clocks before and after it.
+        // Streams with other clocks surround this one.
         let file = tempfile::NamedTempFile::new().unwrap();
         let [other, one] = [fs::read(mps("labels.log")).unwrap(), made.concat()];
         fs::write(file.path(), [&*other, &one, &other].concat()).unwrap();
@@ -211,7 +211,7 @@ fn a_clock_of_32_bits_is_inferred_in_both_byte_orders() {
             assert_eq!((code, errors.as_str()), (0, ""), "{what}");
             let found = String::from_utf8(found).unwrap();
             assert_eq!(found.lines().collect::<Vec<_>>(), expected[skip..], "{what}");
-            // The same once it is a log of ours.
+            // A log of ours can be made from it.
             let (_, code, errors) = run(&["cut", name, "-o", "-"]);
             assert_eq!((code, errors.as_str()), (0, ""), "{what}");
         }
@@ -220,7 +220,7 @@ fn a_clock_of_32_bits_is_inferred_in_both_byte_orders() {
 
 #[test]
 fn pointers_and_addresses_are_labelled_apart() {
-    // The last PoolFree is made one of 2000, which has a label: as an address, then as a pointer.
+    // The last PoolFree gets the pool 2000. It has a label: once as an address, once as a pointer.
     let whole = fs::read(mps("labels.log")).unwrap();
     let word = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
     let size = |at: usize| usize::from(u16::from_le_bytes([whole[at + 2], whole[at + 3]]));

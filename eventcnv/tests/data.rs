@@ -1,5 +1,5 @@
-//! What becomes of a log in a database, in answers to queries, in data sets and in Python: every
-//! event, with the values that the dump prints.
+//! Databases, queries, data sets and Python modules have every event of a log, with the values that
+//! the dump prints.
 
 #[path = "data/hostile.rs"]
 mod hostile;

@@ -1,4 +1,4 @@
-//! The difference between two logs: nothing where they are the same, else what changed.
+//! The difference between two logs: no lines for equal logs, else the changes.
 //!
 //! ```text
 //!  heap.log, heap-2.log ── eventcnv diff ──▶ counts, values, labels; exit status of diff(1)
@@ -78,7 +78,7 @@ fn differences_within_the_tolerance_do_not_count() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_is_neither_the_same_nor_different() {
+fn an_unreadable_log_costs_exit_code_2() {
     let (_, code, errors) = run(&["diff", &ours("heap.log"), "/nowhere/b.log"]);
     assert_eq!(code, 2);
     assert!(errors.contains("/nowhere/b.log"), "{errors}");

@@ -1,4 +1,4 @@
-//! Every example in the help of every command, run as it stands there.
+//! Runs every example in the help of every command.
 //!
 //! ```text
 //!  eventcnv COMMAND --help ── Examples: ──▶ sh, in a directory with mpsio.log, run.log, old.log
@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 use support::{golden_path, mps, run, told};
 use tempfile::TempDir;
 
-/// What runs until it is stopped, or needs a program that runs or has died: what the example says
-/// is tested with one, in the file named.
+/// Examples that run until a signal stops them, or that need a live or dead program. Another file
+/// tests each with such a program.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("eventcnv listen ", "tests/tests/listen.rs"),
     ("eventcnv control", "tests/tests/outside.rs"),
@@ -42,7 +42,7 @@ fn prepare(directory: &Path) {
     }
 }
 
-/// The `eventdef.h` of another version of the MPS, as far as its log here has events of it.
+/// The `eventdef.h` of another version of the MPS, with the events of [`older_log`].
 const EVENTDEF: &str = "\
 #define EVENT_VERSION_MAJOR ((unsigned)3)
 #define EVENT_VERSION_MEDIAN 0
@@ -52,7 +52,7 @@ const EVENTDEF: &str = "\
   PARAM(X, 2, U, c) PARAM(X, 3, U, d) PARAM(X, 4, U, e) PARAM(X, 5, U, f) PARAM(X, 6, W, g)
 ";
 
-/// The first event of a log of the MPS, which says that it is of version 3.
+/// Returns the first event of a log of the MPS, which states version 3.
 fn older_log() -> Vec<u8> {
     let mut log = fs::read(mps("labels.log")).unwrap();
     log.truncate(usize::from(u16::from_le_bytes([log[2], log[3]])));
@@ -60,7 +60,7 @@ fn older_log() -> Vec<u8> {
     log
 }
 
-/// The commands, as the help lists them; the empty one is what is done without.
+/// Returns the commands that the help lists, after an empty one for the tool without a command.
 fn commands() -> Vec<String> {
     let (help, _, _) = run(&["-h"]);
     let help = String::from_utf8(help).unwrap();
@@ -70,7 +70,7 @@ fn commands() -> Vec<String> {
     [String::new()].into_iter().chain(names).collect()
 }
 
-/// The command lines of the examples in a help text: what stands before two spaces.
+/// Returns the command lines of the examples in a help text: the text before two spaces.
 fn examples(help: &str) -> Vec<String> {
     let sections = help.split("\nExamples").skip(1).filter_map(|rest| rest.split_once('\n'));
     let lines = sections.flat_map(|(_, rest)| rest.lines().take_while(|line| !line.is_empty()));
@@ -114,17 +114,17 @@ fn every_example_in_the_help_works() {
     assert!(count >= 10, "{count}");
 }
 
-/// What was left out above is tested where it says so.
+/// The files in `ELSEWHERE` test the other examples.
 #[test]
 fn tests_of_the_other_examples_exist() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // A package of this crate comes without the tests of the whole system.
+    // The package of this crate lacks the tests of the whole system.
     if !repository.join("tests/tests").exists() {
         return;
     }
     for (part, file) in ELSEWHERE {
         let text = fs::read_to_string(repository.join(file)).unwrap();
         let word = part.split([' ', '.']).find(|word| *word != "eventcnv").unwrap();
-        assert!(text.contains(word), "{file} says nothing of {part}");
+        assert!(text.contains(word), "{file} does not test {part}");
     }
 }

@@ -1,4 +1,4 @@
-//! Logs for other tools, read again by readers of those formats that know nothing of the exports.
+//! Reads exported logs with independent readers of their formats.
 //!
 //! ```text
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
@@ -26,11 +26,11 @@ use std::path::Path;
 use support::{golden_path, mps, run};
 use tempfile::TempDir;
 
-/// What links events of logs of ours to one another.
+/// The options that link events of logs of ours to one another.
 pub(crate) const FLOWS: [&str; 2] =
     ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
 
-/// A log of two processes, and the log of each alone.
+/// Returns a log of two processes, and the log of each alone.
 pub(crate) fn of_two_processes(directory: &TempDir) -> (String, [String; 2]) {
     let [a, b, ..] = logs();
     let both = directory.path().join("both.log").to_str().unwrap().to_owned();
@@ -39,7 +39,7 @@ pub(crate) fn of_two_processes(directory: &TempDir) -> (String, [String; 2]) {
     (both, [a, b])
 }
 
-/// Ours, and one of the MPS with slices that nest.
+/// Returns logs of ours, and logs of the MPS with slices that nest.
 pub(crate) fn logs() -> [String; 4] {
     let ours = ["log/heap.log", "log/heap-2.log"];
     let ours = ours.map(|name| golden_path(name).to_str().unwrap().to_owned());
@@ -57,7 +57,7 @@ pub(crate) fn exported(name: &str, args: &[&str]) -> (Vec<u8>, String) {
     (fs::read(path).unwrap(), errors)
 }
 
-/// The events of a log, by its dump.
+/// Returns the events of a log, from its dump.
 pub(crate) fn dumped(args: &[&str]) -> Vec<Value> {
     let (text, code, errors) = run(&[&["--style", "json"], args].concat());
     assert_eq!((code, errors.as_str()), (0, ""));
@@ -67,7 +67,7 @@ pub(crate) fn dumped(args: &[&str]) -> Vec<Value> {
     lines
 }
 
-/// Whether a parameter in the dump is this number.
+/// Returns whether a parameter in the dump is this number.
 pub(crate) fn is_number(param: &Value, number: u64) -> bool {
     match param {
         Value::String(text) => text
@@ -78,12 +78,12 @@ pub(crate) fn is_number(param: &Value, number: u64) -> bool {
     }
 }
 
-/// Whether a parameter in the dump is this double; the parser may be off by a bit.
+/// Returns whether a parameter in the dump is this double; the parser may be off by a bit.
 pub(crate) fn is_double(param: &Value, value: f64) -> bool {
     param.as_f64().is_some_and(|param| (param - value).abs() <= param.abs() * 1e-15)
 }
 
-/// What is live of each pool after each PoolAlloc and PoolFree of a log, by their dump.
+/// Returns the pool and its live size after each PoolAlloc and PoolFree of a log, from the dump.
 pub(crate) fn live(log: &str) -> Vec<(String, i64)> {
     let mut live: HashMap<String, i64> = HashMap::new();
     let changes = dumped(&[log, "--events", "PoolAlloc,PoolFree"]);
@@ -128,7 +128,7 @@ fn an_existing_output_is_replaced_only_by_force() {
     assert!(fs::read(&path).unwrap() != before);
 }
 
-/// A directory has its name once it is whole, and does not go to standard output.
+/// A directory gets its name once it is whole, and cannot go to standard output.
 #[test]
 fn a_trace_of_several_files_is_a_directory() {
     let [log, ..] = logs();
@@ -165,7 +165,6 @@ fn a_mark_with_an_unknown_name_suggests_a_similar_one() {
     }
 }
 
-/// What of a damaged log can be had is exported.
 #[test]
 fn a_damaged_log_is_exported_as_far_as_it_can_be_read() {
     let [log, ..] = logs();

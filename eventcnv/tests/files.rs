@@ -1,4 +1,4 @@
-//! Logs of logs, as a user makes them: verify, recover, cut, merge, index.
+//! Logs that a user makes from logs: verify, recover, cut, merge, index.
 //!
 //! ```text
 //!  heap.log ── damage ── recover ──▶ verify: sound          ── cut, cut ── merge ──▶ the same dump
@@ -19,12 +19,12 @@ fn heap() -> String {
     golden_path("log/heap.log").to_str().unwrap().to_owned()
 }
 
-/// A name in a directory.
+/// Returns the path of a name in a directory.
 fn within(directory: &TempDir, name: &str) -> String {
     directory.path().join(name).to_str().unwrap().to_owned()
 }
 
-/// What a command prints, which must end with this exit status; and what it says.
+/// Runs a command that must end with this exit status. Returns standard output and standard error.
 fn expect(status: i32, args: &[&str]) -> (String, String) {
     let (found, code, errors) = run(args);
     assert_eq!(code, status, "{args:?}: {errors}");
@@ -50,7 +50,7 @@ fn a_recovered_log_is_sound() {
     assert!(errors.contains("offset 0x4000: block checksum is wrong: its 124 events are lost"));
     let (found, _) = expect(1, &["recover", &damaged, "-o", &sound]);
     assert!(found.contains("1442 events") && found.contains("; 248 are lost"), "{found}");
-    // What the damage cost is a loss that the new log states.
+    // The new log states the events that the damage cost.
     let (found, errors) = expect(3, &["verify", &sound]);
     assert!(found.ends_with(": undamaged, but events were lost\n"), "{found}");
     assert!(found.contains(": 248 events were requested") && errors.is_empty(), "{found}{errors}");
@@ -60,13 +60,13 @@ fn a_recovered_log_is_sound() {
     assert!(found.ends_with(": sound\n"), "{found}");
     let (quiet, _) = expect(1, &["verify", "-q", &damaged]);
     assert_eq!(quiet, "");
-    // Several, each by itself; and what cannot be read.
+    // Several logs, and a log that does not exist.
     let (found, _) = expect(1, &["verify", &sound, &damaged]);
     assert!(found.contains(": undamaged, ") && found.ends_with(" faults\n"), "{found}");
     expect(2, &["verify", &within(&directory, "none.log")]);
 }
 
-/// `.header.word`: a word size that no platform has is read as 8, and is not written again.
+/// `.header.word`: a word size that no platform has is read as 8, and written as 8.
 #[test]
 fn a_merged_log_has_the_platform_of_its_input() {
     let directory = TempDir::new().unwrap();
@@ -91,7 +91,7 @@ fn a_merged_log_has_the_platform_of_its_input() {
 
 /// `.cnv.cut`, `.cnv.merge`
 #[test]
-fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
+fn pieces_cut_from_a_log_merge_to_the_same_log() {
     let directory = TempDir::new().unwrap();
     for log in [heap(), mps("labels.log")] {
         let name = |name: &str| within(&directory, name);
@@ -108,7 +108,7 @@ fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
         force(&["merge", &pieces[0], &pieces[1], "-o", &name("c.log")]);
         assert_eq!(dump(&name("c.log")), all);
         expect(0, &["verify", &name("c.log")]);
-        // By time, by the last, by a condition: the log has all lines of the selection's dump.
+        // By number, by time, by a condition: the log has all lines of the selection's dump.
         for select in [["--last", "20"], ["--from", "+1ms"], ["--where", "@size > 40"]] {
             if log.contains("labels") && select[0] == "--from" {
                 continue;
@@ -127,7 +127,7 @@ fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
 
 /// `.cnv.merge`
 #[test]
-fn outputs_stay_if_a_merge_is_refused() {
+fn a_refused_merge_leaves_existing_outputs() {
     let directory = TempDir::new().unwrap();
     let out = within(&directory, "out.log");
     let (_, errors) = expect(2, &["merge", &heap(), &mps("labels.log"), "-o", &out]);
@@ -147,7 +147,7 @@ fn outputs_stay_if_a_merge_is_refused() {
     let other = golden_path("log/heap-2.log").to_str().unwrap().to_owned();
     let (found, errors) = expect(0, &["merge", &heap(), &other, "-o", &out, "--force"]);
     assert!(found.contains("have one clock") && errors.is_empty(), "{found}{errors}");
-    // Of another boot.
+    // The log of another boot has another clock.
     let mut bytes = fs::read(&other).unwrap();
     bytes[48] ^= 1;
     let header: eventlog::format::StreamHeader = bytemuck::pod_read_unaligned(&bytes[..512]);
@@ -182,7 +182,7 @@ fn the_index_has_each_block_and_part_once() {
     assert!(mps.contains("\"what\":\"events\"") && mps.contains("\"count\":151"), "{mps}");
 }
 
-/// `.cnv.index`: what its header shows of a block is told.
+/// `.cnv.index`: the index shows the facts in the header of a truncated block.
 #[test]
 fn the_index_reports_a_truncated_block() {
     let directory = TempDir::new().unwrap();
@@ -195,7 +195,7 @@ fn the_index_reports_a_truncated_block() {
 }
 
 #[test]
-fn streams_without_a_name_are_called_by_their_place() {
+fn a_stream_without_a_name_is_named_by_its_place() {
     let directory = TempDir::new().unwrap();
     let both = within(&directory, "both.log");
     let (_, errors) = expect(0, &["merge", &mps("labels.log"), &mps("mpmss-cut.log"), "-o", &both]);
@@ -244,7 +244,7 @@ mod shop {
     }
 }
 
-/// A log that a tool made: two streams that take turns, each with both kinds in one buffer.
+/// Writes a log with the maker: two streams take turns, each with both kinds in one buffer.
 fn made(path: &str, lost: u64) {
     let mut file = fs::File::create(path).unwrap();
     let mut maker = Maker::new(&mut file);
@@ -285,7 +285,7 @@ fn every_command_reads_a_log_that_a_tool_made() {
     let all = dump(&log);
     assert_eq!(all.lines().count(), 2000 + 3 * 4);
     assert_eq!(all.matches("[\"apples\"]").count(), 2000 + 4, "{all}");
-    // Of one tick the sale is first.
+    // In each tick the sale comes first.
     let kinds: Vec<bool> = all.lines().map(|line| line.contains("Restock")).collect();
     assert!(!kinds.windows(2).any(|pair| pair == [true, true]));
     let (stats, _) = expect(0, &["--stats", &log]);

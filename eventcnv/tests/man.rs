@@ -10,7 +10,7 @@ mod support;
 
 use support::run;
 
-/// What is in the page when it is shown, near enough: escapes undone.
+/// Returns the text of a page without most of its escapes.
 fn shown(page: &str) -> String {
     page.replace("\\-", "-")
         .replace("\\e", "\\")
@@ -46,9 +46,9 @@ fn the_manual_page_has_every_command_option_and_example() {
     assert!(count > 30, "{count}");
 }
 
-/// A line of the help that begins like a request would be taken for one.
+/// A line of the help that begins like a request would become one.
 #[test]
-fn the_manual_page_has_requests_of_the_man_macros_alone() {
+fn the_manual_page_uses_only_requests_of_the_man_macros() {
     let (page, _, _) = run(&["--man"]);
     let is_request = |line: &str| line.starts_with('.') || line.starts_with('\'');
     for line in String::from_utf8(page).unwrap().lines().filter(|line| is_request(line)) {

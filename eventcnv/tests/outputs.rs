@@ -28,12 +28,12 @@ use synthetic::naive::{self, Buffer, EventType, Platform, Value, Writer};
 use synthetic::recipe::Ring;
 use tempfile::TempDir;
 
-/// A command, and what its output is called.
+/// A command, and the name of its output.
 struct Case {
     words: &'static [&'static str],
     output: &'static str,
     is_directory: bool,
-    /// Whether it writes so long that it can be interrupted at it.
+    /// Whether the command writes long enough for an interruption.
     is_long: bool,
 }
 
@@ -45,8 +45,7 @@ const fn directory(words: &'static [&'static str], output: &'static str) -> Case
     Case { words, output, is_directory: true, is_long: true }
 }
 
-/// Every command that writes a file or a directory of its own. (`listen` names its logs itself: see
-/// below.)
+/// Every command that writes a file or a directory, except `listen`, which names its logs itself.
 const CASES: [Case; 12] = [
     case(&["core"], "rescued.log"),
     case(&["cut"], "out.log"),
@@ -99,7 +98,7 @@ mod made {
     }
 }
 
-/// Events enough for the slowest machine to be interrupted among them.
+/// Enough events for an interruption while a command writes them.
 const EVENT_COUNT: u64 = 600_000;
 
 /// Writes a log with this number of events.
@@ -111,7 +110,7 @@ fn write_log(path: &Path, event_count: u64) {
     (origin.program, origin.pid) = ("program".into(), 4711);
     maker.begin(&origin).unwrap();
     for i in 0..event_count {
-        // No two are alike, so that nothing is small where it is packed.
+        // All numbers differ, so that packed outputs are large too.
         let odd = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let number = odd as usize;
         let added = if i % 4 == 0 {
@@ -126,7 +125,7 @@ fn write_log(path: &Path, event_count: u64) {
     maker.finish().unwrap();
 }
 
-/// Writes a core with this number of blocks of a ring. No two have the same events.
+/// Writes a core with this number of blocks of a ring, each with other events.
 fn write_core(path: &Path, block_count: u32) {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
     let mut writer = Writer::new(platform, *b"core for outputs", [9; 16]);
@@ -151,7 +150,7 @@ fn write_core(path: &Path, block_count: u32) {
     fs::write(path, process.core()).unwrap();
 }
 
-/// What the commands read: a log and a core, short or long enough to be interrupted at.
+/// Writes the inputs of the commands: a log and a core, short or long enough for an interruption.
 fn write_inputs(directory: &Path, is_long: bool) {
     write_log(&directory.join("a.log"), if is_long { EVENT_COUNT } else { 4000 });
     write_core(&directory.join("a.core"), if is_long { 600 } else { 3 });
@@ -194,7 +193,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The words of a command, with what it reads and its output.
+/// Returns the words of a command, with its input and its output.
 fn words(case: &Case, inputs: &Path, output: &Path) -> Vec<String> {
     let input = inputs.join(if case.words == ["core"] { "a.core" } else { "a.log" });
     let words = case.words.iter().map(|word| word.to_string());
@@ -252,8 +251,8 @@ fn an_interrupted_command_leaves_existing_outputs() {
     }
 }
 
-/// Waits until it has a file of the directory open, with a name or without, or the directory has
-/// something new.
+/// Waits until the process has a file of the directory open, with a name or without, or the
+/// directory has a new entry.
 fn wait_until_it_writes(child: &mut Child, directory: &Path) {
     let start = Instant::now();
     let count = names(directory).len();
@@ -263,13 +262,13 @@ fn wait_until_it_writes(child: &mut Child, directory: &Path) {
         files.filter_map(|file| fs::read_link(file.path()).ok()).any(|at| at.starts_with(directory))
     };
     while names(directory).len() == count && !is_open() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was seen to write");
-        assert!(start.elapsed() < Duration::from_secs(60), "it does not begin to write");
+        assert_eq!(child.try_wait().unwrap(), None, "the command ended before it wrote");
+        assert!(start.elapsed() < Duration::from_secs(60), "the command writes nothing");
         std::thread::sleep(Duration::from_micros(200));
     }
 }
 
-/// `.dumper`: a file may have 4 KiB, as if the disk had no more room.
+/// `.dumper`: a limit of 4 KiB a file stands for a full disk.
 #[test]
 fn a_full_disk_leaves_existing_outputs() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
@@ -277,7 +276,7 @@ fn a_full_disk_leaves_existing_outputs() {
     for case in &CASES {
         let output = directory.path().join(case.output);
         let words = words(case, logs.path(), &output);
-        // With SIGXFSZ ignored, what does not fit is an error like any other.
+        // Without SIGXFSZ, a write beyond the limit returns an error.
         let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
         let mut command = Command::new("sh");
         command.args(["-c", limited, env!("CARGO_BIN_EXE_eventcnv")]);
@@ -299,13 +298,13 @@ struct Listening {
     logs: TempDir,
 }
 
-/// What the log is called that [`write_log`] writes, from the second on with a number.
+/// The names of received logs from [`write_log`]: the second and third have a number.
 const RECEIVED: [&str; 3] =
     ["program-4711-6c6f6720-2.log", "program-4711-6c6f6720-3.log", "program-4711-6c6f6720.log"];
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // Where a test failed it still runs.
+        // The child still runs if the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -327,12 +326,12 @@ impl Listening {
 
     fn send(&self, bytes: &[u8]) -> UnixStream {
         let mut stream = UnixStream::connect(self.socket.path().join("socket")).unwrap();
-        // What cannot be written is refused.
+        // The receiver may refuse the rest.
         let _ = stream.write_all(bytes);
         stream
     }
 
-    /// The next line that it says.
+    /// Returns the next line of its standard error.
     fn said(&mut self) -> String {
         let mut line = String::new();
         self.errors.read_line(&mut line).unwrap();
@@ -348,7 +347,7 @@ impl Listening {
     fn wait_for(&self, name: &str, size: u64) {
         let start = Instant::now();
         while fs::metadata(self.logs.path().join(name)).map_or(0, |found| found.len()) < size {
-            assert!(start.elapsed() < Duration::from_secs(60), "{name} has not {size} bytes");
+            assert!(start.elapsed() < Duration::from_secs(60), "{name} lacks some of {size} bytes");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -367,7 +366,7 @@ fn a_received_log_gets_a_new_name_and_whole_blocks() {
     drop(listening.send(&bytes));
     let said = listening.said();
     assert!(said.contains(&format!("{}: {} bytes\n", RECEIVED[0], bytes.len())), "{said}");
-    // Two more go on: one has sent two blocks and a half, the other not one.
+    // Two logs are incomplete: one has two blocks and a half, the other less than one.
     let _half = listening.send(&bytes[..10_000]);
     listening.wait_for(RECEIVED[1], 10_000);
     let _less = listening.send(&bytes[..1000]);

@@ -1,4 +1,4 @@
-//! Selections: what is printed with one is those lines of the whole dump that it asks for.
+//! Selections: a dump with a selection has exactly the selected lines of the whole dump.
 //!
 //! ```text
 //!  eventcnv -vv LOG ── lines, judged by their text ──▶ the same as eventcnv -vv LOG --where …
@@ -14,7 +14,7 @@ fn heap() -> String {
     golden_path("log/heap-2.log").to_str().unwrap().to_owned()
 }
 
-/// The lines that are printed, all of them without a fault.
+/// Returns the lines of a dump without faults.
 fn lines(log: &str, args: &[&str]) -> Vec<String> {
     let (found, code, errors) = run(&[args, &[log]].concat());
     assert!(
@@ -24,7 +24,7 @@ fn lines(log: &str, args: &[&str]) -> Vec<String> {
     String::from_utf8(found).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The value of a parameter in a line of the named form, with its label.
+/// Returns the value of a parameter in a line of the named form, with its label.
 fn param<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let at = line.find(&format!(" {name}:"))? + name.len() + 2;
     line[at..].split(' ').next()
@@ -61,7 +61,7 @@ fn a_condition_selects_the_lines_for_which_it_is_true() {
     ];
     for (condition, judge) in cases {
         if condition.contains("poolFREE") {
-            // A bare word is a parameter: the name of an event type is a string.
+            // A bare word is a parameter; the name of an event type is a string.
             let (_, code, errors) = run(&["--where", condition, &heap()]);
             assert!(code == 2 && errors.contains("unknown parameter \"poolFREE\""), "{errors}");
             assert!(errors.ends_with("; a string has quotes: \"poolFREE\"\n"), "{errors}");
@@ -76,7 +76,7 @@ fn a_condition_selects_the_lines_for_which_it_is_true() {
     assert_eq!(both, lines(&heap(), &["-vv", "--where", "size > 8 and size < 32"]));
 }
 
-/// Labels of pointers in a log of the MPS, in an order that is not that of time.
+/// Pointers in a log of the MPS have labels. The order of the file differs from that of time.
 #[test]
 fn a_label_is_a_value_in_every_order_and_form() {
     for order in ["time", "file"] {
@@ -92,9 +92,9 @@ fn a_label_is_a_value_in_every_order_and_form() {
     }
 }
 
-/// Events of a type that the registry lacks have what every event has.
+/// An event of an unknown type has a code, a time and a thread too.
 #[test]
-fn a_condition_on_facts_alone_is_asked_of_unknown_events_too() {
+fn a_condition_on_facts_applies_to_unknown_events() {
     let mut bytes = std::fs::read(mps("labels.log")).unwrap();
     bytes[0] = 0xEE; // The code of the first event.
     let directory = tempfile::TempDir::new().unwrap();
@@ -109,7 +109,7 @@ fn a_condition_on_facts_alone_is_asked_of_unknown_events_too() {
 
 /// `.cnv.time`
 #[test]
-fn times_select_what_is_between_them() {
+fn times_select_the_events_between_them() {
     let all = lines(&heap(), &["-v"]);
     let (from, to) = (&all[100], &all[all.len() - 50]);
     let expected: Vec<&String> =
@@ -119,7 +119,7 @@ fn times_select_what_is_between_them() {
         let found = lines(&heap(), &["-v", "--from", from, "--to", to]);
         assert!(found.iter().eq(expected.iter().copied()), "{from} {to}");
     }
-    // In seconds: what is before and what is after a time is all.
+    // A time in seconds splits the log without a loss.
     for time in ["+2ms", "-1ms", "1.5ms", "+0ns"] {
         let after = lines(&heap(), &["-v", "--from", time]);
         let cut = all.len() - after.len();
@@ -141,7 +141,7 @@ fn times_select_what_is_between_them() {
     assert_eq!(found, wall[same..], "{time}");
 }
 
-/// Ticks a second of a raw log of the MPS, by the first clock sync and the last in its dump.
+/// Returns the ticks a second of a raw log, from the first and the last clock sync in its dump.
 fn rate_by_syncs(log: &str) -> f64 {
     let syncs = lines(log, &["-vv", "--events", "EventInit,EventClockSync"]);
     let hex = |line: &String, name| u64::from_str_radix(param(line, name).unwrap(), 16).unwrap();
@@ -153,7 +153,7 @@ fn rate_by_syncs(log: &str) -> f64 {
 
 /// `.cnv.time`, `.mps.rate`
 #[test]
-fn seconds_of_a_raw_log_are_those_of_its_clock_syncs() {
+fn seconds_of_a_raw_log_follow_its_clock_syncs() {
     for name in ["mpmss-cut.log", "labels.log", "mpmss-32bit-cut.log"] {
         let log = mps(name);
         let rate = rate_by_syncs(&log);
@@ -166,7 +166,7 @@ fn seconds_of_a_raw_log_are_those_of_its_clock_syncs() {
             let shown: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
             assert!((shown - seconds(at)).abs() < 1e-6 * (1.0 + shown), "{name}: {line}");
         }
-        // A time that is a third of the way.
+        // A third of the whole time.
         let third = seconds(all[all.len() - 1]) / 3.0;
         let expected = all.iter().filter(|&&at| seconds(at) >= third).count();
         let args = ["--from", &format!("+{third:.9}s"), &log];
@@ -180,7 +180,7 @@ fn seconds_of_a_raw_log_are_those_of_its_clock_syncs() {
     }
 }
 
-/// `.cnv.time`: of several streams, each from its own start.
+/// `.cnv.time`: the time counts from the start of each stream.
 #[test]
 fn a_time_after_the_start_holds_for_every_raw_stream() {
     let log = mps("mpmss-cut.log");
@@ -313,7 +313,7 @@ fn styles_agree_with_the_named_form() {
     }
 }
 
-/// Every line is JSON to a reader that is not ours.
+/// An independent reader parses every line.
 #[test]
 fn json_lines_are_json() {
     for log in [heap(), mps("mpmss-cut.log"), mps("labels.log")] {

@@ -1,4 +1,4 @@
-//! Statistics: what is counted is what the dump shows, whatever the selection.
+//! Statistics equal those of the dump for every selection.
 //!
 //! ```text
 //!  log ── eventcnv --style json, -vv ──▶ counted by hand ─┐
@@ -18,14 +18,14 @@ fn ours(name: &str) -> String {
     golden_path("log").join(name).to_str().unwrap().to_owned()
 }
 
-/// The statistics of a log, as JSON.
+/// Returns the statistics of a log, as JSON.
 fn stats(args: &[&str]) -> Value {
     let (found, code, errors) = run(&[&["stats", "--json"], args].concat());
     assert!(code == 0 || errors.contains("warning") || code == 1, "{errors}");
     serde_json::from_slice(&found).unwrap()
 }
 
-/// Ticks, name and the parameters of every event, by the dump.
+/// Returns ticks, name and parameters of every event, from the dump.
 fn dumped(args: &[&str]) -> Vec<(u64, String, Vec<String>)> {
     let (found, _, _) = run(&[&["-vv"], args].concat());
     let line = |line: &str| {
@@ -39,7 +39,7 @@ fn dumped(args: &[&str]) -> Vec<(u64, String, Vec<String>)> {
 
 /// `.cnv.stats`
 #[test]
-fn counts_are_those_of_the_dump() {
+fn counts_equal_those_of_the_dump() {
     for log in [ours("heap-2.log"), mps("mpmss-cut.log")] {
         let selections: [&[&str]; 4] =
             [&[], &["--kinds", "Pool,Arena"], &["--where", "size > 8"], &["--last", "50"]];
@@ -61,7 +61,7 @@ fn counts_are_those_of_the_dump() {
     }
 }
 
-/// The number before a word of a text.
+/// Returns the number before a word of a text.
 fn number_before(text: &str, word: &str) -> u64 {
     text.split(word).next().unwrap().split_whitespace().last().unwrap().parse().unwrap()
 }
@@ -101,13 +101,13 @@ fn several_raw_streams_are_counted_alike_by_every_command() {
         assert_eq!(number_before(&of("parquet", ".parquet"), " events"), sum);
         of("report", ".html");
         let page = fs::read_to_string(within(&format!("{round}.html"))).unwrap();
-        assert!(page.contains(&format!("\"events\":{sum},")), "the page of {sum}");
-        // What values parameters have, too.
+        assert!(page.contains(&format!("\"events\":{sum},")), "the page lacks {sum}");
+        // Values of parameters are counted alike, too.
         let (values, _, _) =
             run(&[&["stats", "--params", "--json", "--events", "Intern"], logs].concat());
         let values: Value = serde_json::from_slice(&values).unwrap();
         let most = &values["eventTypes"][0]["parameters"][1]["top"][0]["count"];
-        assert!(most.as_u64() >= Some(2), "a string that occurs twice: {values}");
+        assert!(most.as_u64() >= Some(2), "no string occurs twice: {values}");
     }
     let (same, code, errors) = run(&["diff", "--json", &whole, &whole]);
     let same: Value = serde_json::from_slice(&same).unwrap();
@@ -117,7 +117,7 @@ fn several_raw_streams_are_counted_alike_by_every_command() {
 
 /// `.cnv.stats`
 #[test]
-fn runs_that_follow_one_another_last_as_long_as_all() {
+fn successive_runs_last_as_long_as_their_sum() {
     let log = mps("mpmss-cut.log");
     let once = stats(&["--clock-rate", "1GHz", &log]);
     let thrice = stats(&["--clock-rate", "1GHz", &log, &log, &log]);
@@ -125,7 +125,7 @@ fn runs_that_follow_one_another_last_as_long_as_all() {
     assert!((seconds(&thrice) - 3.0 * seconds(&once)).abs() < 1e-9, "{thrice}");
     let rate = |found: &Value| found["eventsPerSecond"].as_f64().unwrap();
     assert!((rate(&thrice) / rate(&once) - 1.0).abs() < 1e-9);
-    // Two processes that ran side by side.
+    // Two processes ran at the same time.
     let [a, b] = [ours("heap.log"), ours("heap-2.log")];
     let [alone, other, both] = [&[&*a][..], &[&b], &[&a, &b]].map(|logs| seconds(&stats(logs)));
     assert!(both >= alone.max(other) && both <= alone + other + 1e-9, "{alone} {other} {both}");
@@ -133,7 +133,7 @@ fn runs_that_follow_one_another_last_as_long_as_all() {
 
 /// `.cnv.gaps`
 #[test]
-fn the_longest_gap_is_that_of_the_dump() {
+fn the_longest_gap_equals_the_longest_in_the_dump() {
     for log in [ours("heap-2.log"), mps("mpmss-cut.log")] {
         let ticks: Vec<u64> = dumped(&[&log]).iter().map(|event| event.0).collect();
         let longest = ticks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
@@ -187,7 +187,7 @@ fn an_empty_selection_is_reported() {
     assert!(errors.contains("no event is selected"), "{errors}");
 }
 
-/// A log with a damaged block: other events are counted, and the damage is reported.
+/// The tool counts the events of undamaged blocks, and reports the damage.
 #[test]
 fn the_rest_of_a_damaged_log_is_counted() {
     let bytes = std::fs::read(ours("heap-2.log")).unwrap();

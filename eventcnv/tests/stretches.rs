@@ -1,4 +1,4 @@
-//! Logs that are printed while the rest of them is unread.
+//! The tool prints the beginning of a log before it reads the rest.
 //!
 //! ```text
 //!  │ log │ log │ log │ damage │ log │ …    stretch by stretch ─┐
@@ -14,13 +14,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::{eventcnv, mps, run};
 
-/// Streams of the MPS one after the other, more than are looked at before the first is printed.
+/// Returns joined streams of the MPS, more than the tool reads before it prints the first line.
 fn streams() -> Vec<u8> {
     let log = |name: &str| fs::read(mps(name)).unwrap();
     [log("amcss-arena-pool-trace.log"), log("mpmss-cut.log"), log("labels.log")].concat().repeat(20)
 }
 
-/// `.cnv.speed`: asked for all times, a log is read as a whole.
+/// `.cnv.speed`: with `--from`, the tool reads the log as a whole.
 #[test]
 fn stretches_print_the_same_as_the_whole_log() {
     let directory = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn stretches_print_the_same_as_the_whole_log() {
     }
 }
 
-/// `.cnv.speed`: what follows is not looked at, which would take minutes.
+/// `.cnv.speed`: a walk over the rest would take minutes.
 #[test]
 fn the_first_line_does_not_wait_for_the_rest() {
     let directory = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ fn the_first_line_does_not_wait_for_the_rest() {
         let mut first = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         lines.read_line(&mut first).unwrap();
-        // As of `head -1`.
+        // `head -1` closes the pipe too.
         drop(lines);
         let output = child.wait_with_output().unwrap();
         assert!(first.ends_with('\n') && first.len() > 20, "{args:?}: {first}");

@@ -1,4 +1,4 @@
-//! Which Rust types may stand for which sort, and as what.
+//! The Rust types that may stand for each sort, and their values.
 #![allow(missing_docs)]
 
 use eventdef::ToField;
@@ -14,7 +14,7 @@ fn address(arg: impl ToField<A>) -> usize {
 }
 
 #[test]
-fn all_pointers_and_references_stand_for_the_address_they_point_to() {
+fn every_pointer_or_reference_stands_for_its_address() {
     let mut pool = [1u16, 2];
     let expected = (&raw const pool).addr();
     assert_eq!(pointer(&pool), expected);
@@ -32,7 +32,7 @@ fn all_pointers_and_references_stand_for_the_address_they_point_to() {
 }
 
 #[test]
-fn no_pointer_is_zero() {
+fn a_missing_pointer_is_zero() {
     assert_eq!(pointer(None::<&u8>), 0);
     assert_eq!(pointer(None::<&mut u8>), 0);
     assert_eq!(pointer(None::<NonNull<u8>>), 0);
@@ -76,7 +76,7 @@ fn numbers_keep_their_value() {
 }
 
 #[test]
-fn strings_of_every_make_stand_for_their_bytes() {
+fn a_string_of_any_type_stands_for_its_bytes() {
     fn string<'a>(arg: impl ToField<&'a [u8]>) -> &'a [u8] {
         arg.to_field()
     }

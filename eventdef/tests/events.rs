@@ -1,4 +1,4 @@
-//! What `events!` makes of a list: structs, registry, kinds, masks.
+//! `events!` makes structs, a registry, kinds and masks from a list.
 #![allow(missing_docs)]
 
 use eventdef::{Event, Registry, Sort, Version, event_value, field};
@@ -100,7 +100,7 @@ fn versions_compare_by_their_first_part_that_differs() {
 }
 
 #[test]
-fn a_registry_says_what_its_list_says() {
+fn a_registry_has_the_facts_of_its_list() {
     let registry = &heap::REGISTRY;
     assert_eq!(registry.name, "heap");
     assert_eq!(registry.version, Version { major: 1, median: 2, minor: 3 });
@@ -123,7 +123,7 @@ fn a_registry_says_what_its_list_says() {
 }
 
 #[test]
-fn a_retired_row_keeps_its_place_and_its_words() {
+fn a_retired_row_keeps_its_place_name_and_parameters() {
     let old = &heap::REGISTRY.event_types[0];
     assert_eq!((old.name, old.code, old.retired), ("OldThing", 7, true));
     assert_eq!(old.params[0].name, "ref");

@@ -5,21 +5,21 @@
 //!  laws/code_used_twice.stderr  all that the compiler of RUSTC says
 //! ```
 //!
-//! Compilers differ in the words around a message, so the second is compared only with the compiler
-//! that it was written by. `TRYBUILD=overwrite cargo test -p mps-eventdef` rewrites it.
+//! Compilers differ in the words around a message. So the test compares the second file only under
+//! the compiler that wrote it. `TRYBUILD=overwrite cargo test -p mps-eventdef` rewrites the file.
 #![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compiler whose words `laws/*.stderr` has.
+/// The compiler that wrote `laws/*.stderr`.
 const RUSTC: &str = "rustc 1.95.";
 
 fn rustc() -> Command {
     Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
 }
 
-/// The library that this test is linked with, the newest of those in its folder.
+/// Returns the library of this test: the newest in its folder.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let is_library = |path: &PathBuf| {
@@ -33,7 +33,7 @@ fn library() -> PathBuf {
         .unwrap()
 }
 
-/// What the compiler says of a file, if it does not compile.
+/// Returns the messages of the compiler, if the file does not compile.
 fn complaint(file: &Path, library: &Path) -> Option<String> {
     let output = rustc()
         .args(["--edition=2024", "--crate-type=bin", "--emit=metadata", "-o", "-"])
@@ -62,7 +62,7 @@ fn a_broken_law_is_a_compile_error_that_names_the_row() {
         let source = std::fs::read_to_string(&file).unwrap();
         let expected: Vec<&str> =
             source.lines().filter_map(|line| line.strip_prefix("//~ ")).collect();
-        assert!(!expected.is_empty(), "{} does not say what is expected", file.display());
+        assert!(!expected.is_empty(), "{} states no expected message", file.display());
         for message in expected {
             assert!(complaint.contains(message), "{}: {complaint}", file.display());
         }
@@ -71,7 +71,7 @@ fn a_broken_law_is_a_compile_error_that_names_the_row() {
 }
 
 #[test]
-fn the_compiler_says_of_each_broken_law_what_it_said_before() {
+fn compiler_messages_for_broken_laws_equal_the_golden_files() {
     let version = String::from_utf8(rustc().arg("-V").output().unwrap().stdout).unwrap();
     if version.starts_with(RUSTC) {
         trybuild::TestCases::new().compile_fail("tests/laws/*.rs");

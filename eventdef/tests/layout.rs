@@ -1,4 +1,4 @@
-//! Where the parameters of an event lie, against a naive twin.
+//! The offsets of parameters equal those of a naive twin.
 #![allow(missing_docs)]
 
 use eventdef::{Event, Param, ParamSink, Sort, layout};
@@ -102,7 +102,7 @@ fn three_words_are_three_stores_and_nothing_else() {
     assert_eq!(sorts::Words::new(&1, 2usize, 3usize).size(), sorts::Words::FIXED_SIZE);
 }
 
-/// `.event.params`: each at the next multiple of its alignment, counted from the start of the
+/// `.event.params`: a parameter lies at the next multiple of its alignment from the start of the
 /// event.
 #[test]
 #[cfg(target_pointer_width = "64")]
@@ -122,7 +122,7 @@ fn parameters_lie_at_their_natural_alignment() {
     assert_eq!(bytes[50..], [0, 0, 0, 0, 0, 5]);
 }
 
-/// `.event.string`: where the string begins within a word, the padding spares what lies before it.
+/// `.event.string`: the padding spares the bytes before a string that begins within a word.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn padding_spares_the_parameter_before_a_short_string() {
@@ -151,7 +151,7 @@ fn a_string_of_any_size_is_followed_by_its_padding() {
         let (last, others) = padding.split_last().unwrap();
         assert_eq!(usize::from(*last), padding.len() - 1);
         assert!(others.iter().all(|byte| *byte == 0));
-        assert!(sink.put_count[8..].iter().all(|count| *count > 0), "no byte is left as it was");
+        assert!(sink.put_count[8..].iter().all(|count| *count > 0), "some byte was not put");
     }
 }
 
@@ -163,7 +163,7 @@ fn sizes_are_multiples_of_eight() {
     assert!(Bytes::of(sorts::Nothing::new()).calls.is_empty());
 }
 
-/// The least multiple of the alignment that is not before the end of what precedes.
+/// Returns the offsets: each is the next multiple of the alignment after the parameter before.
 fn naive_offsets(params: &[Param], word_size: usize) -> Vec<usize> {
     let mut end = 8;
     let mut offsets = vec![];
@@ -185,7 +185,7 @@ fn naive_offsets(params: &[Param], word_size: usize) -> Vec<usize> {
 }
 
 #[test]
-fn offsets_are_those_of_a_naive_twin_for_words_of_4_and_8_bytes() {
+fn offsets_equal_those_of_a_naive_twin_for_both_word_sizes() {
     let registries = [&sorts::REGISTRY, &eventdef::mps::REGISTRY, &eventdef::store::REGISTRY];
     for event_type in registries.iter().flat_map(|registry| registry.event_types) {
         for word_size in [4, 8] {
@@ -197,7 +197,7 @@ fn offsets_are_those_of_a_naive_twin_for_words_of_4_and_8_bytes() {
     }
 }
 
-/// The facts of a platform of 32 bits, worked out by hand.
+/// The facts of a platform of 32 bits, calculated by hand.
 #[test]
 fn a_platform_of_32_bits_has_words_of_4_bytes_and_doubles_of_8() {
     let params = sorts::REGISTRY.event_types[1].params;

@@ -5,7 +5,7 @@ use eventdef::{Kinds, Version, mps};
 use std::fmt::Write;
 
 #[test]
-fn the_mps_registry_has_each_code_name_kind_and_parameter_of_version_2_0_0() {
+fn the_mps_registry_equals_the_facts_of_version_2_0_0() {
     let mut list = String::new();
     for event_type in mps::REGISTRY.event_types {
         let kind = &mps::REGISTRY.kinds[usize::from(event_type.kind)];

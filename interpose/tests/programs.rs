@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Runs a program alone and recorded, and compares what it prints.
+/// Runs a program alone and recorded, and compares its outputs.
 fn compare(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Recorded {
     let alone = Command::new(program).args(arguments).output();
     let alone = alone.unwrap_or_else(|error| panic!("this test runs {program}: {error}"));
@@ -30,7 +30,7 @@ fn compare(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> R
     recorded
 }
 
-/// Returns the number of calls in the log of the program that the process became last.
+/// Returns the number of calls in the log of the last program of the process.
 fn judge_own(recorded: &Recorded) -> u64 {
     let mut counts = BTreeMap::new();
     for ((process, index), log) in recorded.logs() {
@@ -56,7 +56,7 @@ sys.exit(3)
 ";
 
 #[test]
-fn recorded_programs_print_the_same_and_free_what_they_allocated() {
+fn recorded_programs_print_the_same_and_free_live_objects() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/calls.rs");
     let programs: [(&str, &[&str], u64); 6] = [
         ("ls", &["-l", "/usr/lib"], 200),
@@ -154,11 +154,11 @@ fn stacks_are_a_tree_of_frames_in_mapped_files() {
     assert!(files.iter().any(|file| file.contains("python")), "{files:?}");
 }
 
-/// Frames that are asked for.
+/// The requested number of frames.
 const DEPTH: usize = 16;
 
-/// Compares the stacks of a log with what the program printed of them: how many there are, and how
-/// many of these have more frames.
+/// Compares the stacks of a log with those that the program printed. Returns the number of stacks,
+/// and the number of those with more frames than the log has.
 fn judge_stacks<'a>(log: &Log, printed: impl Iterator<Item = &'a str>) -> (usize, usize) {
     let (mut frames, mut stacks) = (BTreeMap::new(), BTreeMap::new());
     each(log, |event| match event.name() {
@@ -179,7 +179,7 @@ fn judge_stacks<'a>(log: &Log, printed: impl Iterator<Item = &'a str>) -> (usize
             found.push(address);
             frame = parent;
         }
-        // The call of malloc is another one of its function than that of backtrace.
+        // One function calls malloc and backtrace, at different addresses.
         let (near, rest) = (found[0].abs_diff(said[0]), &found[1..]);
         assert!(near < 400, "{size}: {found:x?} is not {said:x?}");
         assert!(found.len() <= said.len(), "{size}: {found:x?} is not {said:x?}");
@@ -216,7 +216,7 @@ fn a_recorded_stack_equals_the_unwinders() {
 /// `.rep.stack.walk`: a rule for an address is dropped when other code takes the address.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn a_stack_is_right_where_code_follows_other_code_at_its_address() {
+fn a_stack_is_right_after_other_code_takes_an_address() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile("stacks.c", folder.path(), &["-O2"]);
     let libraries = ["1000", "3000", "2000"].map(|room| {
@@ -273,7 +273,7 @@ fn stacks_cost_little_more_than_recording_without_them() {
     }
 }
 
-/// `.rep.record.ends`: not even if the parent process never called the function.
+/// `.rep.record.ends`: this holds even if the parent process never called the function.
 #[test]
 fn a_forked_child_looks_up_no_function() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +302,7 @@ fn exports(library: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_installed_library_exports_what_the_built_one_exports() {
+fn installed_and_built_libraries_export_the_same_names() {
     let built = exports(common::library());
     assert!(built.iter().any(|name| name == "malloc"), "{built:?}");
     assert_eq!(exports(Path::new(env!("CARGO_BIN_EXE_replay-interpose"))), built);

@@ -36,7 +36,7 @@ fn assert_same(recorded: &Recorded) {
         for calls in listed.values() {
             assert!(calls.iter().all(|call| !call.starts_with("wrong")), "{calls:?}");
             let missing = logged.values().map(|other| first_missing(calls, other));
-            // The thread with the most calls found is this one.
+            // The logged thread with the most of these calls is the same thread.
             let best = missing.max().unwrap();
             assert_eq!(best, calls.len(), "{process}: missing: {}", calls[best]);
         }
@@ -47,8 +47,8 @@ fn assert_same(recorded: &Recorded) {
     }
 }
 
-/// Returns the index of the first call that the others lack, in this order; the number of calls if
-/// they have all.
+/// Returns the index of the first call that the others lack, in this order; else the number of
+/// calls.
 fn first_missing(calls: &[String], others: &[String]) -> usize {
     let mut found = 0;
     for other in others {
@@ -59,7 +59,7 @@ fn first_missing(calls: &[String], others: &[String]) -> usize {
 
 /// `.rep.record`, `.rep.record.ends`: before `main`, in functions called at exit, in destructors.
 #[test]
-fn every_call_of_every_function_is_recorded_from_the_first_to_the_last() {
+fn every_call_is_recorded_from_the_first_to_the_last() {
     let recorded = twin("all", &[]);
     assert_same(&recorded);
     let listed = &recorded.listed()[&recorded.process][&0];
@@ -87,7 +87,7 @@ fn each_thread_has_its_calls_and_no_address_is_reused_early() {
     }
 }
 
-/// `.rep.record.real`, `.rep.record.nested`: mode its calloc asks of malloc is not the program's.
+/// `.rep.record.real`, `.rep.record.nested`: the allocator's calloc itself calls malloc.
 #[test]
 fn calls_within_another_allocator_are_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,13 +98,13 @@ fn calls_within_another_allocator_are_not_recorded() {
     judge(&recorded.logs()[&(recorded.process, 1)], &BTreeMap::new());
 }
 
-/// `.rep.record.logs`, `.rep.record.ends`: a child that exits, one that calls `_exit`, one made by
-/// vfork that does so, and one that executes a program, which calls quick_exit.
+/// `.rep.record.logs`, `.rep.record.ends`: one child exits, one calls `_exit`, one made by vfork
+/// calls `_exit` too, and one executes a program that calls quick_exit.
 #[test]
 fn each_child_has_its_own_log() {
     let recorded = twin("forks", &[]);
     assert_same(&recorded);
-    assert_eq!(recorded.listed().len(), 4, "the program, two children, mode a third executed");
+    assert_eq!(recorded.listed().len(), 4, "the program, two children, and an executed program");
     judge(&recorded.logs()[&(recorded.process, 1)], &BTreeMap::new());
 }
 

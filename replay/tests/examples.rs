@@ -16,7 +16,7 @@ const TOOL: &str = env!("CARGO_BIN_EXE_replay");
 
 /// Returns the commands that the help lists.
 fn commands() -> Vec<String> {
-    let help = Command::new(TOOL).arg("-h").output().expect("it runs").stdout;
+    let help = Command::new(TOOL).arg("-h").output().expect("output").stdout;
     let help = String::from_utf8(help).expect("UTF-8");
     let list = help.split("Commands:\n").nth(1).expect("commands");
     let lines = list.lines().take_while(|line| !line.is_empty());
@@ -47,7 +47,7 @@ fn prepare(directory: &Path, example: &str, library: &Path) {
     if !example.contains("-o program.ops") {
         let mut compile = Command::new(TOOL);
         compile.args(["compile", "program.log", "-o", "program.ops"]).current_dir(directory);
-        assert!(compile.output().expect("it runs").status.success());
+        assert!(compile.output().expect("output").status.success());
     }
 }
 
@@ -90,7 +90,7 @@ fn every_example_in_the_help_works() {
     let mut count = 0;
     // The help of the tool itself has examples, too.
     for command in commands().into_iter().map(Some).chain([None]) {
-        let help = Command::new(TOOL).args(command).arg("--help").output().expect("it runs").stdout;
+        let help = Command::new(TOOL).args(command).arg("--help").output().expect("output").stdout;
         for example in examples(&String::from_utf8(help).expect("UTF-8")) {
             let directory = TempDir::new().expect("a directory");
             prepare(directory.path(), &example, &library);

@@ -28,12 +28,12 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
             let all = operations(seed, 12_000, thread_count, pool_count);
             let workload = compile(all.iter().copied(), Mode::default());
             let guard = Guard::new(make());
-            let run = in_process(&workload, &guard, Touch::None).expect("it is sound");
+            let run = in_process(&workload, &guard, Touch::None).expect("a sound workload");
             let book = guard.book();
             let what = format!("seed {seed}, {thread_count} threads, {pool_count} pools");
             assert_eq!(book.wrong, Vec::<String>::new(), "{what}");
             assert_eq!((run.operation_count, run.failure_count), (workload.operation_count, 0));
-            assert_eq!(book.live, 0, "{what}: all is freed at the end");
+            assert_eq!(book.live, 0, "{what}: some objects remain");
             if thread_count == 1 {
                 // Operations keep their order, although the loop does several at once.
                 let steps = live_steps(&all);
@@ -45,7 +45,7 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
     }
 }
 
-/// Each of several threads allocates while the others wait, then each frees what it has.
+/// Returns operations: the threads allocate one after the other, then free in the same order.
 fn in_turns(thread_count: u32, count: u32, size: u64) -> Vec<Operation> {
     let objects = (0..thread_count * count).map(|object| (object, object / count));
     let allocate =
@@ -60,12 +60,12 @@ fn in_turns(thread_count: u32, count: u32, size: u64) -> Vec<Operation> {
 #[test]
 fn several_threads_reach_the_recorded_live_peak() {
     let all = in_turns(3, 400, 1000);
-    // The second keeps nobody together: that all meet where the most is live is enough.
+    // At the second skew no thread waits, except at the live peak, where all threads meet.
     for skew in [64, 1 << 20].repeat(5) {
         let mode = Mode { skew: Some(skew), ..Mode::default() };
         let workload = compile(all.iter().copied(), mode);
         let guard = Guard::new(System);
-        in_process(&workload, &guard, Touch::None).expect("it is sound");
+        in_process(&workload, &guard, Touch::None).expect("a sound workload");
         let most = guard.book().live_peak;
         assert_eq!(most, workload.live_peak, "the threads did not meet at the peak");
     }
@@ -76,7 +76,7 @@ fn judge_steps(thread: &Thread, steps: &[u64], what: &str) {
     let (mut at, mut done) = (0, 0);
     for (index, live) in thread.live.iter().enumerate() {
         let end = (index * LIVE_STEP).min(thread.ops.len());
-        // A group of words across the step may count on either side of it.
+        // A group of words across the step may count on either side of the step.
         let mut counted = vec![steps[..done].last().copied().unwrap_or(0)];
         while at < end {
             let prefix = usize::from(thread.ops[at].kind() == OpKind::Prefix);

@@ -43,7 +43,7 @@ impl Ops {
     fn play(&self, tool: &Path, arguments: &[&str]) -> Output {
         let mut command = Command::new(tool);
         command.args(["play", "--settle", "0"]).args(arguments).arg(self.path());
-        command.output().expect("it runs")
+        command.output().expect("output")
     }
 }
 
@@ -71,7 +71,7 @@ fn errors(output: &Output) -> String {
 fn measured(output: &Output) -> Measured {
     let json: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", errors(output)));
-    serde_json::from_value(json).expect("it has the fields of Measured")
+    serde_json::from_value(json).expect("the fields of Measured")
 }
 
 /// `.rep.process` `.rep.truth`
@@ -105,7 +105,7 @@ fn every_heap_plays_all_operations_in_its_own_processes() {
 
 /// `.rep.heap.fails`
 #[test]
-fn failures_of_a_heap_are_counted_and_it_goes_on() {
+fn failures_of_a_heap_are_counted_and_its_run_goes_on() {
     let ops = Ops::new(operations(5, 9_000, 2, 1));
     let output = ops.play(&example(), &["--runs", "1", "--heap", "fails,bump,system", "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -116,8 +116,8 @@ fn failures_of_a_heap_are_counted_and_it_goes_on() {
     assert!(run(0).failure_count > 400 && run(0).operation_count < run(1).operation_count);
     assert_eq!((run(1).failure_count, run(2).failure_count), (0, 0));
     let mut text = Vec::new();
-    table(&measured, &mut text).expect("it fits");
-    let text = String::from_utf8(text).expect("it is text");
+    table(&measured, &mut text).expect("memory takes all");
+    let text = String::from_utf8(text).expect("UTF-8");
     assert!(
         text.contains("  fails (!): ") && text.contains("it did less than the others"),
         "{text}"
@@ -206,7 +206,7 @@ fn no_name_of_a_file_steers_a_terminal() {
         &["show", "--keep-thread", "9"],
         &["compile", "--force", "-o", none.to_str().expect("UTF-8")],
     ] {
-        let output = Command::new(tool()).args(arguments).arg(&path).output().expect("it runs");
+        let output = Command::new(tool()).args(arguments).arg(&path).output().expect("output");
         for bytes in [&output.stdout, &output.stderr] {
             let text = String::from_utf8_lossy(bytes);
             let steers = |c: char| c != '\n' && eventlog::format::text::is_steering(c);
@@ -234,7 +234,7 @@ fn options_that_leave_nothing_to_play_are_refused() {
         ),
     ] {
         let output = Command::new(tool()).args(arguments).arg(ops.path()).output();
-        let output = output.expect("it runs");
+        let output = output.expect("output");
         assert_ne!(output.status.code(), Some(0), "{arguments:?}");
         assert!(errors(&output).contains(why), "{arguments:?}: {}", errors(&output));
     }
@@ -254,10 +254,10 @@ fn a_heap_states_its_version_and_keeps_no_more_than_its_peak() {
     let mut command = Command::new(tool());
     command.args(["play", "--settle", "0", "--runs", "1", "--no-latency", "--json"]);
     command.arg(ops.path()).env("MIMALLOC_VERBOSE", "0").env("MALLOC_ARENA_MAX", "3");
-    let output = command.output().expect("it runs");
+    let output = command.output().expect("output");
     let measured = measured(&output);
     let about = |name: &str| {
-        let heap = measured.heaps.iter().find(|heap| heap.name == name).expect("it was played");
+        let heap = measured.heaps.iter().find(|heap| heap.name == name).expect("a played heap");
         heap.about.clone()
     };
     assert!(about("system").contains("C Library 2.") && about("jemalloc").contains(" 5."));
@@ -324,7 +324,7 @@ fn the_player_ends_when_replay_dies() {
     let ops = Ops::new(vec![at(0, allocate), at(hour, Action::Free { object: 0 })]);
     let mut command = Command::new(tool());
     command.args(["play", "--pace", "recorded", "--heap", "system"]).arg(ops.path());
-    let mut parent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut parent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child");
     let id = parent.id();
     let children = || {
         let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
@@ -341,13 +341,13 @@ fn the_player_ends_when_replay_dies() {
             Some(child) => break child,
             None => std::thread::sleep(Duration::from_millis(5)),
         }
-        assert_eq!(parent.try_wait().expect("it is ours"), None, "it ended");
+        assert_eq!(parent.try_wait().expect("a child"), None, "replay ended");
     };
     // The player needs time to ask for the signal.
     std::thread::sleep(Duration::from_millis(300));
     assert!(is_playing(&child));
-    parent.kill().expect("it exists");
-    parent.wait().expect("it is ours");
+    parent.kill().expect("a child");
+    parent.wait().expect("a child");
     for _ in 0..1000 {
         if !is_playing(&child) {
             return;
@@ -412,7 +412,7 @@ fn a_library_is_a_heap_by_its_path() {
     assert_eq!(measured(&output).heaps[0].name, "libcount.so");
     let text = errors(&output);
     let counted = text.split("COUNTED ").nth(1).and_then(|rest| rest.lines().next());
-    let counted: u64 = counted.and_then(|count| count.parse().ok()).expect("it was loaded");
+    let counted: u64 = counted.and_then(|count| count.parse().ok()).expect("a count");
     assert!(counted > 8_000, "{text}");
 }
 
@@ -478,8 +478,8 @@ fn threads_that_run_apart_are_reported() {
         let measured = measured(&output);
         assert_eq!(measured.heaps[0].failure, None);
         let mut text = Vec::new();
-        table(&measured, &mut text).expect("it fits");
-        let text = String::from_utf8(text).expect("it is text");
+        table(&measured, &mut text).expect("memory takes all");
+        let text = String::from_utf8(text).expect("UTF-8");
         assert_eq!(text.contains("system (!): threads ran apart"), is_apart, "{skew}: {text}");
     }
 }
@@ -513,7 +513,7 @@ fn a_page_is_not_overwritten_without_force() {
     let name = page.display().to_string();
     let quick = ["--heap", "system", "--runs", "1", "--no-latency", "-o", &name];
     assert_eq!(ops.play(&tool(), &quick).status.code(), Some(0));
-    assert!(std::fs::read_to_string(&page).expect("it exists").contains("<html"));
+    assert!(std::fs::read_to_string(&page).expect("the page exists").contains("<html"));
     let again = ops.play(&tool(), &quick);
     assert_eq!(again.status.code(), Some(2));
     assert!(errors(&again).contains("already exists"), "{}", errors(&again));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Measured, invented ──▶ table, JSON ──▶ tests/golden/replay/
-//!                     └─▶ page + a script that uses it ── chromium, headless ──▶ what it finds
+//!                     └─▶ page + a script that uses it ── chromium, headless ──▶ its values
 //! ```
 //!
 //! Rules: `.rep.report`, `.rep.json`, `.rep.page` in `design/replay.md`.
@@ -106,7 +106,7 @@ fn the_document_equals_the_golden_file() {
 fn results_are_read_back_from_the_document() {
     let measured = measured(Shape::default());
     let document = json(&measured);
-    let read: Measured = serde_json::from_str(&document).expect("it is read");
+    let read: Measured = serde_json::from_str(&document).expect("the document parses");
     assert!(read == measured, "something was lost in the document");
     let value: Value = serde_json::from_str(&document).expect("it is JSON");
     assert_eq!(value["format"], 1);

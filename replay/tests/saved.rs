@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.file` in `design/replay.md`.
 
-#[expect(dead_code, reason = "it counts no live bytes")]
+#[expect(dead_code, reason = "this test counts no live bytes")]
 mod common;
 
 use common::operations;
@@ -161,9 +161,9 @@ fn judge(list: &[Operation]) {
         }
     }
     let workload = compile(list.iter().copied(), Mode { is_single: true, ..Mode::default() });
-    // More bytes than any memory has are not played.
+    // No memory is large enough for the others.
     if workload.live_peak < 1 << 60 {
-        in_process(&workload, &Null, Touch::None).expect("it is sound");
+        in_process(&workload, &Null, Touch::None).expect("a sound workload");
     }
 }
 
@@ -247,14 +247,14 @@ proptest! {
     })]
 
     #[test]
-    fn no_numbers_in_a_file_make_operations_of_no_program(
+    fn any_numbers_in_a_file_give_possible_operations(
         numbers in prop::collection::vec(any::<(u8, u8, u8, u32, bool)>(), 1..300),
     ) {
         let mut bytes = Vec::new();
         let mut maker = Maker::new(&mut bytes);
         maker.begin(&Origin::new()).unwrap();
         for (at, (what, object, pool, number, flag)) in numbers.into_iter().enumerate() {
-            // Odd objects have numbers that no list has room for.
+            // The numbers of odd objects are too large for a list.
             let number_of = |object: u8| u32::from(object) << (28 * (object % 2));
             let (thread, object, pool) =
                 (u32::from(pool) % 5, number_of(object % 16), u32::from(pool));
@@ -276,7 +276,7 @@ proptest! {
             }
         }
         maker.finish().unwrap();
-        let (found, is_reported) = read(bytes).expect("it has operations");
+        let (found, is_reported) = read(bytes).expect("a log with operations");
         prop_assert!(!is_reported);
         judge(&found);
     }

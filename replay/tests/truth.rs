@@ -44,14 +44,14 @@ fn library() -> &'static Path {
 fn replay(folder: &Path, words: &[impl AsRef<OsStr>]) -> (String, String, i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
     let Output { stdout, stderr, status } =
-        command.args(words).current_dir(folder).output().expect("it runs");
-    let text = |bytes| String::from_utf8(bytes).expect("it is text");
+        command.args(words).current_dir(folder).output().expect("output");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (text(stdout), text(stderr), status.code().expect("no signal"))
 }
 
 /// Records a program into the log NAME.
 fn record(folder: &Path, name: &str, program: &[&str]) {
-    let library = library().to_str().expect("a path that is text");
+    let library = library().to_str().expect("a UTF-8 path");
     // The replayer has allocators linked in, which play nothing here.
     let words = ["record", "--anyway", "-o", name, "--library", library, "--"];
     let (_, errors, code) = replay(folder, &[&words, program].concat());
@@ -147,7 +147,7 @@ fn played(folder: &Path, heaps: &str, words: &[&str]) -> Measured {
     let play = ["play", "--json", "--no-latency", "--settle", "0", "--runs", "1", "--heap", heaps];
     let (out, errors, code) = replay(folder, &[&play[..], words].concat());
     assert_eq!(code, 0, "{errors}");
-    serde_json::from_str(&out).expect("it is what was measured")
+    serde_json::from_str(&out).expect("JSON of Measured")
 }
 
 /// Returns the peak of a heap, in MiB.
@@ -208,13 +208,13 @@ fn counted(log: &Log) -> Vec<u64> {
         let address = of(&event, "address").unwrap_or(0);
         let size = of(&event, "size").unwrap_or(0) * of(&event, "count").unwrap_or(1);
         match event.name() {
-            "Free" => live -= sizes.remove(&address).expect("it exists"),
+            "Free" => live -= sizes.remove(&address).expect("a live object"),
             "ReallocBegin" => {
                 begun.insert(event.thread, sizes.remove(&address).unwrap_or(0));
                 continue;
             }
             "Realloc" => {
-                live = live + size - begun.remove(&event.thread).expect("it has begun");
+                live = live + size - begun.remove(&event.thread).expect("a beginning");
                 sizes.insert(address, size);
             }
             "Malloc" | "Calloc" | "AlignedAlloc" | "PosixMemalign" | "Memalign" => {
@@ -244,10 +244,10 @@ fn live_bytes_of_a_real_log_equal_a_count_by_address() {
         let log = Log::open(folder.join(name)).expect("a log");
         let expected = counted(&log);
         assert!(expected.len() > 50, "{name}: {}", expected.len());
-        let source = Source::new(log, None).expect("it has events");
+        let source = Source::new(log, None).expect("a log with operations");
         let workload = compile(source.operations(), Mode { is_single: true, ..Mode::default() });
         let guard = Guard::new(System);
-        let run = in_process(&workload, &guard, Touch::None).expect("it is sound");
+        let run = in_process(&workload, &guard, Touch::None).expect("a sound workload");
         let book = guard.book();
         assert_eq!(book.wrong, Vec::<String>::new(), "{name}");
         assert_eq!(run.operation_count, expected.len() as u64, "{name}");

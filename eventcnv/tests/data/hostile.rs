@@ -1,4 +1,4 @@
-//! Logs that somebody made to do harm: names, numbers of parameters, text for terminals and tables.
+//! Hostile logs: names, numbers of parameters, and text for terminals and tables.
 //!
 //! ```text
 //!  1 MB of names │ parameters │ text ──▶ every command ends soon, and its output steers nothing
@@ -15,14 +15,14 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A command that takes longer never ends. Most take a second, on a machine that does nothing else.
+/// The time limit of a command. Most commands take a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An event type: its name, and the sorts and names of its parameters.
 type Row = (String, Vec<(char, String)>);
 
-/// A log whose registry has these event types, and of each code in `codes` an event without
-/// parameters.
+/// Returns a log with these event types in its registry. It has an event without parameters for
+/// each index in `codes`.
 fn log(registry: &str, rows: &[Row], codes: impl Iterator<Item = usize>) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 14 };
     let mut writer = Writer::new(platform, *b"a hostile stream", [9; 16]);
@@ -65,9 +65,9 @@ fn log(registry: &str, rows: &[Row], codes: impl Iterator<Item = usize>) -> Vec<
     writer.bytes()
 }
 
-/// Runs a command that must end soon, and without a fault that it does not report.
+/// Runs a command that must end soon, with exit code 0 or 1. Returns standard error.
 fn end_soon(args: &[&str]) -> String {
-    // A pipe would be full of faults, and nobody reads it yet.
+    // A pipe without a reader could fill with faults.
     let mut errors = tempfile::tempfile().unwrap();
     let stderr = errors.try_clone().unwrap();
     let mut child = eventcnv(args).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
@@ -88,7 +88,7 @@ fn end_soon(args: &[&str]) -> String {
     said
 }
 
-/// Every command that makes names or columns of what a log declares.
+/// Runs every command that makes names or columns from declarations in a log.
 fn every_table_ends_soon(directory: &Path, bytes: &[u8]) {
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     let [log, database, sets, trace] = ["a.log", "a.db", "sets", "trace.ctf"].map(path);
@@ -106,7 +106,7 @@ fn named(name: &str, count: usize) -> Vec<(char, String)> {
 
 /// `.cnv.sql.names`
 #[test]
-fn names_that_sqlite_reserves_end_every_command() {
+fn every_command_ends_soon_on_names_that_sqlite_reserves() {
     let directory = TempDir::new().unwrap();
     for (registry, name, param) in
         [("naive", "A", "sqlite_a"), ("sqlite_b", "sqlite_c", "d"), ("", "", ""), ("", "logs", "")]
@@ -123,7 +123,7 @@ fn repeated_names_take_time_in_proportion_to_the_log() {
     let same = (named("p", 40_000), "P".to_owned());
     let rows = vec![(same.1, same.0)];
     every_table_ends_soon(directory.path(), &log("naive", &rows, 0..1));
-    // Event types of one name, which are all different.
+    // All event types have one name and different parameters.
     let rows: Vec<Row> = (0..400).map(|n| ("A".to_owned(), named(&format!("p{n}"), 1))).collect();
     every_table_ends_soon(directory.path(), &log("naive", &rows, 0..1));
     // The name of the registry is part of each name.
@@ -134,7 +134,7 @@ fn repeated_names_take_time_in_proportion_to_the_log() {
 
 /// `.cnv.styles`, `.cnv.sql.names`, `.cnv.parquet`, `.cnv.ctf`
 #[test]
-fn short_events_of_many_parameters_take_time_in_proportion_to_the_log() {
+fn events_of_many_parameters_take_time_in_proportion_to_the_log() {
     let directory = TempDir::new().unwrap();
     let params = (0..40_000).map(|n| ('W', format!("p{n}"))).collect();
     let rows = [("Wide".to_owned(), params)];
@@ -150,7 +150,7 @@ fn short_events_of_many_parameters_take_time_in_proportion_to_the_log() {
     ] {
         end_soon(&args);
     }
-    // A table of this width would be larger than any log.
+    // A table of this width would be much larger than the log.
     let (_, code, errors) = run(&[name, "--style", "csv"]);
     assert_eq!(code, 2);
     assert!(errors.contains("40000") && errors.contains("--events"), "{errors}");
@@ -179,10 +179,10 @@ fn parameters_that_have_no_column_are_reported() {
     assert!(!errors.contains("note: "), "{errors}");
 }
 
-/// What moves a cursor, clears a screen, ends a line, or turns text round.
+/// Text that moves a cursor, clears a screen, ends a line, or turns text round.
 const STEERING: &str = "a\u{9b}2Jb\u{202e}c\u{2066}d\u{61c}e\u{200f}f\u{1b}[2Jg\u{85}h\u{2028}i";
 
-/// A log whose strings, labels and threads have this text.
+/// Returns a log whose strings, labels and threads have this text.
 fn told(text: &[u8]) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = Writer::new(platform, *b"a log with texts", [9; 16]);
@@ -214,7 +214,7 @@ fn told(text: &[u8]) -> Vec<u8> {
 #[test]
 fn no_text_of_a_log_steers_a_terminal() {
     let directory = TempDir::new().unwrap();
-    // The name of the file is text of a stranger too.
+    // The name of the file is hostile too.
     let [path, other, out] =
         ["told", "other", "out"].map(|name| directory.path().join(format!("{name}{STEERING}.log")));
     fs::write(&path, told(&[STEERING.as_bytes(), b"\x9b2J\x85"].concat())).unwrap();
@@ -261,7 +261,7 @@ fn no_text_of_a_log_steers_a_terminal() {
             text.chars().filter(|&c| c != '\n' && logs::is_steering(c)).collect();
         assert_eq!(found, [], "{args:?}: {text:?}");
     }
-    // A message repeats what the command line has.
+    // A message repeats the argument.
     let (_, _, errors) = run(&[&format!("none{STEERING}.log")]);
     let is_clean = !errors.trim_end().contains(logs::is_steering);
     assert!(errors.contains("none") && is_clean, "{errors:?}");
@@ -269,7 +269,7 @@ fn no_text_of_a_log_steers_a_terminal() {
 
 /// `.cnv.styles`
 #[test]
-fn json_has_the_bits_of_text_that_others_replace() {
+fn json_keeps_the_text_that_other_styles_replace() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("told.log");
     fs::write(&path, told(STEERING.as_bytes())).unwrap();
@@ -308,7 +308,7 @@ fn no_cell_of_a_table_is_a_formula() {
         let found = String::from_utf8(found).unwrap();
         assert!(found.ends_with(&format!(",{expected}\n")), "{found:?}, not {expected:?}");
     }
-    // Numbers are numbers.
+    // Numbers stay numbers.
     let (found, ..) = run(&["query", log, "SELECT -5, -0.5, '-7'", "--csv"]);
     assert!(String::from_utf8(found).unwrap().ends_with("\n-5,-0.5,-7\n"));
 }

@@ -1,4 +1,4 @@
-//! Logs to try things on, and what the numeric dump says of them.
+//! Logs for these tests, and their numeric dumps.
 
 use crate::support::{mps, run};
 use crate::synthetic::naive::{self, BlockFields, Buffer, EventType, Platform, Value, Writer};
@@ -7,7 +7,7 @@ use crate::synthetic::recipe::{self, Recipe};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Logs of the MPS of both word sizes, and made-up ones of ours of every platform.
+/// Returns logs of the MPS with both word sizes, and made logs of ours of two platforms.
 pub(crate) fn all(directory: &Path) -> Vec<PathBuf> {
     let golden = ["labels.log", "amcss-arena-pool-trace.log", "mpmss-32bit-cut.log"];
     let mut logs: Vec<PathBuf> = golden.iter().map(|name| mps(name).into()).collect();
@@ -27,7 +27,7 @@ pub(crate) fn all(directory: &Path) -> Vec<PathBuf> {
         fs::write(&path, writer.bytes()).unwrap();
         logs.push(path);
     }
-    // Streams of the MPS one after the other: copies, and others.
+    // A log of several MPS streams: two copies, and another.
     let labels = fs::read(mps("labels.log")).unwrap();
     let trace = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
     let joined = directory.join("joined.log");
@@ -63,12 +63,12 @@ pub(crate) const STORE: &[EventType] = &[
     },
 ];
 
-/// A log of ours in which a pool is made, called "symbols" and later "old", and made again; and in
-/// which names are as awkward as can be. All of it, or the first `count` events of each kind.
+/// Returns a log of ours with the first `count` events of each kind. A pool is created, labelled
+/// "symbols", later "old", and created again. Other names are awkward.
 pub(crate) fn pools(count: usize) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = Writer::new(platform, *b"a log with pools", [9; 16]);
-    // With wall times: 10 ns a tick.
+    // Events have wall times: a tick is 10 ns.
     naive::put(&mut writer.head, 120, &1000u64.to_le_bytes());
     naive::put(&mut writer.head, 136, &5_000_000u64.to_le_bytes());
     naive::seal_stream_header(&mut writer.head);
@@ -109,7 +109,7 @@ pub(crate) fn pools(count: usize) -> Vec<u8> {
     writer.bytes()
 }
 
-/// The lines of the numeric dump, each split at spaces outside quotation marks.
+/// Returns the lines of the numeric dump, split at spaces outside quotation marks.
 pub(crate) fn numeric(log: &Path) -> Vec<Vec<String>> {
     let (text, _, errors) = run(&[log.to_str().unwrap()]);
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -133,14 +133,14 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a letter moves a cursor, clears a screen, ends a line, or turns text round.
+/// Returns whether a letter moves a cursor, clears a screen, ends a line, or turns text round.
 pub(crate) fn is_steering(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2066}'..='\u{2069}')
 }
 
-/// A string as the numeric dump prints it.
+/// Returns a string as the numeric dump prints it.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = "\"".to_owned();
     for piece in bytes.utf8_chunks() {
@@ -164,7 +164,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     text + "\""
 }
 
-/// Whether two lines of the numeric dump say the same; doubles are printed in six digits.
+/// Returns whether two lines of the numeric dump agree. The dump prints six digits of a double.
 pub(crate) fn agree(
     found: &[String],
     expected: &[String],

@@ -1,4 +1,4 @@
-//! A log as data sets of Parquet, read back by the library. `.cnv.parquet`
+//! The library reads the Parquet data sets of a log back. `.cnv.parquet`
 
 use crate::logs;
 use crate::support::{mps, run};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Columns before the parameters.
 const FIRST_COUNT: usize = 8;
 
-/// The files below a directory.
+/// Returns the files below a directory.
 fn files(directory: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -26,7 +26,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// The rows of a file: names and values.
+/// Returns the rows of a file: names and values.
 fn rows(path: &Path) -> Vec<Vec<(String, Field)>> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(|row| {
@@ -36,8 +36,8 @@ fn rows(path: &Path) -> Vec<Vec<(String, Field)>> {
     rows.collect()
 }
 
-/// An event as the numeric dump prints it, without the index of its registry, and which of its
-/// words are doubles.
+/// Returns an event as the numeric dump prints it, without the index of its registry, and the
+/// indices of its doubles.
 fn line(code: &str, row: &[(String, Field)]) -> (Vec<String>, Vec<usize>) {
     let Field::ULong(time) = row[0].1 else { panic!("{row:?}") };
     let (mut line, mut doubles) = (vec![format!("{time:016X}"), code.to_owned()], Vec::new());
@@ -58,7 +58,7 @@ fn line(code: &str, row: &[(String, Field)]) -> (Vec<String>, Vec<usize>) {
     (line, doubles)
 }
 
-/// The codes of event types by their names.
+/// Returns the codes of event types by their names.
 fn codes(log: &str) -> BTreeMap<String, String> {
     let (text, ..) = run(&["query", log, "SELECT name, printf('%X', code) FROM types", "--csv"]);
     let text = String::from_utf8(text).unwrap();
@@ -133,7 +133,7 @@ fn labels_wall_times_and_awkward_strings_have_their_columns() {
 
 /// `.cnv.parquet`: Spark refuses a file with a timestamp in ns.
 #[test]
-fn times_of_day_are_in_us_with_the_ns_beside_them() {
+fn a_time_of_day_has_a_column_in_us_and_one_in_ns() {
     let directory = TempDir::new().unwrap();
     let (log, output) = (directory.path().join("a.log"), directory.path().join("out"));
     fs::write(&log, logs::pools(9)).unwrap();
@@ -192,9 +192,9 @@ fn rows_have_the_names_of_the_threads_that_recorded_them() {
     assert!(count > 1000, "{count}");
 }
 
-/// `.cnv.parquet`: no such log says which process it is of.
+/// `.cnv.parquet`: no log of the MPS names its process.
 #[test]
-fn each_run_of_the_mps_has_a_partition_of_its_own() {
+fn each_run_of_the_mps_has_its_own_partition() {
     let directory = TempDir::new().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let [one, two] = ["labels.log", "amcss-arena-pool-trace.log"].map(mps);
@@ -220,7 +220,7 @@ fn each_run_of_the_mps_has_a_partition_of_its_own() {
 }
 
 #[test]
-fn a_damaged_log_becomes_what_can_be_had_of_it() {
+fn the_readable_events_of_a_damaged_log_become_rows() {
     let directory = TempDir::new().unwrap();
     let (log, output) = (directory.path().join("cut.log"), directory.path().join("out"));
     let bytes = fs::read(mps("labels.log")).unwrap();

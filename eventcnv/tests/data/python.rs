@@ -1,4 +1,4 @@
-//! A module of Python that reads a log: what it gives is what the dump prints. `.cnv.py`
+//! A Python module reads a log, and gives the values that the dump prints. `.cnv.py`
 
 use crate::logs;
 use crate::support::{mps, run};
@@ -30,7 +30,7 @@ for event in t.events(sys.argv[1]):
     print("\x01".join(words) + "\x02", end="")
 "#;
 
-/// What a script prints that has the module of a log.
+/// Runs a script next to the module of a log. Returns its standard output.
 fn python(directory: &Path, script: &str, log: &Path) -> String {
     let mut command = Command::new("python3");
     command.args(["-B", "-c", script]).arg(log).current_dir(directory);
@@ -44,7 +44,7 @@ fn python(directory: &Path, script: &str, log: &Path) -> String {
 }
 
 #[test]
-fn the_module_of_a_log_reads_its_events_with_the_values_of_the_dump() {
+fn a_module_reads_the_values_that_the_dump_prints() {
     let directory = TempDir::new().unwrap();
     let mut all = logs::all(directory.path());
     let pools = directory.path().join("pools.log");
@@ -78,7 +78,7 @@ fn the_module_of_a_log_reads_its_events_with_the_values_of_the_dump() {
 }
 
 #[test]
-fn names_that_are_awkward_in_python_are_made_fit() {
+fn names_that_are_invalid_in_python_become_valid() {
     let directory = TempDir::new().unwrap();
     let (log, module) =
         (directory.path().join("a'\"\"\"b.log"), directory.path().join("telemetry_log.py"));
@@ -100,7 +100,7 @@ fn names_that_are_awkward_in_python_are_made_fit() {
 }
 
 #[test]
-fn labels_and_threads_have_their_names() {
+fn a_module_gives_labels_and_names_of_threads() {
     let directory = TempDir::new().unwrap();
     let (log, module) = (directory.path().join("a.log"), directory.path().join("telemetry_log.py"));
     fs::write(&log, logs::pools(9)).unwrap();
@@ -116,7 +116,7 @@ print(log.string(7), log.string(99))
 "#;
     let expected = "1200 symbols None symbols None\n1700 old None symbols None\nsymbols None\n";
     assert_eq!(python(directory.path(), script, &log), expected);
-    // As the tool tells of them, in logs of both formats.
+    // The tool prints the same names, for logs of both formats.
     for log in [crate::support::golden_path("log/heap.log"), mps("labels.log").into()] {
         let name = log.to_str().unwrap();
         run(&["py", name, "-o", module.to_str().unwrap(), "--force"]);
@@ -159,9 +159,9 @@ for e in log:
     }
 }
 
-/// `.cut.numbers`: events of one cut have numbers between those of another.
+/// `.cut.numbers`: the numbers of events of several cuts alternate.
 #[test]
-fn cuts_that_overlap_give_each_event_once() {
+fn overlapping_cuts_give_each_event_once() {
     let directory = TempDir::new().unwrap();
     let name = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let log = crate::support::golden_path("log/heap-2.log");
@@ -193,14 +193,14 @@ fn cuts_that_overlap_give_each_event_once() {
     assert!(parts.iter().all(|part| (500..whole).contains(part)), "{parts:?}");
 }
 
-/// `.cnv.py`: of a log there is a block in memory, not the file.
+/// `.cnv.py`: the module holds a block in memory, not the file.
 #[test]
 fn a_log_is_read_in_bounded_memory() {
     let directory = TempDir::new().unwrap();
     let (log, module) = (directory.path().join("a.log"), directory.path().join("telemetry_log.py"));
     fs::write(&log, logs::pools(9)).unwrap();
     run(&["py", log.to_str().unwrap(), "-o", module.to_str().unwrap()]);
-    // Blocks that nothing was written to follow, and another log.
+    // Zeros follow, and another log.
     let file = fs::OpenOptions::new().append(true).open(&log).unwrap();
     file.set_len(128 << 20).unwrap();
     (&file).write_all(&logs::pools(9)).unwrap();
@@ -214,7 +214,7 @@ print(sum(1 for e in t.events(sys.argv[1])), size() - before < 32)
 }
 
 #[test]
-fn streams_that_the_module_knows_nothing_of_are_told() {
+fn streams_with_other_registries_are_reported() {
     let directory = TempDir::new().unwrap();
     let [of_pools, both] = ["pools.log", "both.log"].map(|name| directory.path().join(name));
     let heap = fs::read(crate::support::golden_path("log/heap.log")).unwrap();

@@ -1,11 +1,11 @@
-//! A question to a log, without a database. `.cnv.query`
+//! Queries of a log without a database. `.cnv.query`
 
 use crate::logs;
 use crate::support::{mps, run};
 use std::fs;
 use tempfile::TempDir;
 
-/// What is printed for a query on a log, without a fault.
+/// Returns the output of a query, which must have no error.
 fn ask(log: &str, sql: &str, options: &[&str]) -> String {
     let (text, code, errors) = run(&[&["query", log, sql], options].concat());
     assert_eq!((code, &*errors), (0, ""), "{sql}");
@@ -13,7 +13,7 @@ fn ask(log: &str, sql: &str, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_query_is_answered_in_columns_in_csv_and_in_json() {
+fn a_query_prints_columns_csv_or_json() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("pools.log");
     fs::write(&path, logs::pools(9)).unwrap();
@@ -33,7 +33,7 @@ fn a_query_is_answered_in_columns_in_csv_and_in_json() {
 }
 
 #[test]
-fn what_a_query_reads_is_there_and_nothing_else_is_needed() {
+fn a_query_finds_every_table_that_it_reads() {
     let log = mps("labels.log");
     let count = |table: &str| ask(&log, &format!("SELECT count(*) FROM {table}"), &["--csv"]);
     assert_eq!(count("PoolInit"), "count(*)\n4\n");
@@ -43,14 +43,14 @@ fn what_a_query_reads_is_there_and_nothing_else_is_needed() {
     assert_ne!(count("labels"), "count(*)\n0\n");
     assert_eq!(count("types"), "count(*)\n92\n");
     assert_eq!(count("(VALUES (1), (2))"), "count(*)\n2\n");
-    // More rows than the width of columns is decided by.
+    // More rows than the tool reads to choose the widths of columns.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
         SELECT i FROM n";
     assert_eq!(ask(&log, many, &[]).lines().count(), 3001);
 }
 
 #[test]
-fn a_query_that_is_wrong_says_where_and_what_was_meant() {
+fn an_error_in_a_query_has_its_place_and_a_suggestion() {
     let log = mps("labels.log");
     for (sql, expected) in [
         ("SELECT * FROM PoolInti", vec!["no such table: PoolInti", "did you mean PoolInit?"]),
@@ -77,13 +77,13 @@ fn a_query_that_is_wrong_says_where_and_what_was_meant() {
             assert!(errors.contains(expected), "{sql}: {errors}");
         }
     }
-    // What is taken for a query is not one.
+    // Here the log stands in the place of the query.
     let (_, code, errors) = run(&["query", &log]);
     assert!(code == 2 && errors.contains("labels.log is a file; add the query"), "{errors}");
 }
 
 #[test]
-fn a_damaged_log_is_asked_as_far_as_it_goes() {
+fn a_query_reads_the_readable_events_of_a_damaged_log() {
     let directory = TempDir::new().unwrap();
     let log = directory.path().join("cut.log");
     let bytes = fs::read(mps("labels.log")).unwrap();
@@ -156,7 +156,7 @@ fn a_query_makes_no_file_and_changes_none() {
         assert!(!path.exists(), "{sql}");
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    // What asks about tables is a question.
+    // A query may ask about tables.
     assert!(ask(&log, "PRAGMA table_info(PoolInit)", &["--csv"]).contains(",pool,INTEGER,"));
     let sql = "SELECT name FROM pragma_table_info('PoolInit') WHERE cid = 5";
     assert_eq!(ask(&log, sql, &["--csv"]), "name\npool\n");
@@ -165,7 +165,7 @@ fn a_query_makes_no_file_and_changes_none() {
 
 /// A pool gets its name after its creation: the query joins the later event.
 #[test]
-fn the_query_of_the_pages_gives_pool_names_and_creation_times() {
+fn the_documented_query_gives_pool_names_and_creation_times() {
     let log = crate::support::golden_path("log/heap.log");
     let query = "SELECT string, P.time FROM PoolInit P, Label L, Intern I
                   WHERE address = pool AND L.stringId = I.stringId";

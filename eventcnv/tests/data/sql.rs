@@ -1,4 +1,4 @@
-//! A log in a database of SQLite. `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.labels`, `.cnv.sql.names`
+//! Logs in an SQLite database. `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.labels`, `.cnv.sql.names`
 
 use crate::logs;
 use crate::support::{eventcnv, mps, run, told};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Adds a log without a fault; what the tool prints.
+/// Adds a log, which must succeed. Returns the output of the tool.
 fn add(log: &Path, database: &Path) -> String {
     let [log, database] = [log, database].map(|path| path.to_str().unwrap());
     let (text, code, errors) = run(&["sql", log, "-o", database]);
@@ -16,7 +16,7 @@ fn add(log: &Path, database: &Path) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// All rows of a query, each value as text.
+/// Returns all rows of a query, each value as text.
 fn rows(database: &Path, sql: &str) -> Vec<String> {
     let connection = Connection::open(database).unwrap();
     let mut query = connection.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -36,7 +36,7 @@ fn rows(database: &Path, sql: &str) -> Vec<String> {
     found
 }
 
-/// The events of a database of one log, as lines of the numeric dump in order of time.
+/// Returns the events of a database as lines of the numeric dump, with the indices of doubles.
 fn lines(database: &Path) -> Vec<(i64, Vec<String>, Vec<usize>)> {
     let connection = Connection::open(database).unwrap();
     let mut types =
@@ -111,12 +111,12 @@ fn every_event_is_in_the_database_with_the_values_of_the_dump() {
 }
 
 #[test]
-fn a_log_that_is_added_again_adds_what_is_new_of_it() {
+fn a_log_added_again_adds_only_its_new_events() {
     let directory = TempDir::new().unwrap();
     let path = |name: &str| directory.path().join(name);
     let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
     let made = logs::all(directory.path()).pop().unwrap();
-    // The whole log of the MPS; of ours with two events of each kind, and with all.
+    // A part of a log, then the whole log. At last a log without events, then another log.
     for (name, short, whole) in [
         ("mps", whole[..40_000].to_vec(), whole),
         ("ours", logs::pools(2), logs::pools(9)),
@@ -146,7 +146,7 @@ fn a_log_that_is_added_again_adds_what_is_new_of_it() {
 
 /// `.cnv.sql.again`
 #[test]
-fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
+fn a_log_added_again_leaves_the_size_of_the_database() {
     let directory = TempDir::new().unwrap();
     let database = directory.path().join("a.db");
     let size = |path: &Path| fs::metadata(path).unwrap().len();
@@ -158,7 +158,7 @@ fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
         let after = (size(&database), rows(&database, "SELECT * FROM sqlite_schema"));
         assert_eq!(after, before, "{log}");
     }
-    // A database that grew is as large as one that got all events at once.
+    // A database that grew is about as large as a database that got all events at once.
     let [log, grown, fresh] = ["a.log", "grown.db", "fresh.db"].map(|n| directory.path().join(n));
     let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
     fs::write(&log, &whole[..40_000]).unwrap();
@@ -169,7 +169,7 @@ fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
     assert!(size(&grown) <= size(&fresh) * 105 / 100, "{} {}", size(&grown), size(&fresh));
 }
 
-/// `.cnv.sql`: one registry describes both of one version, though another follows.
+/// `.cnv.sql`: one registry describes two streams of one version, though another version follows.
 #[test]
 fn streams_that_share_a_registry_all_have_it() {
     let directory = TempDir::new().unwrap();
@@ -189,9 +189,9 @@ fn streams_that_share_a_registry_all_have_it() {
     assert_eq!(without("kinds WHERE registry = 1"), ["3"]);
 }
 
-/// `.cnv.sql.again`: the numbers of the third begin far beyond a beginning.
+/// `.cnv.sql.again`: the third copy begins far after the part that identifies a log.
 #[test]
-fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {
+fn copies_of_a_stream_without_a_name_become_one_log() {
     let directory = TempDir::new().unwrap();
     let [copies, database] = ["copies.log", "a.db"].map(|name| directory.path().join(name));
     let trace = mps("amcss-arena-pool-trace.log");
@@ -203,7 +203,7 @@ fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {
 }
 
 #[test]
-fn a_selection_is_filled_up_by_what_is_added_later() {
+fn a_later_addition_completes_a_selection() {
     let directory = TempDir::new().unwrap();
     let database = directory.path().join("some.db");
     let (log, name) = (mps("labels.log"), database.to_str().unwrap());
@@ -217,7 +217,7 @@ fn a_selection_is_filled_up_by_what_is_added_later() {
 }
 
 #[test]
-fn the_manuals_query_tells_the_names_of_pools_and_when_they_were_created() {
+fn the_manuals_query_gives_pool_names_and_creation_times() {
     let directory = TempDir::new().unwrap();
     let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
     fs::write(&log, logs::pools(9)).unwrap();
@@ -245,7 +245,7 @@ fn the_manuals_query_tells_the_names_of_pools_and_when_they_were_created() {
 }
 
 #[test]
-fn awkward_names_and_values_are_taken_as_they_are() {
+fn awkward_names_and_values_are_stored_unchanged() {
     let directory = TempDir::new().unwrap();
     let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
     fs::write(&log, logs::pools(9)).unwrap();
@@ -263,7 +263,7 @@ fn awkward_names_and_values_are_taken_as_they_are() {
 }
 
 #[test]
-fn logs_whose_event_types_differ_have_tables_of_their_own() {
+fn logs_with_different_event_types_have_separate_tables() {
     let directory = TempDir::new().unwrap();
     let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
     fs::write(&log, logs::pools(9)).unwrap();
@@ -278,7 +278,7 @@ fn logs_whose_event_types_differ_have_tables_of_their_own() {
 }
 
 #[test]
-fn what_is_no_database_of_ours_stays_as_it_is() {
+fn a_file_that_is_not_our_database_stays_unchanged() {
     let directory = TempDir::new().unwrap();
     let log = mps("labels.log");
     let path = directory.path().join("x.db");
@@ -326,7 +326,7 @@ fn the_environment_names_the_database() {
 }
 
 #[test]
-fn a_damaged_log_gives_what_can_be_had_and_exit_code_1() {
+fn a_damaged_log_gives_its_readable_events_and_exit_code_1() {
     let directory = TempDir::new().unwrap();
     let (log, database) = (directory.path().join("cut.log"), directory.path().join("a.db"));
     let bytes = fs::read(mps("labels.log")).unwrap();

@@ -20,7 +20,7 @@ pub(crate) fn entries(args: &[&str]) -> Vec<Value> {
     whole["traceEvents"].as_array().unwrap().clone()
 }
 
-/// What an event is called where it begins or ends something.
+/// Returns the possible names of an event that begins or ends a pair.
 fn half(entry: &Value) -> String {
     let name = entry["name"].as_str().unwrap();
     let endings: &[&str] = match entry["ph"].as_str().unwrap() {
@@ -33,7 +33,7 @@ fn half(entry: &Value) -> String {
     endings.iter().map(|ending| format!("{name}{ending}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a value is what the dump says: of 64 bits in hexadecimal, with its label.
+/// Returns whether a value equals that of the dump. 64 bits are hexadecimal, with their label.
 fn is_value(found: &Value, expected: &Value, label: &Value) -> bool {
     match found {
         Value::String(text) if text.starts_with("0x") => {
@@ -99,7 +99,7 @@ fn slices_nest_and_spans_alternate() {
 }
 
 #[test]
-fn a_counter_is_what_is_allocated_less_what_is_freed() {
+fn a_counter_is_the_allocated_size_less_the_freed_size() {
     let [log, ..] = logs();
     let entries = entries(&[&log]);
     let expected = live(&log);
@@ -110,7 +110,7 @@ fn a_counter_is_what_is_allocated_less_what_is_freed() {
         assert!(entry["name"].as_str().unwrap().starts_with(&name), "{entry} {name}");
         assert_eq!(entry["args"]["value"], value);
     }
-    // What the pools were called when they were first counted.
+    // A counter has the label that its pool had at the first count.
     let names: HashSet<&str> =
         counters.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     assert!(names.iter().any(|name| name.ends_with(" letters")), "{names:?}");
@@ -140,7 +140,7 @@ fn marks_on_the_command_line_override_names() {
     assert_eq!(words[0]["name"], "FileEnd.words");
 }
 
-/// What ends and did not begin in what was selected is an instant.
+/// The selection has the end and not its beginning.
 #[test]
 fn an_end_without_a_beginning_is_an_instant() {
     let [.., log, _] = logs();
@@ -152,13 +152,13 @@ fn an_end_without_a_beginning_is_an_instant() {
 
 /// Returns the entries of one process without their times: each log has its own clock.
 fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
-    // A process among several is called by its host too.
+    // The name of a process among several has its host too.
     let own = entries.iter().filter(|entry| entry["pid"] == *pid && entry["ph"] != "M");
     own.map(|entry| {
         let mut entry = entry.clone();
         let fields = entry.as_object_mut().unwrap();
         fields.remove("ts");
-        // Numbers of flows are of the whole trace.
+        // The numbers of flows are unique in the whole trace.
         fields.remove("id");
         fields.remove("id2");
         entry
@@ -166,8 +166,8 @@ fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
     .collect()
 }
 
-/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log are what they
-/// are in the log of each alone.
+/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log equal those in
+/// the log of each alone.
 #[test]
 fn pairs_and_counters_stay_within_a_process() {
     let directory = TempDir::new().unwrap();

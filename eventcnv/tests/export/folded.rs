@@ -1,4 +1,4 @@
-//! Folded stacks, and the same counted from the dump.
+//! Folded stacks equal sums that are counted from the dump.
 //!
 //! ```text
 //!  dump ──▶ XBegin, XEnd, time ──▶ stack at each event ──▶ sums ── equal ── lines
@@ -22,7 +22,7 @@ fn folded(args: &[&str]) -> Sums {
     text.lines().map(line).collect()
 }
 
-/// What happens from one event to the next, with the names of the slices that are open between.
+/// Visits each event, and the ticks from it to the next, with the names of the open slices.
 fn walked(events: &[Value], mut visit: impl FnMut(&str, &Value, u64)) {
     let mut open: Vec<&str> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -43,7 +43,7 @@ fn walked(events: &[Value], mut visit: impl FnMut(&str, &Value, u64)) {
 
 /// `.cnv.folded`: a tick is a ns.
 #[test]
-fn slices_weigh_the_time_that_is_theirs_alone() {
+fn a_slice_weighs_its_time_without_inner_slices() {
     let [.., log, _] = logs();
     let mut expected = Sums::new();
     walked(&dumped(&[&log]), |stack, _, ns| {
@@ -57,7 +57,7 @@ fn slices_weigh_the_time_that_is_theirs_alone() {
 }
 
 #[test]
-fn slices_weigh_what_the_events_in_them_weigh() {
+fn a_slice_weighs_the_sum_of_its_events() {
     let [log, ..] = logs();
     let mut expected = 0;
     walked(&dumped(&[&log]), |stack, event, _| {
@@ -71,7 +71,7 @@ fn slices_weigh_what_the_events_in_them_weigh() {
 }
 
 #[test]
-fn a_string_is_a_stack_that_weighs_one_or_as_much_as_a_parameter() {
+fn a_string_is_a_stack_that_weighs_1_or_a_parameter() {
     let [_, log, ..] = logs();
     let mut expected = [Sums::new(), Sums::new()];
     for event in dumped(&[&log]).iter().filter(|event| event["event"] == "FileBegin") {
@@ -86,7 +86,7 @@ fn a_string_is_a_stack_that_weighs_one_or_as_much_as_a_parameter() {
 }
 
 #[test]
-fn where_there_is_nothing_to_fold_it_is_said() {
+fn a_log_without_stacks_is_reported() {
     let [log, ..] = logs();
     let (bytes, errors) = exported("stacks.folded", &[&log, "--no-names"]);
     assert!(bytes.is_empty() && errors.contains("has a stack or is in a slice"), "{errors}");

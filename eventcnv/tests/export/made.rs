@@ -1,5 +1,5 @@
-//! Logs that are made to be exported: several threads that do the same at once, and more of
-//! everything than the tables of a timeline hold.
+//! Logs made for exports: several threads that do the same at once, and more events than the tables
+//! of a timeline hold.
 //!
 //! ```text
 //!  thread 1  ┤ Work ┤ Part ├ ├     ticks 0 12 24 36, 60 …
@@ -88,7 +88,7 @@ mod work {
     }
 }
 
-/// A log whose threads record events: thread, ticks, code, item.
+/// Writes a log whose threads record events: thread, ticks, code, item.
 fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, u64)>) {
     let mut file = fs::File::create(path).unwrap();
     let mut maker = Maker::new(&mut file);
@@ -116,8 +116,8 @@ fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, u64)>) {
 const THREADS: u32 = 3;
 const ROUNDS: u64 = 50;
 
-/// Each thread works at an item, and at a part of it; the first sends one to the last, which ends
-/// the task that the first began.
+/// Writes a log of threads: each works at an item, and at a part of it. The first thread sends an
+/// item to the last, which ends the task of the first.
 fn threads(path: &Path) {
     let rounds = (0..ROUNDS).flat_map(|round| {
         let step = move |step: u64, code| {
@@ -136,7 +136,7 @@ fn threads(path: &Path) {
     write(path, rounds);
 }
 
-/// A log in a directory of its own.
+/// Returns a log in its own directory.
 fn log(make: fn(&Path)) -> (TempDir, String) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("made.log");
@@ -144,9 +144,9 @@ fn log(make: fn(&Path)) -> (TempDir, String) {
     (directory, path.to_str().unwrap().to_owned())
 }
 
-/// `.cnv.timeline`, `.cnv.chrome`: what a thread begins, it ends, whatever others do meanwhile.
+/// `.cnv.timeline`, `.cnv.chrome`: a thread ends its own slices, while others begin and end theirs.
 #[test]
-fn slices_nest_in_their_thread_and_spans_and_flows_cross_threads() {
+fn slices_nest_in_a_thread_and_spans_and_flows_cross_threads() {
     let (_directory, log) = log(threads);
     let entries = entries(&[&log]);
     let mut stacks: HashMap<u64, Vec<(&str, f64)>> = HashMap::new();
@@ -167,7 +167,7 @@ fn slices_nest_in_their_thread_and_spans_and_flows_cross_threads() {
             }
             "s" | "b" => assert!(linked.insert((name, id()), tid()).is_none(), "{entry}"),
             "f" | "e" => {
-                assert_ne!(linked.remove(&(name, id())), Some(tid()), "of another thread");
+                assert_ne!(linked.remove(&(name, id())), Some(tid()), "one thread has both ends");
                 link_count += 1;
             }
             _ => {}
@@ -182,9 +182,9 @@ fn slices_nest_in_their_thread_and_spans_and_flows_cross_threads() {
     }
 }
 
-/// `.cnv.perfetto`: each thread has a track of its own.
+/// `.cnv.perfetto`: each thread has its own track.
 #[test]
-fn each_thread_has_a_track_with_its_slices_alone() {
+fn the_track_of_a_thread_has_only_its_slices() {
     let (_directory, log) = log(threads);
     let trace = trace(&[&log]);
     let mut stacks: HashMap<u64, Vec<u64>> = HashMap::new();
@@ -234,22 +234,22 @@ fn slices_of_several_threads_are_folded_apart() {
     assert_eq!(sorted(&String::from_utf8(bytes).unwrap()), sorted(&expected));
 }
 
-/// What may be open at a time, and how many counters there may be.
+/// The maximum number of open slices, spans and flows, and of counters.
 const OPEN_COUNT: u64 = 1 << 16;
 const COUNTER_COUNT: u64 = 1 << 12;
 
-/// Slices, spans and flows that never end, and counters: of each more than there is room for.
+/// Writes slices, spans and flows that never end, and counters: of each more than the tables hold.
 fn full(path: &Path) {
     let all = [(1, OPEN_COUNT + 70), (5, OPEN_COUNT + 30), (7, OPEN_COUNT + 5)];
     let items = all.into_iter().flat_map(|(code, count)| (0..count).map(move |item| (code, item)));
     let counted = (0..COUNTER_COUNT + 9).map(|pool| (9, pool));
-    // What had room has its end.
+    // These three have room in the tables, and end.
     let ended = [(2, OPEN_COUNT - 1), (6, 0), (8, 0)];
     let events = items.chain(counted).chain(ended).zip(1000..);
     write(path, events.map(|((code, item), ticks)| (1, ticks, code, item)));
 }
 
-/// That what had no room is told on standard error.
+/// Asserts that standard error reports the events without room.
 fn assert_told(errors: &str) {
     for note in [
         "100 slices and spans are instants: they began while 65536 were open",
@@ -269,7 +269,7 @@ fn an_event_beyond_the_limits_is_an_instant_and_reported() {
     let text = String::from_utf8(bytes).unwrap();
     let count = |phase: &str| text.matches(&format!("\"ph\":\"{phase}\"")).count() as u64;
     let found = ["B", "b", "s", "E", "e", "f", "C"].map(count);
-    // What begins a flow is an instant with a duration.
+    // The beginning of a flow is an instant with a duration.
     let open = OPEN_COUNT;
     assert_eq!(found, [open, open, open, 1, 1, 1, COUNTER_COUNT]);
     assert_eq!(count("i") + count("X"), 70 + 30 + (open + 5) + 1 + (COUNTER_COUNT + 9));
@@ -288,7 +288,7 @@ fn only_the_outermost_of_deep_slices_are_folded() {
     assert!(errors.contains(" weights are of slices nested deeper than 256"), "{errors}");
 }
 
-/// A stream of a process in which thread 1 has an OS number, and records a begin and an end.
+/// Returns a stream in which thread 1 has an OS number, and records a begin and an end.
 fn stream_of_thread(uuid: &[u8; 16], os_thread: usize, [begin, end]: [u64; 2]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);

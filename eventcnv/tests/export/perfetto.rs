@@ -1,4 +1,4 @@
-//! Perfetto's format, read by a decoder of protocol buffers that knows their wire alone.
+//! Perfetto's format, read by a decoder that knows only the wire format of protocol buffers.
 //!
 //! ```text
 //!  bytes ──▶ fields ──▶ packets: names, tracks, track events ──▶ one for each line of the dump
@@ -107,7 +107,7 @@ pub(crate) struct TrackEvent {
     pub(crate) flows: [Vec<u64>; 2],
 }
 
-/// What is in a trace.
+/// The events, tracks and processes of a trace.
 #[derive(Default)]
 pub(crate) struct Trace {
     names: HashMap<(u32, u64), String>,
@@ -124,7 +124,7 @@ pub(crate) fn trace(args: &[&str]) -> Trace {
     for (index, (field, packet)) in decode(&bytes).0.iter().enumerate() {
         assert_eq!(*field, 1);
         let packet = packet.fields();
-        assert_eq!(packet.number(10), 1, "the one sequence");
+        assert_eq!(packet.number(10), 1, "the trace has one sequence");
         if index == 0 {
             let snapshot = packet.get(6).unwrap().fields();
             let default = packet.get(59).unwrap().fields().number(58);
@@ -156,7 +156,7 @@ impl Trace {
             assert!(self.tracks.insert(track.number(1), (parent, name)).is_none());
         }
         let Some(event) = packet.get(11).map(Field::fields) else { return };
-        assert_eq!(packet.number(13), 2, "it needs the names before it");
+        assert_eq!(packet.number(13), 2, "the packet needs earlier names");
         let name = |table, number: u64| self.names[&(table, number)].clone();
         let params = event.all(4).map(|param| {
             let param = param.fields();
@@ -179,7 +179,7 @@ impl Trace {
     }
 }
 
-/// Whether an annotation is what the dump says.
+/// Returns whether an annotation equals the value in the dump.
 fn is_value((field, found): &(u32, Field), expected: &Value) -> bool {
     match field {
         2 | 3 | 7 => is_number(expected, found.number()),
@@ -222,7 +222,7 @@ fn every_event_is_in_the_trace_once_with_its_parameters() {
 }
 
 #[test]
-fn each_end_is_of_the_slice_that_is_open_on_its_track() {
+fn each_end_belongs_to_the_open_slice_of_its_track() {
     for (log, count) in logs().iter().zip([4, 5, 258, 7]) {
         let trace = trace(&[log]);
         let mut open: HashMap<u64, u64> = HashMap::new();
@@ -278,13 +278,13 @@ fn tracks_are_processes_threads_lanes_and_counters() {
     assert_eq!((flows(0), flows(1)), (vec![1, 2], vec![1, 2]));
 }
 
-/// Returns the events of one process, except for the numbers of flows, which count in the whole
-/// trace from 1.
+/// Returns the events of one process, and numbers their flows from 1: a trace numbers the flows of
+/// all processes together.
 fn of_process(trace: &Trace, pid: u64) -> Vec<String> {
     let mut flows = HashMap::new();
     let mut lines = Vec::new();
     for event in &trace.events {
-        // The names of the tracks up to that of the process, which among several has its host's.
+        // The names of the tracks below that of the process, which may have its host's name.
         let (mut path, mut track) = (Vec::new(), event.track);
         while let (Some(parent), name) = &trace.tracks[&track] {
             path.push(&**name);
@@ -306,10 +306,10 @@ fn of_process(trace: &Trace, pid: u64) -> Vec<String> {
     lines
 }
 
-/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log are what they
-/// are in the log of each alone, and on tracks of their own.
+/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log equal those in
+/// the log of each alone, on separate tracks.
 #[test]
-fn what_is_of_one_process_is_on_its_own_tracks_as_if_it_were_alone() {
+fn a_process_has_the_same_tracks_alone_and_among_others() {
     let directory = TempDir::new().unwrap();
     let (both, alone) = of_two_processes(&directory);
     let of = |log| trace(&[&[log], &FLOWS[..]].concat());

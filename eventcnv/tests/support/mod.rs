@@ -1,4 +1,4 @@
-//! What the tests of the tool share: running it, and golden files.
+//! Runs the tool and compares golden files, for all tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,25 +11,25 @@ pub(crate) fn eventcnv(args: &[&str]) -> Command {
     command
 }
 
-/// What the tool prints, with its exit code and what it says on standard error.
+/// Runs the tool. Returns standard output, the exit code, and standard error.
 pub(crate) fn run(args: &[&str]) -> (Vec<u8>, i32, String) {
     told(eventcnv(args).output().unwrap())
 }
 
-/// The parts of an output. A panic would be exit code 101, a signal none.
+/// Returns the parts of an output. A panic would be exit code 101; a signal would leave none.
 pub(crate) fn told(output: Output) -> (Vec<u8>, i32, String) {
-    let code = output.status.code().expect("the tool ends of itself");
+    let code = output.status.code().expect("no signal ends the tool");
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!([0, 1, 2, 3].contains(&code), "exit code {code}: {errors}");
     (output.stdout, code, errors)
 }
 
-/// A file among the golden ones.
+/// Returns the path of a golden file.
 pub(crate) fn golden_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// A golden log of the MPS, as an argument.
+/// Returns the path of a golden log of the MPS, as an argument.
 #[allow(dead_code, reason = "not every test file reads a log of the MPS")]
 pub(crate) fn mps(name: &str) -> String {
     golden_path("mps").join(name).to_str().unwrap().to_owned()

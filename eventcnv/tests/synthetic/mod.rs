@@ -1,5 +1,5 @@
-//! Logs and cores that are made up byte by byte, by the naive writers of the whole-system tests:
-//! links to their files, which a package of this crate takes along.
+//! Links to the naive writers of the whole-system tests, which make logs and cores byte by byte. A
+//! package of this crate includes their files.
 #![allow(
     dead_code,
     unreachable_pub,

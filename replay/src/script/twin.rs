@@ -250,7 +250,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_workload_does_what_its_operations_did_in_any_order_of_threads(
+    fn a_workload_does_its_operations_in_any_order_of_threads(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..900),
         thread_count in 1..6u32,
         turns in prop::collection::vec(any::<u32>(), 1..50),

@@ -82,7 +82,7 @@ fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
 }
 
 #[test]
-fn events_that_do_not_fit_are_counted_and_the_rest_goes_on() {
+fn contradictory_events_are_counted_and_the_others_are_read() {
     let events = [
         (1, free(0x10)),                // lived before the log began
         (1, allocate(0x20, 5)),         // object 0
@@ -111,7 +111,7 @@ fn events_that_do_not_fit_are_counted_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_reallocation_gives_memory_up_at_its_beginning_until_its_end() {
+fn a_reallocation_gives_up_memory_until_it_ends() {
     let events = [
         (1, allocate(0x20, 5)),
         (1, begin_reallocate(0x20)),

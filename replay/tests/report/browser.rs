@@ -16,7 +16,7 @@ pub(crate) struct Page {
 impl Page {
     /// Opens the page without scripts.
     pub(crate) fn still(page: &str) -> Page {
-        let end = page.find("<script").expect("it has a script");
+        let end = page.find("<script").expect("a script in the page");
         Page::open(&format!("{}</body></html>", &page[..end]), 1280)
     }
 
@@ -41,7 +41,7 @@ impl Page {
 
     fn with(page: &str, script: &str) -> String {
         let nonce = page.split("script nonce=\"").nth(1).and_then(|rest| rest.split('"').next());
-        let nonce = nonce.expect("it has a script of its own");
+        let nonce = nonce.expect("a script of the page itself");
         let say = "const place = top === self ? '' : '-' + self.name;
             const say = (name, value) =>
               top.document.body.setAttribute(`data-${name}${place}`, value);";
@@ -50,9 +50,9 @@ impl Page {
     }
 
     fn open(page: &str, width: u32) -> Page {
-        let directory = tempfile::tempdir().expect("a directory can be made");
+        let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("page.html");
-        fs::write(&path, page).expect("the page can be written");
+        fs::write(&path, page).expect("a written page");
         let mut browser = Command::new("chromium");
         browser.args([
             "--headless=new",

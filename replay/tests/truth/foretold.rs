@@ -105,7 +105,7 @@ fn programs(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let measure = compiled(folder, "inside.c", &["-O2", "-shared", "-fPIC"]);
     fs::rename(measure, folder.join("inside.so")).expect("renamed");
     let out = |command: &mut Command| {
-        let output = command.output().expect("it exists");
+        let output = command.output().expect("the program runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     };
@@ -141,7 +141,7 @@ fn played(folder: &Path, log: &str) -> Measured {
     let play = ["play", "--json", "--no-latency", "--settle", "0", "--runs", &runs];
     let (out, errors, code) = replay(folder, &[&play[..], &["--heap", &heaps, log]].concat());
     assert_eq!(code, 0, "{errors}");
-    serde_json::from_str(&out).expect("it is what was measured")
+    serde_json::from_str(&out).expect("JSON of Measured")
 }
 
 /// Adds runs of the same heaps.
@@ -265,13 +265,13 @@ fn a_replay_foretells_the_cost_of_other_allocators() {
         let time = |heap: usize| {
             median(measured.heaps[heap].runs.iter().map(|run| run.processor_ns as f64))
         };
-        let own = foretold[0].program_peak.expect("it was recorded");
+        let own = foretold[0].program_peak.expect("a recorded peak");
         let (base_peak, base_time) = (median_of(&taken[0].peaks), median_of(taken[0].judged()));
         let mut ranks = vec![(base_peak, 1.0)];
         for (index, (library, _)) in LIBRARIES.iter().enumerate() {
             let heap = index + 1;
             let peak = median_of(&taken[heap].peaks);
-            let ratio = foretold[heap].program_peak.expect("it was played") / own;
+            let ratio = foretold[heap].program_peak.expect("a peak of the heap") / own;
             let is_peak = (ratio * base_peak / peak - 1.0).abs() <= PEAK;
             ranks.push((peak, ratio));
             let (whole, _) = saved(&taken[0].times, &taken[heap].times);

@@ -4,8 +4,8 @@
 //!  log ─ a HashMap of addresses ─▶ for each thread: (call, size, alignment), and on which object
 //! ```
 //!
-//! Two runs number threads and addresses differently. So threads are in the order of their calls,
-//! and an object is known by its thread and by the index of the call that made it. Design:
+//! Two runs number threads and addresses differently. So threads are in the order of their calls.
+//! An object is known by its thread and by the index of the call that made it. Design:
 //! `.rep.truth.same` in `design/replay.md`.
 
 use eventlog::reader::{Filter, Log, Order};
@@ -43,7 +43,7 @@ pub(crate) fn calls(path: &Path, is_single: bool, is_replayer: bool) -> Vec<Call
                 begun.insert(event.thread, (address, objects.remove(&address)));
                 continue;
             }
-            "Realloc" => match (begun.remove(&event.thread).expect("it has begun"), address) {
+            "Realloc" => match (begun.remove(&event.thread).expect("a beginning"), address) {
                 ((_, object @ Some(_)), 0) if size == 0 => ("free", object),
                 ((old, Some(object)), 0) => {
                     objects.insert(old, object);

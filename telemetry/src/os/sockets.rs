@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_too_long_for_a_socket_gives_none() {
+    fn a_path_that_is_too_long_for_a_socket_is_refused() {
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX]).is_some());
         assert!(Peer::unix(&[b'x'; SOCKET_PATH_SIZE_MAX + 1]).is_none());
         assert!(Peer::unix(b"a\0b").is_none());

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_waits_as_long_as_it_is_needed() {
+    fn a_lock_waits_only_as_long_as_needed() {
         static VALUE: Locked<u8> = Locked::new(0);
         let entry = Entry::new();
         let _guard = VALUE.lock(&entry).expect("free");

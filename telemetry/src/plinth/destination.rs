@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_known_word_is_a_file_whatever_is_in_it() {
+    fn any_name_without_a_known_prefix_is_a_file() {
         for name in ["mpsio.log", "a b?size=3.log", "C:log", "files:x", "%p"] {
             assert_eq!(parse(name.as_bytes()), file(name), "{name}");
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tee_has_destinations_of_its_own() {
+    fn a_tee_lists_several_destinations() {
         let Ok(Destination::Tee { list }) = parse(b"tee:a.log,tcp://h:1,ring:r?size=1M") else {
             panic!("a tee")
         };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_destination_is_refused() {
         for text in [
             "file:",
             "file:?size=1M",

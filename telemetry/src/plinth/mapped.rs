@@ -359,7 +359,7 @@ fn piece_size(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// `.ring.parts`: what is put at one go is a header or a part.
+    /// `.ring.parts`: each put writes a header or a part.
     #[test]
     fn parts_are_put_one_by_one() {
         let part = |size: u32| {

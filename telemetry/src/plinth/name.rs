@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_try_is_another_name() {
+    fn each_try_gives_another_name() {
         let pid = std::process::id();
         let added = ["".to_owned(), format!("-{pid}"), format!("-{pid}-2")];
         assert_eq!(names(c"a.log", true), added.each_ref().map(|added| format!("a.log{added}")));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_long_is_cut_where_no_system_takes_it() {
+    fn a_name_that_is_too_long_is_cut_beyond_the_systems_limit() {
         let text = std::ffi::CString::new(vec![b'x'; 2 * PATH_SIZE_MAX]).expect("no NUL");
         for is_pattern in [true, false] {
             let name = LogName::new(text.clone().into(), is_pattern);

@@ -126,7 +126,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn what_is_put_comes_out_in_order_whatever_the_sizes() {
+    fn a_queue_returns_pieces_of_any_size_in_order() {
         let mut queue = Queue::new(vec![0; 100].leak());
         let mut twin = VecDeque::new();
         let mut next = 0u8;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_blocks_keeps_accounts_and_the_block_that_was_begun() {
+    fn dropping_blocks_keeps_accounts_and_the_begun_block() {
         for begun in [0, 1, 4000] {
             let mut queue = Queue::new(vec![0; 7 * 4096].leak());
             // So that it goes around.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_full_takes_nothing_and_one_that_is_cleared_all() {
+    fn a_full_queue_takes_nothing_until_it_is_cleared() {
         let mut queue = Queue::new(vec![0; 8].leak());
         assert!(queue.push(b"12345678") && !queue.push(b"9") && queue.push(b""));
         queue.clear();

@@ -183,7 +183,7 @@ mod tests {
 
     /// `.ring.share`
     #[test]
-    fn the_least_size_has_two_blocks_for_each_kind_and_room_for_registries() {
+    fn the_least_size_holds_two_blocks_a_kind_and_the_registries() {
         assert_eq!(block_count_min(0, 1), 1 + 1 + 2);
         assert_eq!(block_count_min(2, 7), 1 + 3 + 14);
         for (parts_count, kind_count) in [(0, 0), (0, 7), (3, 64), (9, 448)] {

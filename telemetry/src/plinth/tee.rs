@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_any_host_takes_is_taken() {
+    fn a_tee_fails_only_if_every_host_fails() {
         let ((one, first, a), (two, second, b)) = (host(), host());
         let tee = TeePlinth::new([a, b]).expect("two");
         assert_eq!(tee.create(SIZE), Ok(()));
@@ -317,7 +317,7 @@ mod tests {
 
     /// `.header.volume`
     #[test]
-    fn a_volume_is_begun_in_the_host_that_wants_it_and_follows_in_the_others() {
+    fn a_host_that_wants_a_volume_begins_it_and_others_append_it() {
         let ((one, first, a), (two, second, b)) = (host(), host());
         let tee = TeePlinth::new([a, b]).expect("two");
         tee.create(SIZE).expect("created");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tee_has_up_to_eight_hosts_and_says_which() {
+    fn a_tee_has_at_most_eight_hosts_and_names_them() {
         let hosts = |count| (0..count).map(|_| Box::new(MemoryPlinth::new()) as Box<dyn Plinth>);
         assert!(TeePlinth::new(hosts(9)).is_err());
         let said = format!("{:?}", TeePlinth::new(hosts(2)).expect("two"));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_file_goes_for_room_and_never_the_newest() {
+    fn the_oldest_file_makes_room_and_the_newest_stays() {
         let folder = tempfile::tempdir().unwrap();
         let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 9 });
         ["0", "1", "2"].iter().for_each(|text| next(volumes, &path, text).unwrap());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_left_half_done_is_gone_on_with() {
+    fn the_next_volume_completes_an_interrupted_change() {
         let folder = tempfile::tempdir().unwrap();
         let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
         ["0", "1", "2"].iter().for_each(|text| next(volumes, &path, text).unwrap());

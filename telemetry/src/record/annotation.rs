@@ -103,7 +103,7 @@ mod tests {
     use super::Variety;
 
     #[test]
-    fn hot_admits_only_what_is_always_and_rash_nothing() {
+    fn hot_admits_only_always_and_rash_admits_nothing() {
         let admitted =
             |variety: Variety| [true, false].map(|always| Variety::admits(variety, always));
         assert_eq!(admitted(Variety::Cool), [true, true]);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_beyond_the_most_that_are_remembered_are_refused() {
+    fn names_beyond_the_limit_are_refused() {
         let defaults = Defaults::new();
         let fresh = |at: usize| {
             let name = format!("Kind{at}").leak();

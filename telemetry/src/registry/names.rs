@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_separated_by_spaces_of_any_number() {
+    fn any_number_of_spaces_separates_words() {
         let all: Vec<_> = words(b"  Pool arena\t0x1  ").collect();
         assert_eq!(all, [&b"Pool"[..], b"arena", b"0x1"]);
         assert_eq!(words(b"").count() + words(b"   ").count(), 0);

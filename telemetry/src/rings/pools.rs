@@ -217,10 +217,9 @@ mod tests {
     }
 
     proptest! {
-        /// `.sol.mapped`: no kind loses its share to another, a block is open for one, and what
-        /// goes is the oldest.
+        /// `.sol.mapped`: no kind loses its share, a block has one owner, and the oldest goes.
         #[test]
-        fn a_pool_gives_up_its_oldest_and_never_another_ones_share(
+        fn a_pool_gives_up_its_oldest_block_and_keeps_each_share(
             count in 1usize..24,
             steps in prop::collection::vec((0u16..5, any::<prop::sample::Index>(), 0u8..3), 1..200),
         ) {

@@ -97,7 +97,7 @@ proptest! {
     })]
 
     #[test]
-    fn objects_are_chosen_by_size_pool_or_thread_with_their_operations(
+    fn options_keep_or_drop_objects_by_size_pool_or_thread(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
         number in 0..4u32,
         is_kept: bool,

@@ -144,7 +144,7 @@ mod tests {
 
     /// `.write.publish`: words are stored whole, and hold the same bytes.
     #[test]
-    fn a_claim_holds_what_plain_bytes_would() {
+    fn a_claim_holds_the_same_bytes_as_a_vector() {
         let block = Blocks::map(1).expect("memory").get(0);
         // SAFETY: W1: no other thread knows the block.
         let mut block = unsafe { block.own() };

@@ -150,7 +150,7 @@ mod tests {
     use std::os::fd::{AsRawFd, IntoRawFd};
 
     #[test]
-    fn a_number_that_stands_for_another_file_is_left_alone() {
+    fn a_file_number_that_the_program_took_is_left_open() {
         let temporary = || tempfile::tempfile().expect("a file");
         let held = Held::none();
         assert_eq!((held.number(), held.is_some()), (Err(libc::EBADF), false));

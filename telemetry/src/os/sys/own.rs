@@ -251,7 +251,7 @@ mod tests {
 
     /// Tests hosts with and without nameless files.
     #[test]
-    fn a_new_file_gets_its_name_at_once_and_has_none_before() {
+    fn a_new_file_has_no_name_until_it_gets_one() {
         for create in [Unnamed::create, Unnamed::create_hidden] {
             let folder = tempfile::tempdir().unwrap();
             let of = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();

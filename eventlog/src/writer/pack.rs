@@ -17,6 +17,7 @@ use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, ClockSync, NATIVE_FLAGS, NUMBERED,
 };
 use bytemuck::Zeroable;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -91,7 +92,7 @@ pub(super) struct Packer {
     log2: u8,
     /// The flags of parts without a buffer.
     flags: u8,
-    runs: HashMap<Place, Run>,
+    runs: HashMap<Place, Run, RandomState>,
     /// Full runs, which wait for a clock sync.
     waiting: Vec<Run>,
     /// Bytes of all runs.
@@ -99,7 +100,7 @@ pub(super) struct Packer {
     /// The block that is being written.
     block: Vec<u8>,
     /// The place of the latest event of each buffer, for parts without events.
-    ends: HashMap<u32, Place>,
+    ends: HashMap<u32, Place, RandomState>,
     /// The ticks of the first and the last event.
     span: Option<(u64, u64)>,
     syncs: Vec<ClockSync>,
@@ -113,11 +114,11 @@ impl Packer {
             id: uuid.first_chunk().copied().unwrap_or_default(),
             log2,
             flags,
-            runs: HashMap::new(),
+            runs: HashMap::default(),
             waiting: Vec::new(),
             memory: 0,
             block: Vec::new(),
-            ends: HashMap::new(),
+            ends: HashMap::default(),
             span: None,
             is_used: vec![false; syncs.len()],
             syncs,

@@ -15,6 +15,7 @@ use crate::format::{
     encoded_registry_size,
 };
 use eventdef::{Event, ParamSink, Registry, Sort, layout};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 
@@ -52,11 +53,11 @@ pub(super) struct OpenStream {
     log2: u8,
     registries: Vec<Known>,
     /// The index of each registry, by its address.
-    indexes: HashMap<usize, u16>,
+    indexes: HashMap<usize, u16, RandomState>,
     /// Number of registries after the header that was written last.
     registries_written: usize,
     pub(super) packer: Packer,
-    pub(super) buffers: HashMap<u32, Buffer>,
+    pub(super) buffers: HashMap<u32, Buffer, RandomState>,
     /// The ticks of each interned string.
     pub(super) strings: Vec<u64>,
 }
@@ -81,10 +82,10 @@ impl OpenStream {
             header: origin.header(),
             log2,
             registries: Vec::new(),
-            indexes: HashMap::new(),
+            indexes: HashMap::default(),
             registries_written: 0,
             packer: Packer::new(&origin.uuid, log2, NATIVE_FLAGS, Vec::new()),
-            buffers: HashMap::new(),
+            buffers: HashMap::default(),
             strings: Vec::new(),
         }
     }

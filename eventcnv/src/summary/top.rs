@@ -9,6 +9,7 @@
 //! "Mergeable summaries", 2012. Exact while every value has a counter. Design:
 //! `.cnv.params` in `design/eventcnv.md`.
 
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -27,14 +28,14 @@ struct Counter {
 /// The most frequent values.
 #[derive(Clone, Debug)]
 pub(crate) struct Top<T> {
-    counters: HashMap<T, Counter>,
+    counters: HashMap<T, Counter, RandomState>,
     /// How much every count may be too low.
     error: u64,
 }
 
 impl<T> Default for Top<T> {
     fn default() -> Top<T> {
-        Top { counters: HashMap::new(), error: 0 }
+        Top { counters: HashMap::default(), error: 0 }
     }
 }
 

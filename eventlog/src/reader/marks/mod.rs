@@ -176,8 +176,12 @@ impl Marks {
 
     /// Returns the roles of an event.
     pub fn role(&self, event: &Event<'_, '_>) -> Role {
-        let Some(event_type) = event.event_type else { return Role::default() };
-        let place = (event.stream, event.registry.index, event_type.code);
+        event.event_type.map_or(Role::default(), |row| self.role_of(event.registry, row.code))
+    }
+
+    /// Returns the roles of the events of a type.
+    pub fn role_of(&self, registry: &Registry, code: u16) -> Role {
+        let place = (registry.stream, registry.index, code);
         self.roles.get(&place).copied().unwrap_or_default()
     }
 

@@ -6,9 +6,8 @@
 //! ```
 //!
 //! The test is that of Kolmogorov and Smirnov for two samples. Its p value is the series of
-//! Kolmogorov, with the correction for finite samples of M. A. Stephens, "Use of the
-//! Kolmogorov-Smirnov, Cramér-von Mises and Related Statistics without Extensive Tables", Journal of
-//! the Royal Statistical Society B 32 (1970). Design: `.slice.against` in `design/slices.md`.
+//! Kolmogorov, with the correction for finite samples of M. A. Stephens (1970). Design:
+//! `.slice.against` in `design/slices.md`.
 
 use crate::durations::{Group, Values, histogram, record};
 use hdrhistogram::Histogram;

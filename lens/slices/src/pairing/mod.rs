@@ -11,7 +11,7 @@
 
 mod gaps;
 #[cfg(test)]
-mod twin;
+mod tests;
 
 use crate::model::{Edge, Gap, Limits, Slice, Slot, Track, Verdict};
 use foldhash::fast::RandomState;

@@ -75,6 +75,11 @@ impl Side {
         })
     }
 
+    /// Returns the indices of the parameters that distinguish pairs.
+    pub fn params(&self) -> impl Iterator<Item = usize> {
+        self.key.into_iter().flatten().map(usize::from)
+    }
+
     /// Returns the first of these values.
     pub fn first<'e>(&self, event: &Event<'_, 'e>) -> Option<Value<'e>> {
         event.param_at(self.key.first().copied().flatten()?.into())

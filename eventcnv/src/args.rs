@@ -42,7 +42,7 @@ enum Command {
     #[command(long_about = dump::ABOUT, after_long_help = dump::FORMS)]
     Dump(dump::Dump),
     Stats(stats::Stats),
-    Pairs(pairs::PairsArgs),
+    Pairs(pairs::Pairs),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),

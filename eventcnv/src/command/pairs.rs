@@ -8,7 +8,7 @@
 //! Design: `.cnv.pairs` in `design/eventcnv.md`.
 
 use crate::export::marks::PairOptions;
-use crate::reading::pairs::{By, Pairs};
+use crate::reading::pairs::{By, Found, Marked};
 use crate::reading::{Known, Reading};
 use crate::select::{self, Select};
 use crate::summary::pairs::{Groups, seconds};
@@ -22,6 +22,7 @@ use cli::{Stop, complain};
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
 use slices::{Counts, Edge, Long};
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -59,7 +60,7 @@ Examples:
 /// Print how long slices lasted: count, rate, percentiles, the slowest
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
-pub(crate) struct PairsArgs {
+pub(crate) struct Pairs {
     /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
     /// logs are read as one
     #[arg(value_name = "LOG")]
@@ -125,7 +126,7 @@ impl Form {
 }
 
 /// Runs the command. Returns whether the log was read completely.
-pub(crate) fn run(args: &PairsArgs) -> Result<bool, Stop> {
+pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     let new = Reading::open_paths(&args.logs, &args.known)?;
     let mut new = Summed::new(args, &new)?;
     let Some(path) = &args.form.against else {
@@ -158,11 +159,11 @@ struct Summed<'l> {
     seconds: Option<f64>,
     marks: Marks,
     groups: Groups,
-    found: crate::reading::pairs::Found,
+    found: Found,
 }
 
 impl<'l> Summed<'l> {
-    fn new(args: &PairsArgs, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
+    fn new(args: &Pairs, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
         let log = &reading.log;
         let wrong = |what| reading.error(what);
         let marks = args.marks.marks(log.registries()).map_err(wrong)?;
@@ -174,11 +175,11 @@ impl<'l> Summed<'l> {
         }
         let seconds = seconds(log, &clock, selection.filter());
         let mut groups = Groups::new(&marks, by.clone(), args.form.slowest.unwrap_or(0).into());
-        let pairs = Pairs { log, clock: &clock, marks: &marks };
-        let found = pairs.each(&selection, &by, |told| {
+        let marked = Marked { log, clock: &clock, marks: &marks };
+        let Ok(found) = marked.each(&selection, &by, |told| {
             groups.add(told);
-            Ok(())
-        })?;
+            Ok::<(), Infallible>(())
+        });
         Ok(Summed { reading, base: clock.base, seconds, marks, groups, found })
     }
 
@@ -190,7 +191,7 @@ impl<'l> Summed<'l> {
         Overview { base: self.base, by, seconds: self.seconds, rows, slowest }
     }
 
-    fn text(&mut self, args: &PairsArgs) -> Result<Vec<u8>, Stop> {
+    fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
         let overview = self.overview(&args.form);
         let mut text = Vec::new();
         if args.form.json {

@@ -12,7 +12,11 @@ use super::parallel::{self, Emit};
 use crate::select::{Chooser, Selected, Selection};
 use crate::text;
 use cli::Stop;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventdef::Sort;
 use eventlog::format::text::OneLine;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventlog::reader::marks::Key;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
@@ -52,8 +56,8 @@ pub(crate) enum Told<'a> {
     Alone(&'a Edge),
 }
 
-/// The slices of a log: what names them, and their times.
-pub(crate) struct Pairs<'l> {
+/// A log with its clock and its marks.
+pub(crate) struct Marked<'l> {
     pub(crate) log: &'l Log,
     pub(crate) clock: &'l Clock,
     pub(crate) marks: &'l Marks,
@@ -113,16 +117,33 @@ pub(crate) struct Found {
     pub(crate) values: Values,
 }
 
-impl Pairs<'_> {
+impl Marked<'_> {
+    /// Returns the sorts of the parameters that distinguish the slices of each pair.
+    #[cfg(any(feature = "parquet", feature = "sql"))]
+    pub(crate) fn key_sorts(&self) -> Vec<Vec<Sort>> {
+        let mut sorts = vec![Vec::new(); self.marks.pairs.len()];
+        for registry in self.log.registries() {
+            for row in &registry.event_types {
+                let part = self.marks.role_of(registry, row.code).part;
+                let Some(side) = part.filter(|side| !side.is_end) else { continue };
+                let params = side.params().filter_map(|index| row.params.get(index));
+                if let Some(place) = sorts.get_mut(side.pair as usize) {
+                    *place = params.map(|param| param.sort).collect();
+                }
+            }
+        }
+        sorts
+    }
+
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
-    /// ones, in the order of their beginnings.
-    pub(crate) fn each(
+    /// ones, in the order of their beginnings. Ends at the first error of `take`.
+    pub(crate) fn each<E>(
         &self,
         selection: &Selection,
         by: &By,
-        mut take: impl FnMut(Told<'_>) -> Result<(), Stop>,
-    ) -> Result<Found, Stop> {
-        let Pairs { log, clock, marks } = *self;
+        mut take: impl FnMut(Told<'_>) -> Result<(), E>,
+    ) -> Result<Found, E> {
+        let Marked { log, clock, marks } = *self;
         let labels = selection.filter().labels || matches!(by, By::Key | By::Param(_));
         let all = Selection::all(labels, selection.is_counted());
         let source = Source::new(log, clock, marks);
@@ -145,33 +166,40 @@ impl Pairs<'_> {
         };
         let mut numbers = Numbers::new(log);
         let mut pairing = Pairing::new(Limits::default());
-        let mut values = Values::default();
+        let (mut values, mut result) = (Values::default(), Ok(()));
+        let mut tell = |told: Told<'_>, edge: &Edge| {
+            if result.is_ok() && edge.tag & UNSELECTED == 0 {
+                result = take(told);
+            }
+            result.is_ok()
+        };
         let faults = parallel::run(log, &all, Order::Time, work, |piece: Piece| {
             let ids: Vec<u32> = piece.values.into_iter().map(|name| values.number(name)).collect();
+            let mut is_wanted = true;
             for step in piece.batch.steps() {
-                match step {
+                let edge = match step {
                     Step::Jump(jump) => {
                         numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
+                        continue;
                     }
-                    Step::Edge(edge) => pair(&mut pairing, &numbered(edge, &ids), &mut take)?,
+                    Step::Edge(edge) => numbered(edge, &ids),
+                };
+                let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
+                if pairing.take(&edge, each) == Turn::Alone {
+                    is_wanted = tell(Told::Alone(&edge), &edge);
                 }
             }
             numbers.follow(&piece.batch);
-            Ok(())
-        })?;
-        let mut result = Ok(());
+            if is_wanted { Ok(()) } else { Err(Stop::Closed) }
+        });
         pairing.finish(|slice| {
-            if result.is_ok() && is_chosen(slice.begin) {
-                result = take(Told::Slice(slice));
-            }
+            tell(Told::Slice(slice), slice.begin);
         });
         result?;
+        // Nothing but `take` fails.
+        let faults = faults.unwrap_or_default();
         Ok(Found { faults, counts: pairing.counts(), values })
     }
-}
-
-fn is_chosen(edge: &Edge) -> bool {
-    edge.tag & UNSELECTED == 0
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.
@@ -181,22 +209,14 @@ fn numbered(edge: &Edge, ids: &[u32]) -> Edge {
     Edge { tag: edge.tag & UNSELECTED | value, ..*edge }
 }
 
-#[inline]
-fn pair(
-    pairing: &mut Pairing,
-    edge: &Edge,
-    take: &mut impl FnMut(Told<'_>) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    let mut result = Ok(());
-    let turn = pairing.take(edge, |slice| {
-        if is_chosen(slice.begin) && result.is_ok() {
-            result = take(Told::Slice(slice));
-        }
-    });
-    if turn == Turn::Alone && is_chosen(edge) {
-        result = take(Told::Alone(edge));
-    }
-    result
+/// Returns a key as text; `sorts` are those of its parameters.
+#[cfg(any(feature = "parquet", feature = "sql"))]
+pub(crate) fn key_text(key: &Key, sorts: &[Sort]) -> String {
+    let text = |(value, sort): (&u64, &Sort)| match sort {
+        Sort::P | Sort::A => format!("0x{value:X}"),
+        _ => value.to_string(),
+    };
+    key.iter().zip(sorts).map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// Makes pieces of the events of a partition.

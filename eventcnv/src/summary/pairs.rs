@@ -8,7 +8,7 @@
 
 use crate::input::threads;
 use crate::reading::pairs::{By, Told, Values};
-use eventlog::reader::marks::Marks;
+use eventlog::reader::marks::{Marks, Pair};
 use eventlog::reader::{Clock, ClockBase, Filter, Log};
 use slices::{Durations, Group, Limits, Slowest, Verdict};
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Tally {
 /// The slices of a log, in groups.
 pub(crate) struct Groups {
     by: By,
-    /// The number of the name of each pair. Pairs of several streams have one name.
+    /// The number of the name of each pair. Equal pairs of several streams have one name.
     names: Vec<u32>,
     texts: Vec<String>,
     /// The place of each group, by the numbers of its name and value.
@@ -64,16 +64,29 @@ pub(crate) struct Row<'g> {
 
 impl Groups {
     pub(crate) fn new(marks: &Marks, by: By, slowest_count: usize) -> Groups {
-        let (mut texts, mut known) = (Vec::new(), HashMap::new());
-        let names = marks.pairs.iter().map(|pair| {
-            *known.entry(&pair.name).or_insert_with(|| {
-                texts.push(pair.name.to_string());
-                texts.len() as u32 - 1
+        // Two pairs of one name, such as XStart=XEnd and XCreate=XDestroy, differ by their types.
+        let mut places = HashMap::new();
+        let mut kinds: Vec<&Pair> = Vec::new();
+        let names: Vec<u32> = marks
+            .pairs
+            .iter()
+            .map(|pair| {
+                *places.entry((&pair.name, &pair.from, &pair.to)).or_insert_with(|| {
+                    kinds.push(pair);
+                    kinds.len() as u32 - 1
+                })
             })
-        });
+            .collect();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        kinds.iter().for_each(|pair| *counts.entry(&pair.name).or_default() += 1);
+        let text = |pair: &&Pair| match &pair.to {
+            Some(to) if counts.get(&*pair.name) > Some(&1) => format!("{}={to}", pair.from),
+            _ => pair.name.to_string(),
+        };
+        let texts = kinds.iter().map(text).collect();
         Groups {
             by,
-            names: names.collect(),
+            names,
             texts,
             places: HashMap::new(),
             groups: Vec::new(),

@@ -14,6 +14,7 @@ use crate::export::names::PARAM_COUNT_MAX;
 use eventlog::reader::{Event, Value};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedRowGroupWriter;
+use slices::{Edge, Slice};
 use std::collections::HashMap;
 use std::fs::File;
 
@@ -46,6 +47,17 @@ pub(crate) const FIRST: [(&str, Form, bool); 8] = [
     ("thread_name", Form::Thread, true),
     ("buffer", Form::Int, false),
     ("number", Form::Long, false),
+];
+/// The further columns of slices. Those without a value come last.
+pub(crate) const SLICE: [(&str, Form, bool); 8] = [
+    ("name", Form::Text, false),
+    ("key", Form::Text, true),
+    ("verdict", Form::Text, false),
+    ("begin", Form::Long, false),
+    ("end", Form::Long, true),
+    ("end_buffer", Form::Int, true),
+    ("end_number", Form::Long, true),
+    ("duration", Form::Long, true),
 ];
 /// The word and the first bit of these columns in a row.
 const FIRST_PLACES: [(usize, u32); FIRST.len()] =
@@ -98,26 +110,64 @@ impl Rows {
         column_count: usize,
         with_labels: bool,
     ) {
-        let begin = self.words.len();
-        let end = begin + row_size(column_count);
-        self.words.extend([
-            event.ticks,
-            wall.unwrap_or(0),
-            u64::from(event.thread) | u64::from(event.buffer) << 32,
-            event.number,
-            0,
-        ]);
+        let begin = self.begin(event.ticks, wall, event.thread, event.buffer, event.number);
         if event.event_type.is_some() {
             self.push_params(event, with_labels);
         } else {
             self.words.extend([u64::from(event.registry.index), u64::from(event.code())]);
             self.push_bytes(event.bytes);
         }
+        self.end(begin, event.stream, wall, column_count);
+    }
+
+    /// Adds a slice, with its name and its key.
+    pub(crate) fn push_slice(
+        &mut self,
+        slice: &Slice<'_>,
+        wall: Option<u64>,
+        name: &str,
+        key: Option<&str>,
+    ) {
+        let Edge { ticks, thread, id, .. } = *slice.begin;
+        let begin = self.begin(ticks, wall, thread, id.buffer, id.number);
+        self.push_bytes(name.as_bytes());
+        match key {
+            Some(key) => self.push_bytes(key.as_bytes()),
+            None => self.words.push(NO_TEXT),
+        }
+        self.push_bytes(slice.verdict.name().as_bytes());
+        self.words.push(ticks);
+        if let Some(Edge { ticks, id, .. }) = slice.end {
+            self.words.extend([*ticks, id.buffer.into(), id.number]);
+            self.words.extend(slice.duration());
+        }
+        self.end(begin, id.stream, wall, FIRST.len() + SLICE.len());
+    }
+
+    /// Begins a row. Returns its place.
+    #[inline]
+    fn begin(
+        &mut self,
+        ticks: u64,
+        wall: Option<u64>,
+        thread: u32,
+        buffer: u32,
+        number: u64,
+    ) -> usize {
+        let begin = self.words.len();
+        let place = u64::from(thread) | u64::from(buffer) << 32;
+        self.words.extend([ticks, wall.unwrap_or(0), place, number, 0]);
+        begin
+    }
+
+    /// Ends a row of a data set with `column_count` columns.
+    #[inline]
+    fn end(&mut self, begin: usize, stream: u16, wall: Option<u64>, column_count: usize) {
         let count = (self.words.len() - begin - FIRST_SIZE) as u64;
-        self.words.resize(end, 0);
+        self.words.resize(begin + row_size(column_count), 0);
         if let Some(head) = self.words.get_mut(begin + HEAD) {
             let has_wall = if wall.is_some() { HAS_WALL } else { 0 };
-            *head = has_wall | count << COUNT_SHIFT | u64::from(event.stream) << 32;
+            *head = has_wall | count << COUNT_SHIFT | u64::from(stream) << 32;
         }
         self.count += 1;
     }

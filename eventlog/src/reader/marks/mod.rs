@@ -120,6 +120,10 @@ pub struct Pair {
     pub form: Form,
     /// Its name.
     pub name: Box<str>,
+    /// The name of the event type that begins, causes, adds, or states the value.
+    pub from: Box<str>,
+    /// The name of the other event type, if the pair has two.
+    pub to: Option<Box<str>>,
 }
 
 /// The marks of a log.
@@ -233,7 +237,13 @@ impl Marks {
             return;
         }
         let pair = self.pairs.len() as u32;
-        self.pairs.push(Pair { form, name: name.into() });
+        let [from_name, to_name] = [Some(&from), to.as_ref()].map(|half| Some(&*half?.row.name));
+        self.pairs.push(Pair {
+            form,
+            name: name.into(),
+            from: from_name.unwrap_or_default().into(),
+            to: to_name.map(Box::from),
+        });
         for (half, is_end) in [(Some(from), false), (to, true)] {
             let Some(half) = half else { continue };
             let role = self.roles.entry(place(&half)).or_default();

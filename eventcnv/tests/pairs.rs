@@ -363,7 +363,8 @@ fn two_logs_compare_by_group() {
     let directory = TempDir::new().unwrap();
     let jobs = |wait: u64| -> Vec<Step> {
         let step = |n: u64| {
-            let (code, wait) = if n % 2 == 0 { (1, 100) } else { (2, wait + n * 7919 % 211) };
+            let (code, wait) =
+                if n.is_multiple_of(2) { (1, 100) } else { (2, wait + n * 7919 % 211) };
             Step { thread: 1, wait, code, key: 0 }
         };
         (0..600).map(step).collect()
@@ -425,7 +426,7 @@ fn missing_events_make_slices_doubtful() {
             if group["doubtful"] == 0 {
                 assert_group(group, &expected, option);
             }
-            // The first event of a thread that lacks earlier ones may come after a task's beginning.
+            // What a thread lacks may come after the beginning of a task.
             assert_eq!(group["doubtful"].as_u64() > Some(0), is_in && pair.name == "Task");
             let counts = ["count", "doubtful"].map(|name| group[name].as_u64().unwrap());
             assert_eq!(counts.iter().sum::<u64>(), expected.durations.len() as u64);

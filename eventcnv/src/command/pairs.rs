@@ -16,7 +16,7 @@ use crate::text::page::Page;
 use crate::view::clock::Clock as Times;
 use crate::view::columns::Columns;
 use crate::view::line::Lines;
-use crate::view::pairs::{End, Overview, Slow};
+use crate::view::pairs::{End, Overview, Slow, against};
 use crate::view::{self, View};
 use cli::{Stop, complain};
 use eventlog::reader::marks::Marks;
@@ -137,15 +137,15 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     let mut old = Summed::new(args, &old)?;
     let text = {
         let (old, new) = (old.overview(&args.form), new.overview(&args.form));
-        let (rows, sides) = (view::pairs::compared(&old, &new), [&old, &new]);
+        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
         let mut text = Vec::new();
         if args.form.json {
-            let json = format!("{:#}\n", view::pairs::json_compared(sides, &rows));
+            let json = format!("{:#}\n", against::json(sides, &rows));
             text = view::json::escaped(&json).into_bytes();
         } else if args.form.csv {
-            view::pairs::write_compared_csv(new.by, &rows, &mut text);
+            against::write_csv(new.by, &rows, &mut text);
         } else {
-            view::pairs::write_compared(sides, &rows, &mut text)?;
+            against::write(sides, &rows, &mut text)?;
         }
         text
     };

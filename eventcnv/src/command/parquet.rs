@@ -39,8 +39,8 @@ Columns:
   and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
   Booleans, strings. If the log has labels, NAME_label is the label of a pointer or address at that
   time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
-Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in slices:
-the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
+Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in
+slices: the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
 end_number (the key of the event that ends it), duration in ns.
 
 Examples:

@@ -90,7 +90,7 @@ impl Values {
         edge.tag & !UNSELECTED
     }
 
-    /// Returns the value with a number; 0 is no value.
+    /// Returns the value with a number; 0 means none.
     pub(crate) fn name(&self, number: u32) -> &str {
         number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", String::as_str)
     }

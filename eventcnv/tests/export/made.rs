@@ -182,7 +182,7 @@ fn slices_nest_in_a_thread_and_spans_and_flows_cross_threads() {
     }
 }
 
-/// `.cnv.timeline`: a slice that crosses ends on its track with the slice around it, and its own end
+/// `.cnv.timeline`: a slice that crosses ends on its track with the slice around it. Its own end
 /// ends no other slice.
 #[test]
 fn an_end_outside_its_slice_ends_no_other_slice() {

@@ -11,6 +11,7 @@
 
 mod columns;
 mod files;
+mod row;
 mod rows;
 mod sets;
 

@@ -7,7 +7,8 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::columns::{Group, Rows};
+use super::columns::Group;
+use super::row::Rows;
 use super::sets::{SLICES, Sets, UNKNOWN_SET};
 use super::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
 use crate::export::wall::Wall;

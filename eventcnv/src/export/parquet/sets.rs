@@ -7,7 +7,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
-use super::columns::{FIRST, Form, SLICE};
+use super::row::{FIRST, Form, SLICE};
 use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use crate::input::threads;
 use eventdef::Sort;

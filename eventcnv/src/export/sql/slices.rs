@@ -1,8 +1,8 @@
 //! The slices of a log, as rows that name the events of their beginnings and ends.
 //!
 //! ```text
-//!  slices: name │ key │ thread │ begin, end (ticks) │ duration (ns) │ begin_event │ end_event │ …
-//!                                                                     └─ event of the event's table
+//!  slices: name │ key │ thread │ begin, end │ duration │ begin_event │ end_event │ log │ verdict
+//!                                                        └─ `event` in the table of its type
 //! ```
 //!
 //! Design: `.cnv.sql.slices` in `design/eventcnv.md`.

@@ -327,6 +327,30 @@ fn pairs_can_be_named() {
     assert!(code == 0 && text.contains("no event begins or ends anything"), "{text}");
 }
 
+/// `.cnv.marks`: strings and doubles tell slices apart too.
+#[test]
+fn a_key_may_be_a_string_or_a_double() {
+    let directory = TempDir::new().unwrap();
+    let step = |(code, key)| Step { thread: 1, wait: 10, code, key };
+    let steps = [(9, 1), (9, 2), (10, 1), (9, 3), (10, 2), (10, 3), (10, 3)].map(step);
+    let log = write(&directory, "sales.log", &steps);
+    for key in ["what", "price"] {
+        let pair = format!("SaleBegin=SaleEnd:{key}");
+        let groups = pairs(&[&log, "--pair", &pair, "--by", key]);
+        let found: Vec<_> = groups
+            .iter()
+            .map(|group| (group["value"].as_str().unwrap(), group["total"].as_u64().unwrap()))
+            .collect();
+        let expected = match key {
+            "what" => [("thing 2", 30), ("thing 1", 20), ("thing 3", 20)],
+            _ => [("1", 30), ("0.5", 20), ("1.5", 20)],
+        };
+        assert_eq!(found, expected);
+        let alone = groups.iter().map(|group| group["withoutBeginning"].as_u64().unwrap());
+        assert_eq!(alone.collect::<Vec<_>>(), [0, 0, 1]);
+    }
+}
+
 /// The slowest are the last of the sorted list, with the lines that the dump prints.
 #[test]
 fn the_slowest_slices_have_their_events() {

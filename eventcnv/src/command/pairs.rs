@@ -49,13 +49,13 @@ count anything:
 and the probability of such a distance if the durations of both logs had one distribution.
 
 Examples:
-  eventcnv pairs mpsio.log                      a row for each pair
-  eventcnv pairs mpsio.log --by thread          a row for each pair and thread
+  eventcnv pairs mpsio.log                        a row for each pair
+  eventcnv pairs mpsio.log --by thread            a row for each pair and thread
   eventcnv pairs mpsio.log --by arena --histogram   by a parameter, with bars
-  eventcnv pairs mpsio.log --slowest 5          the longest, with their events
+  eventcnv pairs mpsio.log --slowest 5            the longest, with their events
   eventcnv pairs run.log --pair FileBegin=FileEnd:file --no-names
-  eventcnv pairs run.log --from +1s --threads 1 --csv
-  eventcnv pairs mpsio.log --against run.log    what changed from run.log to mpsio.log";
+  eventcnv pairs run.log --from +1ms --csv        what begins later than that, as CSV
+  eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log";
 
 /// Print how long slices lasted: count, rate, percentiles, the slowest
 #[derive(Debug, clap::Args)]

@@ -147,10 +147,11 @@ impl Marked<'_> {
         let labels = selection.filter().labels || matches!(by, By::Key | By::Param(_));
         let all = Selection::all(labels, selection.is_counted());
         let source = Source::new(log, clock, marks);
+        let chooser = selection.chooser(log);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
             let mut worker = Worker {
                 source: source.clone(),
-                chooser: selection.chooser(log),
+                chooser: chooser.clone(),
                 marks,
                 by,
                 batch: Batch::new(log),
@@ -209,11 +210,13 @@ fn numbered(edge: &Edge, ids: &[u32]) -> Edge {
     Edge { tag: edge.tag & UNSELECTED | value, ..*edge }
 }
 
-/// Returns a key as text; `sorts` are those of its parameters.
+/// Returns a key as text; `sorts` are those of its parameters. A string is its hash.
 #[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) fn key_text(key: &Key, sorts: &[Sort]) -> String {
     let text = |(value, sort): (&u64, &Sort)| match sort {
         Sort::P | Sort::A => format!("0x{value:X}"),
+        Sort::D => f64::from_bits(*value).to_string(),
+        Sort::S => format!("{value:016x}"),
         _ => value.to_string(),
     };
     key.iter().zip(sorts).map(text).collect::<Vec<_>>().join(" ")

@@ -30,6 +30,7 @@ impl Selection {
 }
 
 /// Decides for each event of a log whether a selection has it.
+#[derive(Clone)]
 pub(crate) struct Chooser<'l> {
     /// `None` if all events are selected.
     picker: Option<Picker>,

@@ -8,7 +8,7 @@
 
 use eventdef::field::P;
 use eventlog::writer::{Cause, Maker, Origin};
-use shop::{CallEnter, CallLeave, JobBegin, JobEnd, Note, TaskEnd, TaskStart};
+use shop::{CallEnter, CallLeave, JobBegin, JobEnd, Note, SaleBegin, SaleEnd, TaskEnd, TaskStart};
 
 mod shop {
     eventdef::events! {
@@ -45,6 +45,20 @@ mod shop {
             /// which
             task: P,
         }
+        /// A sale begins.
+        SaleBegin(9, always, Shop) {
+            /// the price
+            price: D,
+            /// what
+            what: S,
+        }
+        /// A sale ends.
+        SaleEnd(10, always, Shop) {
+            /// the price
+            price: D,
+            /// what
+            what: S,
+        }
         /// Anything else.
         Note(7, always, Shop) {
             /// a text
@@ -65,7 +79,8 @@ pub(crate) struct Step {
 fn add(maker: &mut Maker<'_>, step: &Step, ticks: u64) {
     let Step { thread, code, key, .. } = *step;
     let (job, task) = (key as usize, P(key as usize));
-    let buffer = thread;
+    let (price, text) = (key as f64 / 2.0, format!("thing {key}"));
+    let (buffer, what) = (thread, text.as_bytes());
     let added = match code {
         1 => maker.add(buffer, thread, ticks, &JobBegin { job }),
         2 => maker.add(buffer, thread, ticks, &JobEnd { job, result: key as u32 + 70 }),
@@ -73,6 +88,8 @@ fn add(maker: &mut Maker<'_>, step: &Step, ticks: u64) {
         4 => maker.add(buffer, thread, ticks, &CallLeave {}),
         5 => maker.add(buffer, thread, ticks, &TaskStart { task }),
         6 => maker.add(buffer, thread, ticks, &TaskEnd { task }),
+        9 => maker.add(buffer, thread, ticks, &SaleBegin { price, what }),
+        10 => maker.add(buffer, thread, ticks, &SaleEnd { price, what }),
         8 => maker.lose::<Note>(buffer, thread, Cause::Overwritten, 3),
         _ => maker.add(buffer, thread, ticks, &Note { text: b"a text" }),
     };

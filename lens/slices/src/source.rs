@@ -105,8 +105,7 @@ impl Numbers {
     /// Returns the numbers of a log before its first event.
     pub fn new(log: &Log) -> Numbers {
         let is_numbered = log.format() == Format::Stream;
-        let places = HashMap::with_hasher(RandomState::default());
-        Numbers { is_numbered, places, lasts: Vec::new(), current: 0 }
+        Numbers { is_numbered, places: HashMap::default(), lasts: Vec::new(), current: 0 }
     }
 
     /// Notes an event. Returns it if its number does not follow; [`Numbers::gap`] of the numbers of
@@ -185,10 +184,10 @@ impl Numbers {
         }
     }
 
-    fn clear(&mut self) {
-        self.places.clear();
-        self.lasts.clear();
-        self.current = 0;
+    /// Takes the numbers, and leaves those before the first event.
+    fn take(&mut self) -> Numbers {
+        let (is_numbered, places) = (self.is_numbered, HashMap::default());
+        std::mem::replace(self, Numbers { is_numbered, places, lasts: Vec::new(), current: 0 })
     }
 }
 
@@ -242,12 +241,9 @@ impl Batch {
 
     /// Takes the entries, and leaves an empty batch with room for as many.
     pub fn take(&mut self) -> Batch {
-        let mut numbers = self.numbers.clone();
-        std::mem::swap(&mut numbers, &mut self.numbers);
-        self.numbers.clear();
         let edges = Vec::with_capacity(self.edges.len());
         let edges = std::mem::replace(&mut self.edges, edges);
-        Batch { edges, jumps: std::mem::take(&mut self.jumps), numbers }
+        Batch { edges, jumps: std::mem::take(&mut self.jumps), numbers: self.numbers.take() }
     }
 
     /// Returns the entries in order.

@@ -61,7 +61,8 @@ impl Rows<'_> {
         let sorts = self.sorts.get(begin.pair as usize).map_or(&[][..], Vec::as_slice);
         let key = match (sorts, begin.key.first()) {
             ([], _) | (_, None) => Value::Null,
-            ([_], Some(value)) => Value::Integer(*value as i64),
+            ([Sort::D], Some(value)) => Value::Real(f64::from_bits(*value)),
+            ([sort], Some(value)) if *sort != Sort::S => Value::Integer(*value as i64),
             _ => Value::Text(key_text(&begin.key, sorts)),
         };
         let keys = &mut self.keys;

@@ -13,7 +13,9 @@ mod pairs;
 
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{EventType, Registry};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use thiserror::Error;
 
 /// Parameters that distinguish pairs of one mark, at most.
@@ -67,11 +69,13 @@ pub struct Side {
 }
 
 impl Side {
-    /// Returns the values of an event that distinguish its pair.
+    /// Returns the values of an event that distinguish its pair. A double gives its bits, a string
+    /// a hash.
     pub fn key(&self, event: &Event<'_, '_>) -> Key {
-        self.key.map(|index| {
-            let value = index.and_then(|index| event.param_at(index.into()));
-            value.and_then(|value| value.as_u64()).unwrap_or(0)
+        self.key.map(|index| match index.and_then(|index| event.param_at(index.into())) {
+            Some(Value::D(value)) => value.to_bits(),
+            Some(Value::S(bytes)) => FixedState::default().hash_one(bytes),
+            value => value.and_then(|value| value.as_u64()).unwrap_or(0),
         })
     }
 

@@ -123,6 +123,9 @@ fn write_slices(
 ) -> Result<u64, Stop> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
+    if !marked.has_pairs() {
+        return Ok(0);
+    }
     let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
     marked.each(selection, &By::Event, |told| {
         let Told::Slice(slice) = told else { return Ok(()) };

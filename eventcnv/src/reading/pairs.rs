@@ -15,9 +15,9 @@ use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventdef::Sort;
 use eventlog::format::text::OneLine;
-#[cfg(any(feature = "parquet", feature = "sql"))]
-use eventlog::reader::marks::Key;
 use eventlog::reader::marks::Marks;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventlog::reader::marks::{Form, Key};
 use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
@@ -118,6 +118,12 @@ pub(crate) struct Found {
 }
 
 impl Marked<'_> {
+    /// Returns whether the log declares event types that begin and end anything.
+    #[cfg(any(feature = "parquet", feature = "sql"))]
+    pub(crate) fn has_pairs(&self) -> bool {
+        self.marks.pairs.iter().any(|pair| matches!(pair.form, Form::Slice | Form::Span))
+    }
+
     /// Returns the sorts of the parameters that distinguish the slices of each pair.
     #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn key_sorts(&self) -> Vec<Vec<Sort>> {

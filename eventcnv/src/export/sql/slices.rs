@@ -28,6 +28,9 @@ pub(crate) fn add(
 ) -> Result<Faults, Refusal> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
+    if !marked.has_pairs() {
+        return Ok(Faults::default());
+    }
     let insert = connection.prepare(
         "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,

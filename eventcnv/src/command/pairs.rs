@@ -9,7 +9,7 @@
 
 use crate::export::marks::PairOptions;
 use crate::reading::pairs::{By, Found, Marked};
-use crate::reading::{Known, Reading};
+use crate::reading::{Input, Reading};
 use crate::select::{self, Select};
 use crate::summary::pairs::{Groups, seconds};
 use crate::text::page::Page;
@@ -61,13 +61,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Pairs {
-    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
-    /// logs are read as one
-    #[arg(value_name = "LOG")]
-    logs: Vec<PathBuf>,
-
     #[command(flatten)]
-    known: Known,
+    input: Input,
 
     #[command(flatten)]
     marks: PairOptions,
@@ -127,13 +122,13 @@ impl Form {
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
-    let new = Reading::open_paths(&args.logs, &args.known)?;
+    let new = Reading::open(&args.input)?;
     let mut new = Summed::new(args, &new)?;
     let Some(path) = &args.form.against else {
         let text = new.text(args)?;
         return new.end(&text);
     };
-    let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
+    let old = Reading::open_other(&args.input, path)?;
     let mut old = Summed::new(args, &old)?;
     let text = {
         let (old, new) = (old.overview(&args.form), new.overview(&args.form));

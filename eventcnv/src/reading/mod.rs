@@ -117,6 +117,11 @@ impl Reading {
         Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
     }
 
+    /// Opens another log than those of the command line, with the facts that it states.
+    pub(crate) fn open_other(input: &Input, path: &Path) -> Result<Reading, Stop> {
+        Reading::open_paths(&[path.to_owned()], &input.known)
+    }
+
     /// Opens each log of the command line by itself.
     pub(crate) fn each(input: &Input) -> impl Iterator<Item = Result<Reading, Stop>> {
         let open = |log| Reading::open_paths(std::slice::from_ref(log), &input.known);

@@ -201,8 +201,8 @@ impl Threads {
 /// Streams that do not share a clock count one after the other.
 pub(crate) fn seconds(log: &Log, clock: &Clock, filter: &Filter) -> Option<f64> {
     let (mut all, mut sum) = (None, 0.0);
-    for stream in 0..log.streams().len() as u16 {
-        let Some((mut first, mut last)) = log.span(stream) else { continue };
+    for (stream, span) in (0..).zip(log.spans()) {
+        let Some((mut first, mut last)) = span else { continue };
         if let Some(times) = filter.times.get(usize::from(stream)) {
             (first, last) = (first.max(*times.start()), last.min(*times.end()));
         }

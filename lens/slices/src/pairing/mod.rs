@@ -121,7 +121,7 @@ impl Pairing {
         let newest = self.newest.find(hash, same).copied();
         match (edge.is_end, newest) {
             (false, newest) => self.begin(edge, hash, newest, each),
-            (true, Some(slot)) => self.end(edge, slot, each),
+            (true, Some(slot)) => self.end(edge, hash, slot, each),
             (true, None) => {
                 self.counts.alone += 1;
                 Turn::Alone
@@ -138,7 +138,8 @@ impl Pairing {
 
     /// Gives up an open slice: passes it to `each` as unfinished.
     pub fn give_up(&mut self, slot: Slot, mut each: impl FnMut(Slice<'_>)) {
-        if let Some(open) = self.remove(slot) {
+        let hash = self.get(slot).map_or(0, |open| self.hash(&open.edge));
+        if let Some(open) = self.remove(slot, hash) {
             each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
         }
     }
@@ -262,7 +263,7 @@ impl Pairing {
         self.newest.find(self.hash(edge), same).copied()
     }
 
-    fn end(&mut self, edge: &Edge, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
+    fn end(&mut self, edge: &Edge, hash: u64, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
         if let Some(open) = self.open.get_mut(slot as usize)
             && open.dropped > 0
         {
@@ -281,7 +282,7 @@ impl Pairing {
                 crossed += 1;
             }
         }
-        let Some(open) = self.remove(slot) else { return Turn::Alone };
+        let Some(open) = self.remove(slot, hash) else { return Turn::Alone };
         let verdict = if self.gaps.is_between(&open.edge, edge, open.since) {
             Verdict::Doubtful
         } else if open.is_crossing {
@@ -293,8 +294,8 @@ impl Pairing {
         Turn::Ended { slot, was_on_stack, crossed }
     }
 
-    /// Takes an open slice out of all lists and tables.
-    fn remove(&mut self, slot: Slot) -> Option<Open> {
+    /// Takes an open slice, whose pair, key and owner have this hash, out of all lists and tables.
+    fn remove(&mut self, slot: Slot, hash: u64) -> Option<Open> {
         let open = self.get(slot).filter(|open| open.is_open(slot))?.clone();
         if open.is_crossing {
             self.leave_crossing(slot);
@@ -304,8 +305,7 @@ impl Pairing {
         self.change(open.older, |older| older.newer = open.newer);
         self.change(open.newer, |newer| newer.older = open.older);
         if open.newer == NONE
-            && let Ok(mut place) =
-                self.newest.find_entry(self.hash(&open.edge), |newest| *newest == slot)
+            && let Ok(mut place) = self.newest.find_entry(hash, |newest| *newest == slot)
         {
             match open.older {
                 NONE => drop(place.remove()),

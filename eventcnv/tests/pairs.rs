@@ -324,7 +324,7 @@ fn pairs_can_be_named() {
     assert!(code == 2 && errors.contains("did you mean JobBegin"), "{errors}");
     let (text, code, _) = run(&["pairs", &log, "--no-names"]);
     let text = String::from_utf8(text).unwrap();
-    assert!(code == 0 && text.contains("no event begins or ends anything"), "{text}");
+    assert!(code == 0 && text.contains("no selected event begins or ends anything"), "{text}");
 }
 
 /// `.cnv.marks`: strings and doubles tell slices apart too.

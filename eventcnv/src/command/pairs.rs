@@ -65,13 +65,13 @@ pub(crate) struct Pairs {
     input: Input,
 
     #[command(flatten)]
+    form: Form,
+
+    #[command(flatten)]
     marks: PairOptions,
 
     #[command(flatten)]
     select: Select,
-
-    #[command(flatten)]
-    form: Form,
 }
 
 #[derive(Debug, clap::Args)]

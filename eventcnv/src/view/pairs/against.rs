@@ -100,7 +100,7 @@ pub(crate) fn write(
         table.row(cells);
     }
     if table.is_empty() {
-        return writeln!(out, "no event begins or ends anything");
+        return writeln!(out, "no selected event begins or ends anything");
     }
     write!(out, "\n{table}")?;
     writeln!(

@@ -117,7 +117,7 @@ pub(crate) fn write(
         table.row(cells);
     }
     if table.is_empty() {
-        writeln!(out, "no event begins or ends anything")?;
+        writeln!(out, "no selected event begins or ends anything")?;
     } else {
         write!(out, "\n{table}")?;
     }

@@ -226,6 +226,37 @@ fn percentiles_are_those_of_a_sorted_list() {
     assert!(counts["Job"] > 1000 && counts["Call"] > 1000 && counts["Task"] > 500, "{counts:?}");
 }
 
+/// `.cnv.speed`: several processors read a log of several partitions, and one pairs.
+#[test]
+fn slices_reach_from_partition_to_partition() {
+    let directory = TempDir::new().unwrap();
+    let steps = random(250_000, 13);
+    let log = write(&directory, "long.log", &steps);
+    let mut ticks = 0;
+    let event = |step: &Step| {
+        let names = ["", "JobBegin", "JobEnd", "CallEnter", "CallLeave", "TaskStart", "TaskEnd"];
+        ticks += step.wait;
+        Event {
+            name: names.get(usize::from(step.code)).unwrap_or(&"").to_string(),
+            ticks,
+            thread: step.thread.into(),
+            params: serde_json::json!({ "job": step.key, "task": step.key }),
+        }
+    };
+    let mut events: Vec<Event> = steps.iter().map(event).collect();
+    // At equal ticks, the lower buffer comes first (`.time.order`).
+    events.sort_by_key(|event| (event.ticks, event.thread));
+    let groups = pairs(&[&log]);
+    for pair in &MADE {
+        let naive = naive(&events, pair, |_| true);
+        assert!(naive.durations.len() > 10_000, "{}", pair.name);
+        assert_group(group_of(&groups, pair.name), &naive, pair.name);
+    }
+    // A selection that counts events is read by one processor.
+    let counted = pairs(&[&log, "--first", "250000"]);
+    assert_eq!(counted, groups);
+}
+
 /// `.cnv.pairs`: a selection chooses slices by their beginning; the pairing sees all events.
 #[test]
 fn a_selection_chooses_slices_by_their_beginning() {

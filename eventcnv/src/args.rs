@@ -10,8 +10,8 @@
 #[cfg(feature = "parquet")]
 use crate::command::parquet;
 use crate::command::{
-    check, control, core, cut, diff, dump, export, follow, index, listen, merge, py, recover,
-    report, stats, verify,
+    check, control, core, cut, diff, dump, export, follow, index, listen, merge, pairs, py,
+    recover, report, stats, verify,
 };
 #[cfg(feature = "sql")]
 use crate::command::{query, sql};
@@ -42,6 +42,7 @@ enum Command {
     #[command(long_about = dump::ABOUT, after_long_help = dump::FORMS)]
     Dump(dump::Dump),
     Stats(stats::Stats),
+    Pairs(pairs::Pairs),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),
@@ -71,6 +72,7 @@ impl Args {
             None => dump::run(&self.dump, command).map_err(|stop| self.suggest_command(stop)),
             Some(Command::Dump(args)) => dump::run(args, command),
             Some(Command::Stats(args)) => stats::run(args),
+            Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),

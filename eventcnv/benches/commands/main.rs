@@ -14,10 +14,12 @@ mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
+use eventlog::reader;
 use logs::run_in_process_of_its_own;
 use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, directory};
 use logs::{mps_log, mps_log_named_once, our_log};
 use nix::sys::resource::{UsageWho, getrusage};
+use std::hint::black_box;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -56,13 +58,18 @@ const fn case(
     Case { name, arguments, output, unit, required, memory }
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     case("verify", &["verify"], None, Unit::Bytes, 1500.0, 64.0),
     case("stats", &["stats"], None, Unit::Events, 50.0, 64.0),
+    case("pairs", &PAIRS, None, Unit::Events, 10.0, 256.0),
     case("sql", &["sql", "--force"], Some("bench.db"), Unit::Events, 1.5, 512.0),
     case("parquet", &["parquet", "--force"], Some("bench.parquet"), Unit::Events, 4.0, 512.0),
     case("json", &["--style", "json"], None, Unit::Events, 0.0, 64.0),
 ];
+/// Two thirds of the events begin and end slices, a hundred in one another.
+const PAIRS: [&str; 4] = ["pairs", "--no-names", "--pair", "PoolInit=SegAlloc"];
+/// Reading the events alone.
+const PAIRS_FLOOR: &str = "pairs-floor";
 /// Not measured of all the log: there is nothing to be learned from more of it.
 const PIPELINE: &str = "pipeline";
 const FIRST_LINE: &str = "first-line";
@@ -81,7 +88,7 @@ fn main() {
     }
     run_in_process_of_its_own(MAKE_LOGS);
     let mut lines = String::new();
-    let names = CASES.iter().map(|case| case.name).chain([FIRST_LINE, PIPELINE]);
+    let names = CASES.iter().map(|case| case.name).chain([PAIRS_FLOOR, FIRST_LINE, PIPELINE]);
     for name in names {
         for suffix in SUFFIXES {
             lines += &run_in_process_of_its_own(&format!("{name}{suffix}"));
@@ -95,6 +102,8 @@ fn measure_named(name: &str, logs: &[Log; 2]) {
         let is_it = |base: &str| format!("{base}{}", log.suffix) == name;
         if is_it(FIRST_LINE) {
             measure_first_line(name, log);
+        } else if is_it(PAIRS_FLOOR) {
+            measure_reading(name, log);
         } else if is_it(PIPELINE) {
             measure_pipeline(name, log);
         } else if let Some(case) = CASES.iter().find(|case| is_it(case.name)) {
@@ -141,6 +150,21 @@ fn time(arguments: &[&str], output: Option<&Path>, log: &Log) -> f64 {
     let code = status.ok().and_then(|status| status.code());
     assert!(matches!(code, Some(0 | 1)), "eventcnv {arguments:?}: {code:?}");
     seconds
+}
+
+/// Measures how fast one thread reads all events in order of time.
+fn measure_reading(name: &str, log: &Log) {
+    let mut best = f64::INFINITY;
+    for _ in 0..=RUN_COUNT {
+        let start = Instant::now();
+        let opened = reader::Log::open(&log.path).expect("the log can be opened");
+        let mut sum = 0;
+        let filter = reader::Filter::new();
+        opened.events(reader::Order::Time, &filter).each(|event| sum ^= event.ticks);
+        black_box(sum);
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    row::print(name, log.event_count as f64 / 1e6 / best, "Mevents/s", None);
 }
 
 /// Measures the time until a dump prints its first line.

@@ -20,6 +20,7 @@ pub(crate) mod listen;
 mod man;
 pub(crate) mod merge;
 mod output;
+pub(crate) mod pairs;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod py;

@@ -8,13 +8,15 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::{self, Failure, Piece, RowBuffer, Sets};
+use crate::reading::pairs::{By, Marked, Told, key_text};
 use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
-use crate::select::{Select, Selected};
+use crate::select::{Select, Selected, Selection};
 use cli::Stop;
 use cli::output::PendingDirectory;
 use eventlog::format::text::OneLine;
-use eventlog::reader::{Filter, Log, Order, Pick, Stream};
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Clock, Filter, Log, Order, Pick, Stream};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +39,9 @@ Columns:
   and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
   Booleans, strings. If the log has labels, NAME_label is the label of a pointer or address at that
   time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
-Events of unknown type are in unknown_events.
+Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in
+slices: the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
+end_number (the key of the event that ends it), duration in ns.
 
 Examples:
   eventcnv parquet mpsio.log -o events
@@ -92,19 +96,47 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     };
     let written = parquet::write(&sets, create, |take| {
         // After a failure to write, which is the error to report, no more rows are taken.
-        let take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
-        parallel::run(&reading.log, &selection, Order::Time, work, take)
+        let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
+        let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
+        let slice_count = write_slices(&reading.log, &sets, &selection, take)?;
+        Ok::<_, Stop>((faults, slice_count))
     });
     let written = written.map_err(refused)?;
-    let faults = written.result?;
+    let (faults, slice_count) = written.result?;
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
     reading.note_losses(&reading.log.losses(&faults));
-    let (count, file_count) = (written.event_count, written.file_count);
+    let (count, file_count) = (written.row_count.saturating_sub(slice_count), written.file_count);
     let path = OneLine(args.output.as_os_str().as_encoded_bytes());
-    writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;
+    let slices = if slice_count > 0 { format!(", {slice_count} slices") } else { String::new() };
+    writeln!(io::stdout(), "{path}: {count} events{slices} in {file_count} files")?;
     Ok(is_whole)
+}
+
+/// Passes the rows of the slices that begin in a selection to `take`. Returns their number.
+fn write_slices(
+    log: &Log,
+    sets: &Sets,
+    selection: &Selection,
+    mut take: impl FnMut(Piece) -> Result<(), Stop>,
+) -> Result<u64, Stop> {
+    let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
+    let marked = Marked { log, clock: &clock, marks: &marks };
+    if !marked.has_pairs() {
+        return Ok(0);
+    }
+    let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
+    marked.each(selection, &By::Event, |told| {
+        let Told::Slice(slice) = told else { return Ok(()) };
+        let sorts = sorts.get(slice.begin.pair as usize).map_or(&[][..], Vec::as_slice);
+        let key = (!sorts.is_empty()).then(|| key_text(&slice.begin.key, sorts));
+        rows.push_slice(&slice, marks.name(slice.begin.pair), key.as_deref());
+        count += 1;
+        if rows.is_full() { take(rows.take()) } else { Ok(()) }
+    })?;
+    take(rows.take())?;
+    Ok(count)
 }
 
 fn has_labels(log: &Log) -> bool {

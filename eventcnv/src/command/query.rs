@@ -63,6 +63,7 @@ Examples:
   eventcnv query mpsio.log \"SELECT pool_label, sum(size) FROM EVENT_PoolAlloc GROUP BY 1\"
   eventcnv query mpsio.log \"SELECT median(size), quantile(size, 0.99) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
+  eventcnv query mpsio.log \"SELECT name, quantile(duration, 0.99) FROM slices GROUP BY 1\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
   eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"";
 
@@ -129,6 +130,8 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     if has_any {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
+    let slices = read.contains("slices").then(|| import.add_slices(&connection, &selection));
+    let slice_faults = slices.transpose().map_err(refused)?;
     let note = import.note();
     if read.contains("losses") {
         // Reading the tables of the query may have met only some of the damage.
@@ -144,7 +147,11 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         _ => Form::Columns,
     };
     answer(&mut connection, sql, form)?;
-    Ok(if has_any { reading.end(events.faults()) } else { reading.end_unread() })
+    Ok(match slice_faults {
+        _ if has_any => reading.end(events.faults()),
+        Some(faults) => reading.end(&faults),
+        None => reading.end_unread(),
+    })
 }
 
 /// The actions of a query, which SQLite reports while it prepares the query.

@@ -41,6 +41,9 @@ Tables:
   labels          labels of addresses, with the times of their beginning and end
   losses          requested events that are not in the log, by kind: cause (full, nested, large,
                   io, lost; overwritten, which is not a loss), count
+  slices          what begins and ends (eventcnv pairs): name, key, thread, begin and end (in
+                  ticks), duration (in ns), begin_event and end_event (their keys), log, verdict
+                  (whole, crossing, doubtful, again, unfinished); the last three have no duration
   unknown_events  events of unknown type
 If the name of an event type is taken, its table is REGISTRY_NAME; types.event_table has the name.
 Integers from 2^63 on are negative, as SQLite has only signed ones: printf('%X', pool) prints them.
@@ -116,6 +119,7 @@ fn add(
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
+    import.add_slices(&connection, &selection).map_err(refused)?;
     let note = import.note();
     let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;

@@ -37,25 +37,65 @@ pub(crate) struct MarkOptions {
     no_names: bool,
 }
 
+/// The options of what begins and ends.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Marks")]
+pub(crate) struct PairOptions {
+    /// Two event types begin and end an activity of a thread: BEGIN=END. BEGIN=END:PARAM,... pairs
+    /// events that have equal parameters
+    #[arg(long = "pair", alias = "slice", value_name = "PAIR")]
+    pairs: Vec<String>,
+
+    /// Two event types begin and end a lifetime, in any thread
+    #[arg(long = "span", value_name = "PAIR")]
+    spans: Vec<String>,
+
+    /// Ignore names such as XBegin and XEnd; use only these options and the log's registries
+    #[arg(long)]
+    no_names: bool,
+}
+
+impl PairOptions {
+    /// Returns the marks for these registries, or what is wrong with the options.
+    pub(crate) fn marks(&self, registries: &[Registry]) -> Result<Marks, String> {
+        let lists = [("pair", Form::Slice, &self.pairs), ("span", Form::Span, &self.spans)];
+        marks(&lists, self.no_names, registries)
+    }
+}
+
 impl MarkOptions {
     /// Returns the marks for these registries, or what is wrong with the options.
     pub(crate) fn marks(&self, registries: &[Registry]) -> Result<Marks, String> {
-        let mut marks = Marks::default();
         let lists = [&self.slices, &self.spans, &self.flows, &self.counters];
-        for ((name, form), list) in Form::ALL.into_iter().zip(lists) {
-            for text in list {
-                let wrong = |error| format!("--{name} {text}: {}", unknown(error, registries));
-                marks.add(form, text, registries).map_err(wrong)?;
-            }
-        }
-        for registry in registries {
-            marks.add_declared(registry);
-            if !self.no_names {
-                marks.add_named(registry);
-            }
-        }
-        Ok(marks)
+        let lists: Vec<_> = Form::ALL
+            .into_iter()
+            .zip(lists)
+            .map(|((name, form), list)| (name, form, list))
+            .collect();
+        marks(&lists, self.no_names, registries)
     }
+}
+
+/// Returns the marks of options, by name and form of each, and then those of the registries.
+fn marks(
+    lists: &[(&str, Form, &Vec<String>)],
+    no_names: bool,
+    registries: &[Registry],
+) -> Result<Marks, String> {
+    let mut marks = Marks::default();
+    for (name, form, list) in lists {
+        for text in *list {
+            let wrong = |error| format!("--{name} {text}: {}", unknown(error, registries));
+            marks.add(*form, text, registries).map_err(wrong)?;
+        }
+    }
+    for registry in registries {
+        marks.add_declared(registry);
+        if !no_names {
+            marks.add_named(registry);
+        }
+    }
+    Ok(marks)
 }
 
 /// Returns the error for a mark, with similar names.

@@ -11,6 +11,7 @@
 use super::processes::Processes;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
+use slices::{Edge, Limits, Pairing, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -78,9 +79,7 @@ pub(crate) enum Number {
     Real(f64),
 }
 
-/// An open slice of a thread.
-type Open = (u32, Key);
-/// Stream, pair and key of a span, flow or counter.
+/// Stream, pair and key of a flow or counter.
 type Place = (u16, u32, Key);
 
 pub(crate) struct Timeline {
@@ -88,11 +87,10 @@ pub(crate) struct Timeline {
     pub(crate) marks: Marks,
     pub(crate) processes: Processes,
     pub(crate) counters: Vec<Counter>,
-    /// Open slices, by thread.
-    open: HashMap<(u16, u32), Vec<Open>>,
-    open_count: usize,
-    /// The lanes of open spans.
-    spans: HashMap<Place, u32>,
+    slices: Pairing,
+    spans: Pairing,
+    /// The lanes of open spans, by their places in the pairing.
+    lane_of: Vec<u32>,
     lanes: HashMap<(u16, u32), Lanes>,
     flows: HashMap<Place, u64>,
     flow_count: u64,
@@ -104,17 +102,16 @@ pub(crate) struct Timeline {
 /// Counts of entries that found a table full.
 #[derive(Debug, Default)]
 struct Limited {
-    open_count: u64,
     flow_count: u64,
     value_count: u64,
 }
 
 impl Limited {
-    /// Returns a note for each full table.
-    fn notes(&self) -> impl Iterator<Item = String> {
+    /// Returns a note for each full table; `open_count` slices and spans found theirs full.
+    fn notes(&self, open_count: u64) -> impl Iterator<Item = String> {
         let open = format!(
-            "{} slices and spans are instants: they began while {OPEN_COUNT_MAX} were open",
-            self.open_count
+            "{open_count} slices and spans are instants: they began while {OPEN_COUNT_MAX} were \
+             open"
         );
         let flow = format!(
             "{} flows are left out: they began while {FLOW_COUNT_MAX} were open",
@@ -124,7 +121,7 @@ impl Limited {
             "{} values are left out: they belong to counters beyond the first {COUNTER_COUNT_MAX}",
             self.value_count
         );
-        let all = [(self.open_count, open), (self.flow_count, flow), (self.value_count, value)];
+        let all = [(open_count, open), (self.flow_count, flow), (self.value_count, value)];
         all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note)
     }
 }
@@ -148,14 +145,15 @@ impl Lanes {
 
 impl Timeline {
     pub(crate) fn new(clock: Clock, marks: Marks, processes: Processes) -> Timeline {
+        let limits = Limits { open_count: OPEN_COUNT_MAX, ..Limits::default() };
         Timeline {
             clock,
             marks,
             processes,
             counters: Vec::new(),
-            open: HashMap::new(),
-            open_count: 0,
-            spans: HashMap::new(),
+            slices: Pairing::new(limits),
+            spans: Pairing::new(limits),
+            lane_of: Vec::new(),
             lanes: HashMap::new(),
             flows: HashMap::new(),
             flow_count: 0,
@@ -171,11 +169,8 @@ impl Timeline {
         let ns = self.clock.ns(event.stream, event.ticks);
         let action = role.part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
-            if form == Some(Form::Span) {
-                self.span(&side, event)
-            } else {
-                self.slice(&side, event)
-            }
+            let edge = Edge::new(event, &side, form == Some(Form::Span));
+            if edge.is_span { self.span(&edge) } else { self.slice(edge) }
         });
         let flow = role.flow.and_then(|side| self.flow(&side, event));
         let counter = role.counter.and_then(|(side, change, param)| {
@@ -185,50 +180,45 @@ impl Timeline {
         Moment { ns, action, flow, counter }
     }
 
-    fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Action {
-        let pair = side.pair;
-        let own = (pair, side.key(event));
-        let thread = self.processes.place(event.stream, event.thread);
-        let open = self.open.entry(thread).or_default();
-        if !side.is_end {
-            if self.open_count >= OPEN_COUNT_MAX {
-                self.limited.open_count += 1;
-                return Action::Instant;
+    fn slice(&mut self, mut edge: Edge) -> Action {
+        edge.track = self.processes.place(edge.id.stream, edge.thread);
+        let pair = edge.pair;
+        match self.slices.take(&edge, |_| {}) {
+            Turn::Begun { .. } => Action::Begin { pair },
+            Turn::Ended { was_on_stack: true, crossed: within, .. } => {
+                self.unended_count += u64::from(within);
+                Action::End { pair, within }
             }
-            self.open_count += 1;
-            open.push(own);
-            return Action::Begin { pair };
+            // A slice that crosses was closed with the slice around it, as the track nests.
+            _ => Action::Instant,
         }
-        let Some(at) = open.iter().rposition(|open| *open == own) else { return Action::Instant };
-        let within = (open.len() - at - 1) as u32;
-        self.open_count -= open.len() - at;
-        open.truncate(at);
-        self.unended_count += u64::from(within);
-        Action::End { pair, within }
     }
 
-    fn span(&mut self, side: &Side, event: &Event<'_, '_>) -> Action {
-        let (stream, pair) = (event.stream, side.pair);
-        let mut key = side.key(event);
-        if let (Some(first), false) = (key.first_mut(), side.has_key()) {
-            *first = event.thread.into();
+    fn span(&mut self, edge: &Edge) -> Action {
+        let pair = edge.pair;
+        let mut is_again = false;
+        let turn = self.spans.take(edge, |span| is_again = span.verdict == Verdict::Again);
+        self.unended_count += u64::from(is_again);
+        let lanes = self.lanes.entry((edge.id.stream, pair)).or_default();
+        match turn {
+            Turn::Begun { slot, .. } => {
+                let slot = slot as usize;
+                if self.lane_of.len() <= slot {
+                    self.lane_of.resize(slot + 1, 0);
+                }
+                let Some(lane) = self.lane_of.get_mut(slot) else { return Action::Instant };
+                if !is_again {
+                    *lane = lanes.take();
+                }
+                Action::SpanBegin { pair, lane: *lane, is_again }
+            }
+            Turn::Ended { slot, .. } => {
+                let lane = self.lane_of.get(slot as usize).copied().unwrap_or_default();
+                lanes.free.push(Reverse(lane));
+                Action::SpanEnd { pair, lane }
+            }
+            Turn::Alone | Turn::Full => Action::Instant,
         }
-        let place = (stream, pair, key);
-        let lanes = self.lanes.entry((stream, pair)).or_default();
-        if side.is_end {
-            let Some(lane) = self.spans.remove(&place) else { return Action::Instant };
-            lanes.free.push(Reverse(lane));
-            return Action::SpanEnd { pair, lane };
-        }
-        let before = self.spans.get(&place).copied();
-        if before.is_none() && self.spans.len() >= OPEN_COUNT_MAX {
-            self.limited.open_count += 1;
-            return Action::Instant;
-        }
-        self.unended_count += u64::from(before.is_some());
-        let lane = before.unwrap_or_else(|| lanes.take());
-        self.spans.insert(place, lane);
-        Action::SpanBegin { pair, lane, is_again: before.is_some() }
     }
 
     fn flow(&mut self, side: &Side, event: &Event<'_, '_>) -> Option<Flow> {
@@ -283,7 +273,8 @@ impl Timeline {
                 self.unended_count
             ));
         }
-        notes.extend(self.limited.notes());
+        let open_count = self.slices.counts().full + self.spans.counts().full;
+        notes.extend(self.limited.notes(open_count));
         notes
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Design: `.cnv.sql`, `.cnv.parquet` in `design/eventcnv.md`.
 
-use eventlog::reader::{Event, Log};
+use eventlog::reader::Log;
 
 /// The wall clocks of the streams of a log.
 pub(crate) struct Wall<'l> {
@@ -16,11 +16,11 @@ impl<'l> Wall<'l> {
         Wall { log, near: vec![0; log.streams().len()] }
     }
 
-    /// Returns the time of an event in ns since 1970, if its stream states it.
+    /// Returns the time of ticks in ns since 1970, if their stream states it.
     #[inline]
-    pub(crate) fn time(&mut self, event: &Event<'_, '_>) -> Option<u64> {
-        let stream = usize::from(event.stream);
+    pub(crate) fn time(&mut self, stream: u16, ticks: u64) -> Option<u64> {
+        let stream = usize::from(stream);
         let (stream, near) = self.log.streams().get(stream).zip(self.near.get_mut(stream))?;
-        Some(stream.wall_time_near(event.ticks, near)?.realtime)
+        Some(stream.wall_time_near(ticks, near)?.realtime)
     }
 }

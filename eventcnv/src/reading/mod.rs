@@ -15,6 +15,7 @@ use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
+pub(crate) mod pairs;
 pub(crate) mod parallel;
 mod progress;
 
@@ -114,6 +115,11 @@ impl Reading {
         let is_whole = order == Order::Time || labels;
         let increment = if is_whole { Increment::Stream } else { Increment::Stretch };
         Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
+    }
+
+    /// Opens another log than those of the command line, with the facts that it states.
+    pub(crate) fn open_other(input: &Input, path: &Path) -> Result<Reading, Stop> {
+        Reading::open_paths(&[path.to_owned()], &input.known)
     }
 
     /// Opens each log of the command line by itself.

@@ -9,12 +9,14 @@
 //!
 //! Design: `.cnv.select` in `design/eventcnv.md`.
 
+mod chooser;
 mod complete;
 mod condition;
 mod names;
 mod syntax;
 pub(crate) mod times;
 
+pub(crate) use chooser::Chooser;
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
 pub(crate) use names::{is_selected, near, unknown};
@@ -142,6 +144,12 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Returns the selection of all events, with labels if wanted. `is_whole` prevents partitions.
+    pub(crate) fn all(labels: bool, is_whole: bool) -> Selection {
+        let first = is_whole.then_some(u64::MAX);
+        Selection { filter: Filter::new().labels(labels), first, ..Selection::default() }
+    }
+
     /// Returns the kinds, event types, threads, times, and whether labels are wanted.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter

@@ -108,9 +108,7 @@ pub(crate) struct Clocks<'l> {
 
 impl<'l> Clocks<'l> {
     pub(crate) fn new(log: &'l Log) -> Clocks<'l> {
-        let indices = 0..log.streams().len();
-        let spans: Vec<_> =
-            indices.map(|index| u16::try_from(index).ok().and_then(|i| log.span(i))).collect();
+        let spans = log.spans();
         let mut walls: Option<(u64, u64)> = None;
         let mut are_known = true;
         for (stream, span) in log.streams().iter().zip(&spans) {

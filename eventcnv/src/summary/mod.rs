@@ -13,6 +13,7 @@ pub(crate) mod gather;
 pub(crate) mod histogram;
 pub(crate) mod json;
 pub(crate) mod overview;
+pub(crate) mod pairs;
 pub(crate) mod params;
 pub(crate) mod runs;
 pub(crate) mod sample;

@@ -6,7 +6,7 @@
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
 //!         ├─ json.rs, csv.rs, lisp.rs   the same for other programs
 //!         │    line.rs, recipe.rs       the definition of a form, and its prepared lines
-//!         └─ stats.rs     counts, at the end
+//!         └─ stats.rs, pairs.rs     counts and durations, at the end
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
 //!
@@ -23,6 +23,7 @@ pub(crate) mod line;
 pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
+pub(crate) mod pairs;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;

@@ -96,6 +96,7 @@ fn every_table_ends_soon(directory: &Path, bytes: &[u8]) {
     end_soon(&["query", &log, "SELECT count(*) FROM types"]);
     end_soon(&["sql", &log, "-o", &database, "--force"]);
     end_soon(&["parquet", &log, "-o", &sets, "--force"]);
+    end_soon(&["pairs", &log]);
     end_soon(&["export", &log, "-o", &trace, "--force"]);
     end_soon(&[&log, "--style", "csv", "--events", "1"]);
 }
@@ -182,6 +183,9 @@ fn parameters_that_have_no_column_are_reported() {
 /// Text that moves a cursor, clears a screen, ends a line, or turns text round.
 const STEERING: &str = "a\u{9b}2Jb\u{202e}c\u{2066}d\u{61c}e\u{200f}f\u{1b}[2Jg\u{85}h\u{2028}i";
 
+/// A pair whose begin has a label, and whose end has a text.
+const PAIR: [&str; 2] = ["--pair", "PoolInit=Poll\"; DROP TABLE logs; --"];
+
 /// Returns a log whose strings, labels and threads have this text.
 fn told(text: &[u8]) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
@@ -236,6 +240,11 @@ fn no_text_of_a_log_steers_a_terminal() {
         &["stats", log, "--params", "--json"],
         &["diff", log, other],
         &["diff", log, other, "--json"],
+        &[&["pairs", log][..], &PAIR].concat(),
+        &[&["pairs", log, "--csv", "--by", "pool"][..], &PAIR].concat(),
+        &[&["pairs", log, "--json", "--slowest", "2", "--by", "number"][..], &PAIR].concat(),
+        &[&["pairs", log, "--histogram", "--slowest", "2", "--by", "thread"][..], &PAIR].concat(),
+        &[&["pairs", log, "--against", other, "--by", "number"][..], &PAIR].concat(),
         &["verify", log],
         &["verify", log, "--json"],
         &["index", log],
@@ -304,6 +313,10 @@ fn no_cell_of_a_table_is_a_formula() {
         fs::write(&path, told(text.as_bytes())).unwrap();
         let (found, ..) = run(&["query", log, table, "--csv"]);
         assert_eq!(String::from_utf8(found).unwrap(), format!("number_\n{expected}\n"));
+        let (found, ..) = run(&[&["pairs", log, "--csv", "--by", "number"][..], &PAIR].concat());
+        let found = String::from_utf8(found).unwrap();
+        let is_line = !text.contains(['\n', '\t']);
+        assert!(!is_line || found.contains(&format!("PoolInit,{expected},1,")), "{found}");
         let (found, ..) = run(&[log, "--style", "csv", "--kinds", "Pool", "--last", "1"]);
         let found = String::from_utf8(found).unwrap();
         assert!(found.ends_with(&format!(",{expected}\n")), "{found:?}, not {expected:?}");

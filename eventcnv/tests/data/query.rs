@@ -43,10 +43,33 @@ fn a_query_finds_every_table_that_it_reads() {
     assert_ne!(count("labels"), "count(*)\n0\n");
     assert_eq!(count("types"), "count(*)\n92\n");
     assert_eq!(count("(VALUES (1), (2))"), "count(*)\n2\n");
+    assert_eq!(count("slices WHERE end IS NULL"), "count(*)\n2\n");
+    assert_eq!(count("slices JOIN PoolInit ON event = begin_event"), "count(*)\n4\n");
     // More rows than the tool reads to choose the widths of columns.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
         SELECT i FROM n";
     assert_eq!(ask(&log, many, &[]).lines().count(), 3001);
+}
+
+/// `.cnv.sql.slices`: the quantiles of the table are the percentiles of the command.
+#[test]
+fn slices_have_the_durations_of_pairs() {
+    let log = mps("amcss-arena-pool-trace.log");
+    let (json, ..) = run(&["pairs", &log, "--json"]);
+    let found: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let sql = "SELECT name, count(duration), sum(duration), quantile(duration, 0.5),
+               quantile(duration, 0.9), quantile(duration, 0.99), max(duration)
+               FROM slices GROUP BY 1 ORDER BY 3 DESC";
+    let (csv, ..) = run(&["query", &log, sql, "--csv"]);
+    let csv = String::from_utf8(csv).unwrap();
+    let mut expected = String::new();
+    for group in found["groups"].as_array().unwrap().iter().filter(|group| group["count"] != 0) {
+        let values =
+            ["count", "total", "p50", "p90", "p99", "max"].map(|name| group[name].to_string());
+        expected += &format!("{},{}\n", group["slice"].as_str().unwrap(), values.join(","));
+    }
+    let lines: String = csv.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    assert_eq!(lines.replace("VM,0,,,,,\n", ""), expected);
 }
 
 #[test]

@@ -145,6 +145,66 @@ fn a_log_added_again_adds_only_its_new_events() {
 }
 
 /// `.cnv.sql.again`
+/// `.cnv.sql.slices`
+#[test]
+fn slices_join_the_events_that_begin_and_end_them() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("a.db");
+    let log = mps("amcss-arena-pool-trace.log");
+    run(&["sql", &log, "-o", database.to_str().unwrap()]);
+    for (name, begin, end, key, count) in [
+        ("ArenaPoll", "ArenaPollBegin", "ArenaPollEnd", "b.arena", 72),
+        ("Buffer", "BufferInit", "BufferFinish", "b.buffer", 10),
+        ("Trace", "TraceCreate", "TraceDestroy", "printf('0x%X 0x%X', b.trace, b.arena)", 76),
+    ] {
+        let joined = format!(
+            "SELECT count(*) FROM slices AS s JOIN {begin} AS b ON b.event = s.begin_event
+             JOIN {end} AS e ON e.event = s.end_event
+             WHERE (s.name, s.key, s.thread, s.log) = ('{name}', {key}, b.thread, b.log)
+               AND (s.begin, s.end, s.verdict) = (b.time, e.time, 'whole') AND s.duration > 0"
+        );
+        assert_eq!(rows(&database, &joined), [count.to_string()], "{name}");
+    }
+    let open = "SELECT s.end, s.duration, s.end_event, s.verdict, count(*) FROM slices AS s
+                JOIN VMInit AS b ON b.event = s.begin_event GROUP BY 1, 2, 3, 4";
+    assert_eq!(rows(&database, open), ["NULL|NULL|NULL|unfinished|2"]);
+    // A selection chooses slices by their beginning, whatever it has of their ends.
+    let chosen = directory.path().join("chosen.db");
+    let args = ["sql", &log, "-o", chosen.to_str().unwrap(), "--events", "ArenaPollBegin"];
+    run(&args);
+    let count = "SELECT name, count(*), count(end_event) FROM slices GROUP BY 1";
+    assert_eq!(rows(&chosen, count), ["ArenaPoll|72|72"]);
+    let missing = "SELECT count(*) FROM slices AS s JOIN ArenaPollBegin AS b
+                   ON b.event = s.begin_event JOIN buffers ON buffers.id = s.end_event >> 40";
+    assert_eq!(rows(&chosen, missing), ["72"]);
+}
+
+/// `.cnv.sql.again`, `.cnv.sql.slices`
+#[test]
+fn slices_of_a_log_that_has_grown_get_their_ends() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (log, database, fresh) = (path("a.log"), path("a.db"), path("fresh.db"));
+    let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
+    let add = |bytes: &[u8], database: &Path| {
+        fs::write(&log, bytes).unwrap();
+        // The rate that the clock syncs of the MPS give depends on how many there are.
+        let rate = ["--clock-rate", "1GHz"];
+        let args = ["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()];
+        run(&[&args[..], &rate].concat());
+        let all = "SELECT * FROM slices ORDER BY begin_event";
+        rows(database, all)
+    };
+    let short = add(&whole[..80_000], &database);
+    let (grown, expected) = (add(&whole, &database), add(&whole, &fresh));
+    let open = |rows: &[String]| rows.iter().filter(|row| row.contains("unfinished")).count();
+    assert!(open(&short) > open(&expected) && short.len() < expected.len());
+    assert!(grown == expected);
+    // Again the whole log, and again its beginning: nothing changes.
+    assert!(add(&whole, &database) == expected);
+    assert!(add(&whole[..80_000], &database) == expected);
+}
+
 #[test]
 fn a_log_added_again_leaves_the_size_of_the_database() {
     let directory = TempDir::new().unwrap();

@@ -182,6 +182,26 @@ fn slices_nest_in_a_thread_and_spans_and_flows_cross_threads() {
     }
 }
 
+/// `.cnv.timeline`: a slice that crosses ends on its track with the slice around it. Its own end
+/// ends no other slice.
+#[test]
+fn an_end_outside_its_slice_ends_no_other_slice() {
+    let (_directory, log) = log(|path| {
+        let codes = [3, 1, 3, 2, 4, 4];
+        write(path, codes.into_iter().zip(1000..).map(|(code, ticks)| (1, ticks, code, 7)));
+    });
+    let entries = entries(&[&log]);
+    let found: Vec<(&str, f64)> = entries
+        .iter()
+        .filter(|entry| ["B", "E", "i"].iter().any(|phase| entry["ph"] == *phase))
+        .map(|entry| (entry["ph"].as_str().unwrap(), 1000.0 * entry["ts"].as_f64().unwrap()))
+        .map(|(phase, ns)| (phase, ns.round()))
+        .collect();
+    let nested = [("B", 0.0), ("B", 1.0), ("B", 2.0), ("E", 3.0), ("E", 3.0)];
+    assert_eq!(found[..5], nested);
+    assert_eq!(found[5..], [("i", 4.0), ("E", 5.0)]);
+}
+
 /// `.cnv.perfetto`: each thread has its own track.
 #[test]
 fn the_track_of_a_thread_has_only_its_slices() {

@@ -49,7 +49,7 @@ pub use mps::HeaderError;
 pub use order::bulk::{Glance, OwnedEvents, Run};
 pub use order::cache::CACHE_SIZE_MAX;
 pub use order::filter::Order;
-pub use order::filter::{Filter, Pick};
+pub use order::filter::{Filter, Pick, Picker};
 pub use order::merge::Events;
 pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
@@ -70,7 +70,7 @@ mod tests {
         assert_send_and_sync::<OwnedEvent<'_>>();
         assert_send_and_sync::<Run<'_, '_>>();
         assert_send_and_sync::<Labels>();
-        assert_send_and_sync::<(Registry, Stream, Account, Filter, Options)>();
+        assert_send_and_sync::<(Registry, Stream, Account, Filter, Picker, Options)>();
         assert_send_and_sync::<(Fault, Faults, OpenError, HeaderError)>();
         assert_send::<Events<'_>>();
         assert_send::<OwnedEvents<'_>>();

@@ -1,167 +1,25 @@
-//! Rows in memory, and their conversion to columns of a row group.
+//! The conversion of rows in memory to columns of a row group.
 //!
 //! ```text
 //!  Rows     time wall thread·buffer number count·stream  16 …  │ time wall …    a row at a time
 //!  columns  time time …   wall wall …                 16 - …   levels: 1 value, 0 NULL
 //! ```
 //!
-//! Reading threads write each event to one place. The encoding thread converts rows to columns, a
-//! few rows at a time, so that they stay in its cache. Design: `.cnv.parquet` in
-//! `design/eventcnv.md`.
+//! The encoding thread converts rows to columns, a few rows at a time, so that they stay in its
+//! cache. Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
-use crate::export::names::PARAM_COUNT_MAX;
-use eventlog::reader::{Event, Value};
+use super::row::{
+    COUNT_MASK, COUNT_SHIFT, FIRST, FIRST_PLACES, FIRST_SIZE, Form, HAS_WALL, HEAD, NO_TEXT, Rows,
+    row_size, thread,
+};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
 use std::fs::File;
 
-/// The type of a column in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Unsigned, of 64 bits.
-    Long,
-    /// µs since 1970 UTC.
-    Timestamp,
-    /// ns since 1970 UTC: Spark refuses a timestamp in ns.
-    Signed,
-    /// Unsigned, of 32 bits.
-    Int,
-    Double,
-    Bool,
-    Text,
-    Thread,
-    Bytes,
-}
-
-/// The first columns of every data set, and whether they may be NULL if the log does not state
-/// them.
-pub(crate) const FIRST: [(&str, Form, bool); 8] = [
-    ("time", Form::Long, false),
-    ("timestamp", Form::Timestamp, true),
-    ("wall", Form::Signed, true),
-    ("stream", Form::Int, false),
-    ("thread", Form::Int, false),
-    ("thread_name", Form::Thread, true),
-    ("buffer", Form::Int, false),
-    ("number", Form::Long, false),
-];
-/// The word and the first bit of these columns in a row.
-const FIRST_PLACES: [(usize, u32); FIRST.len()] =
-    [(0, 0), (1, 0), (1, 0), (HEAD, 32), (2, 0), (2, 0), (2, 32), (3, 0)];
-/// The word with [`HAS_WALL`], the number of further columns with values, and the stream.
-const HEAD: usize = 4;
-const HAS_WALL: u64 = 1;
-const COUNT_SHIFT: u32 = 1;
-const COUNT_MASK: u64 = (1 << 31) - 1;
-/// Words of a row before its parameters.
-const FIRST_SIZE: usize = 5;
-/// A NULL string: no other string is so long.
-const NO_TEXT: u64 = u64::MAX;
 /// Rows that are converted at a time.
 const TILE_ROW_COUNT: usize = 512;
-
-/// Rows of one data set.
-#[derive(Debug, Default)]
-pub(crate) struct Rows {
-    /// All rows have the same number of words. A string is its offset in `bytes` and its size.
-    words: Vec<u64>,
-    bytes: Vec<u8>,
-    pub(crate) count: usize,
-}
-
-impl Rows {
-    /// Returns the allocated memory.
-    pub(crate) fn size(&self) -> usize {
-        self.words.capacity() * size_of::<u64>() + self.bytes.capacity()
-    }
-
-    #[inline]
-    pub(crate) fn used_size(&self) -> usize {
-        self.words.len() * size_of::<u64>() + self.bytes.len()
-    }
-
-    /// Takes the rows, and allocates room for as many.
-    pub(crate) fn take(&mut self) -> Rows {
-        let (words, bytes) = (self.words.len(), self.bytes.len());
-        let (words, bytes) = (Vec::with_capacity(words), Vec::with_capacity(bytes));
-        std::mem::replace(self, Rows { words, bytes, count: 0 })
-    }
-
-    /// Adds an event of a data set with `column_count` columns.
-    #[inline]
-    pub(crate) fn push(
-        &mut self,
-        event: &Event<'_, '_>,
-        wall: Option<u64>,
-        column_count: usize,
-        with_labels: bool,
-    ) {
-        let begin = self.words.len();
-        let end = begin + row_size(column_count);
-        self.words.extend([
-            event.ticks,
-            wall.unwrap_or(0),
-            u64::from(event.thread) | u64::from(event.buffer) << 32,
-            event.number,
-            0,
-        ]);
-        if event.event_type.is_some() {
-            self.push_params(event, with_labels);
-        } else {
-            self.words.extend([u64::from(event.registry.index), u64::from(event.code())]);
-            self.push_bytes(event.bytes);
-        }
-        let count = (self.words.len() - begin - FIRST_SIZE) as u64;
-        self.words.resize(end, 0);
-        if let Some(head) = self.words.get_mut(begin + HEAD) {
-            let has_wall = if wall.is_some() { HAS_WALL } else { 0 };
-            *head = has_wall | count << COUNT_SHIFT | u64::from(event.stream) << 32;
-        }
-        self.count += 1;
-    }
-
-    #[inline]
-    fn push_params(&mut self, event: &Event<'_, '_>, with_labels: bool) {
-        for (_, value) in event.params().take(PARAM_COUNT_MAX) {
-            match value {
-                Value::P(word) | Value::A(word) => {
-                    self.words.push(word);
-                    if with_labels {
-                        self.push_label(event, value);
-                    }
-                }
-                Value::W(word) => self.words.push(word),
-                Value::U(number) => self.words.push(number.into()),
-                Value::D(number) => self.words.push(number.to_bits()),
-                Value::B(is_true) => self.words.push(is_true.into()),
-                Value::S(bytes) if std::str::from_utf8(bytes).is_ok() => {
-                    self.push_bytes(bytes);
-                    self.words.push(NO_TEXT);
-                }
-                Value::S(bytes) => {
-                    self.words.push(NO_TEXT);
-                    self.push_bytes(bytes);
-                }
-            }
-        }
-    }
-
-    fn push_bytes(&mut self, bytes: &[u8]) {
-        self.words.push((self.bytes.len() as u64) << 32 | bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Adds the label of a pointer or address. Replaces bytes that are not UTF-8.
-    fn push_label(&mut self, event: &Event<'_, '_>, value: Value<'_>) {
-        let id = event.labels.label_id_of(value);
-        match id.and_then(|id| event.labels.string(id)) {
-            Some(string) => self.push_bytes(String::from_utf8_lossy(string).as_bytes()),
-            None => self.words.push(NO_TEXT),
-        }
-    }
-}
 
 /// Rows of a data set that become a row group, in the order of reading.
 #[derive(Debug)]
@@ -196,15 +54,15 @@ impl Group {
         let mut columns: Vec<Column> = forms.iter().enumerate().map(make).collect();
         columns.iter_mut().for_each(|column| column.reserve(self.row_count));
         let size = row_size(forms.len());
-        let mut bytes = Vec::with_capacity(self.parts.iter().map(|part| part.bytes.len()).sum());
+        let mut bytes = Vec::with_capacity(self.parts.iter().map(|part| part.bytes().len()).sum());
         let names = self.names(size, threads, &mut bytes);
         for part in self.parts {
-            for tile in part.words.chunks(size * TILE_ROW_COUNT) {
+            for tile in part.words().chunks(size * TILE_ROW_COUNT) {
                 columns
                     .iter_mut()
                     .for_each(|column| column.push_rows(tile, size, bytes.len(), &names));
             }
-            bytes.extend_from_slice(&part.bytes);
+            bytes.extend_from_slice(part.bytes());
         }
         let bytes = ByteArray::from(bytes);
         columns.into_iter().try_for_each(|column| column.write(&bytes, &mut to))?;
@@ -224,7 +82,8 @@ impl Group {
             return names;
         }
         let mut last = None;
-        for thread in self.parts.iter().flat_map(|part| part.words.chunks_exact(size)).map(thread) {
+        for thread in self.parts.iter().flat_map(|part| part.words().chunks_exact(size)).map(thread)
+        {
             if last.replace(thread) != Some(thread)
                 && let Some(name) = threads.get(&thread)
             {
@@ -236,17 +95,6 @@ impl Group {
         }
         names
     }
-}
-
-/// Returns the stream and index of the thread of a row.
-fn thread(row: &[u64]) -> (u32, u32) {
-    let word = |at: usize| row.get(at).copied().unwrap_or(0);
-    ((word(HEAD) >> 32) as u32, word(2) as u32)
-}
-
-/// Returns the words of a row with `column_count` columns.
-fn row_size(column_count: usize) -> usize {
-    FIRST_SIZE + column_count.saturating_sub(FIRST.len())
 }
 
 /// The values of a column without NULLs.
@@ -331,7 +179,7 @@ impl Column {
             match &mut self.values {
                 Values::Long(values) => values.extend(words.map(|word| word as i64)),
                 Values::Int(values) => values.extend(words.map(|word| word as i32)),
-                values => words.for_each(|word| values.push(word)),
+                values => words.for_each(|word| values.push(word.wrapping_add(begin))),
             }
             return;
         };

@@ -11,6 +11,7 @@
 
 mod columns;
 mod files;
+mod row;
 mod rows;
 mod sets;
 
@@ -64,7 +65,7 @@ impl std::fmt::Display for Failure {
 
 /// The result of writing.
 pub(crate) struct Written<T> {
-    pub(crate) event_count: u64,
+    pub(crate) row_count: u64,
     pub(crate) file_count: u64,
     pub(crate) result: T,
 }
@@ -88,11 +89,11 @@ pub(crate) fn write<T>(
         let mut groups = Groups::default();
         let mut send = |group| to_write.send(group).is_ok();
         let result = read(&mut |piece| groups.add(piece, &mut send));
-        let event_count = groups.row_count;
+        let row_count = groups.row_count;
         let _ = groups.finish().all(send);
         drop(to_write);
         match writer.join() {
-            Ok(file_count) => Ok(Written { event_count, file_count: file_count?, result }),
+            Ok(file_count) => Ok(Written { row_count, file_count: file_count?, result }),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

@@ -7,11 +7,13 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::columns::{Group, Rows};
-use super::sets::Sets;
+use super::columns::Group;
+use super::row::Rows;
+use super::sets::{SLICES, Sets, UNKNOWN_SET};
 use super::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
 use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
+use slices::Slice;
 use std::collections::HashMap;
 
 /// Entries of the cache of places: a power of two.
@@ -57,16 +59,26 @@ impl<'l> RowBuffer<'l> {
 
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_, '_>) {
-        let stream = usize::from(event.stream);
-        let Some(&process) = self.sets.streams.get(stream) else { return };
-        let set = self.set(event);
+        let (set, wall) = (self.set(event), self.wall.time(event.stream, event.ticks));
+        let (columns, with_labels) = (&self.sets.all, self.sets.with_labels);
+        let columns = columns.get(set).map_or(0, |of| of.columns.len());
+        self.push_to(set, event.stream, |rows| rows.push(event, wall, columns, with_labels));
+    }
+
+    /// Adds a slice with its name and its key.
+    pub(crate) fn push_slice(&mut self, slice: &Slice<'_>, name: &str, key: Option<&str>) {
+        let (stream, ticks) = (slice.begin.id.stream, slice.begin.ticks);
+        let wall = self.wall.time(stream, ticks);
+        self.push_to(SLICES, stream, |rows| rows.push_slice(slice, wall, name, key));
+    }
+
+    #[inline]
+    fn push_to(&mut self, set: usize, stream: u16, push: impl FnOnce(&mut Rows)) {
+        let Some(&process) = self.sets.streams.get(usize::from(stream)) else { return };
         let place = self.place((set, process));
-        let (Some(part), Some(of)) = (self.parts.get_mut(place), self.sets.all.get(set)) else {
-            return;
-        };
-        let wall = self.wall.time(event);
+        let Some(part) = self.parts.get_mut(place) else { return };
         let before = part.rows.used_size();
-        part.rows.push(event, wall, of.columns.len(), self.sets.with_labels);
+        push(&mut part.rows);
         self.size += part.rows.used_size() - before;
     }
 
@@ -101,7 +113,7 @@ impl<'l> RowBuffer<'l> {
     fn set(&mut self, event: &Event<'_, '_>) -> usize {
         let codes = self.sets.codes.get(event.registry_index as usize);
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
-        set.map_or(0, |&set| set as usize)
+        set.map_or(UNKNOWN_SET, |&set| set as usize)
     }
 }
 

@@ -7,7 +7,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
-use super::columns::{FIRST, Form};
+use super::row::{FIRST, Form, SLICE};
 use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use crate::input::threads;
 use eventdef::Sort;
@@ -24,6 +24,10 @@ const UNKNOWN: [(&str, Form, bool); 3] =
 const NAME_SIZE_MAX: usize = 200;
 const UNKNOWN_VALUE: &str = "unknown";
 
+/// The indices of the sets of unknown events and of slices.
+pub(crate) const UNKNOWN_SET: usize = 0;
+pub(crate) const SLICES: usize = 1;
+
 /// A data set: the events of one type.
 pub(crate) struct Set {
     pub(crate) name: String,
@@ -35,7 +39,7 @@ pub(crate) struct Set {
 
 /// The data sets of a log.
 pub(crate) struct Sets {
-    /// The first one is for events of unknown type.
+    /// The first ones are those of unknown events and of slices.
     pub(crate) all: Vec<Set>,
     /// The set of each code, for each registry of the log.
     pub(crate) codes: Vec<Vec<u32>>,
@@ -55,10 +59,14 @@ impl Sets {
         with_labels: bool,
         file: impl Fn(&Stream) -> &'l str,
     ) -> Result<Sets, Failure> {
-        let mut taken = Taken::new(["unknown_events"]);
-        let unknown = FIRST.into_iter().chain(UNKNOWN);
-        let unknown = unknown.map(|(name, form, optional)| (name.to_owned(), form, optional));
-        let all = vec![Set::new("unknown_events".to_owned(), unknown.collect())?];
+        let names = ["unknown_events", "slices"];
+        let mut taken = Taken::new(names);
+        let mut all = Vec::new();
+        for (name, columns) in names.into_iter().zip([&UNKNOWN[..], &SLICE]) {
+            let columns = FIRST.iter().chain(columns);
+            let columns = columns.map(|&(name, form, optional)| (name.to_owned(), form, optional));
+            all.push(Set::new(name.to_owned(), columns.collect())?);
+        }
         let mut processes: Vec<[String; 2]> = Vec::new();
         let mut known = HashMap::new();
         // Streams without a process, by file.
@@ -80,12 +88,12 @@ impl Sets {
         };
         let streams = log.streams().iter().map(place).collect();
         let mut sets = Sets {
-            all,
             codes: Vec::new(),
             with_labels,
             processes,
             streams,
-            kinds: vec![partition("")],
+            kinds: vec![partition(""); all.len()],
+            all,
             threads: HashMap::new(),
         };
         for thread in threads::recorded(log).into_iter().filter(|thread| !thread.name.is_empty()) {
@@ -96,7 +104,7 @@ impl Sets {
         let mut known = HashMap::new();
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
-            let mut codes = vec![0; highest];
+            let mut codes = vec![UNKNOWN_SET as u32; highest];
             for row in &registry.event_types {
                 let params: Vec<_> = row.params.iter().map(|p| (p.sort, &*p.name)).collect();
                 let kind = registry.kind(row.kind).map(|kind| clipped(&kind.name));

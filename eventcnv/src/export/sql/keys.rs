@@ -58,23 +58,36 @@ impl Keys {
 
     #[inline]
     pub(crate) fn key(&mut self, log: i64, event: &Event<'_, '_>) -> i64 {
-        let first = event.number >> NUMBER_BITS << NUMBER_BITS;
-        let buffer = (log, event.buffer, first);
+        let of = || (event.registry.index, event.kind, event.thread);
+        self.key_of(log, event.buffer, event.number, of)
+    }
+
+    /// Returns the key of the event with this number in a buffer, whose registry, kind and thread
+    /// are `of`.
+    #[inline]
+    pub(crate) fn key_of(
+        &mut self,
+        log: i64,
+        buffer: u32,
+        number: u64,
+        of: impl FnOnce() -> (u16, u8, u32),
+    ) -> i64 {
+        let first = number >> NUMBER_BITS << NUMBER_BITS;
+        let buffer = (log, buffer, first);
         if self.last.0 != buffer {
-            self.last = (buffer, self.find(buffer, event));
+            self.last = (buffer, self.find(buffer, of()));
         }
-        self.last.1 << NUMBER_BITS | (event.number ^ first) as i64
+        self.last.1 << NUMBER_BITS | (number ^ first) as i64
     }
 
     #[cold]
-    fn find(&mut self, buffer: Buffer, event: &Event<'_, '_>) -> i64 {
+    fn find(&mut self, buffer: Buffer, (registry, kind, thread): (u16, u8, u32)) -> i64 {
         if let Some(id) = self.known.get(&buffer) {
             return *id;
         }
         let id = self.next;
         self.next += 1;
         self.known.insert(buffer, id);
-        let (registry, kind, thread) = (event.registry.index, event.kind, event.thread);
         self.new.push(NewBuffer { buffer, id, registry, kind, thread });
         id
     }

@@ -4,6 +4,7 @@
 //!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
 //!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
+//!   ├─ slices.rs ──▶ slices
 //!   └─ labels.rs ─▶ labels
 //! ```
 //!
@@ -18,9 +19,10 @@ mod labels;
 mod logs;
 mod refusal;
 mod rows;
+mod slices;
 mod tables;
 
-use crate::select::Selected;
+use crate::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Losses};
 use refusal::TABLES_VERSION;
 pub(crate) use refusal::{Counts, Refusal};
@@ -97,6 +99,15 @@ impl<'l> Import<'l> {
         let to =
             Destination { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
         rows::add(connection, to, known.transpose()?, events)
+    }
+
+    /// Adds the slices of the log that begin in a selection. Returns the faults of the events.
+    pub(crate) fn add_slices(
+        &self,
+        connection: &Connection,
+        selection: &Selection,
+    ) -> Result<Faults, Refusal> {
+        slices::add(connection, self.log, &self.streams, selection)
     }
 
     /// Adds the losses of the log, by the faults of its events too. Returns their sum.

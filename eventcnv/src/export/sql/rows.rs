@@ -96,7 +96,7 @@ impl Filler<'_> {
         if self.known.as_mut().is_some_and(|known| !known.insert(key as u64)) {
             return;
         }
-        let wall = self.wall.time(event);
+        let wall = self.wall.time(event.stream, event.ticks);
         let wall = wall.map_or(Cell::Null, |ns| Cell::Integer(ns as i64));
         if described.is_label && has_labels {
             self.batch.push_label(key, log, event);

@@ -59,6 +59,9 @@ pub(crate) const FIXED_LATER: &str = "
 CREATE TABLE IF NOT EXISTS losses(
   log INTEGER, registry INTEGER, kind INTEGER, cause TEXT, count INTEGER,
   PRIMARY KEY(log, registry, kind, cause)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS slices(
+  name TEXT, key, thread INTEGER, begin INTEGER, end INTEGER, duration INTEGER,
+  begin_event INTEGER PRIMARY KEY, end_event INTEGER, log INTEGER, verdict TEXT);
 ";
 
 /// Columns of an event in addition to its parameters: those of its table, then one of its view.

@@ -44,8 +44,7 @@ pub struct Clock {
 impl Clock {
     /// Returns the clock of a log.
     pub fn new(log: &Log) -> Clock {
-        let spans: Vec<Option<Point>> =
-            (0..log.streams().len() as u16).map(|stream| log.span(stream)).collect();
+        let spans: Vec<Option<Point>> = log.spans();
         let streams = || log.streams().iter().zip(&spans).filter(|(_, span)| span.is_some());
         let first = streams().next().map(|(stream, _)| stream);
         let is_one_boot = streams().count() == 1

@@ -213,25 +213,34 @@ impl Log {
     /// Returns the ticks of a stream's first and last event; `None` if the stream has no event.
     #[must_use]
     pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
-        let mut span: Option<(u64, u64)> = None;
+        let segments = self.index.segments.iter().filter(|segment| segment.stream == stream);
         let mut decoded = Decoded::default();
-        for segment in self.index.segments.iter().filter(|segment| segment.stream == stream) {
-            let (mut first, mut last) = (segment.ticks_min, segment.ticks_max);
-            if last == u64::MAX {
-                // The last ticks of an open block are unknown before decoding.
-                let Some(registry) = self.registries().get(segment.registry as usize) else {
-                    continue;
-                };
-                self.decode(segment, registry, &mut decoded, &mut Faults::default());
-                let ticks = || decoded.located.iter().map(|located| located.ticks);
-                let (Some(least), Some(greatest)) = (ticks().min(), ticks().max()) else {
-                    continue;
-                };
-                (first, last) = (least, greatest);
+        segments.filter_map(|segment| self.span_of(segment, &mut decoded)).reduce(widest)
+    }
+
+    /// Returns the ticks of the first and the last event of each stream, in one pass.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Option<(u64, u64)>> {
+        let (mut spans, mut decoded) = (vec![None; self.streams().len()], Decoded::default());
+        for segment in &self.index.segments {
+            if let Some(span) = spans.get_mut(usize::from(segment.stream)) {
+                let own = self.span_of(segment, &mut decoded);
+                *span = [*span, own].into_iter().flatten().reduce(widest);
             }
-            span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
-        span
+        spans
+    }
+
+    /// Returns the ticks of the first and the last event of a segment.
+    fn span_of(&self, segment: &Segment, decoded: &mut Decoded) -> Option<(u64, u64)> {
+        if segment.ticks_max < u64::MAX {
+            return Some((segment.ticks_min, segment.ticks_max));
+        }
+        // The last ticks of an open block are unknown before decoding.
+        let registry = self.registries().get(segment.registry as usize)?;
+        self.decode(segment, registry, decoded, &mut Faults::default());
+        let ticks = || decoded.located.iter().map(|located| located.ticks);
+        Some((ticks().min()?, ticks().max()?))
     }
 
     /// Returns whether ticks order the events of two streams (`.time.order`).
@@ -336,6 +345,11 @@ fn index(
         return indexer::index(source, is_moving);
     }
     mps::index(source, options)
+}
+
+/// Returns the span of two spans.
+fn widest((a, b): (u64, u64), (first, last): (u64, u64)) -> (u64, u64) {
+    (a.min(first), b.max(last))
 }
 
 /// Returns the era of each stream: the first stream with the same boot and clock.

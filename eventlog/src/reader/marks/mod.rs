@@ -13,7 +13,9 @@ mod pairs;
 
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{EventType, Registry};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use thiserror::Error;
 
 /// Parameters that distinguish pairs of one mark, at most.
@@ -67,12 +69,19 @@ pub struct Side {
 }
 
 impl Side {
-    /// Returns the values of an event that distinguish its pair.
+    /// Returns the values of an event that distinguish its pair. A double gives its bits, a string
+    /// a hash.
     pub fn key(&self, event: &Event<'_, '_>) -> Key {
-        self.key.map(|index| {
-            let value = index.and_then(|index| event.param_at(index.into()));
-            value.and_then(|value| value.as_u64()).unwrap_or(0)
+        self.key.map(|index| match index.and_then(|index| event.param_at(index.into())) {
+            Some(Value::D(value)) => value.to_bits(),
+            Some(Value::S(bytes)) => FixedState::default().hash_one(bytes),
+            value => value.and_then(|value| value.as_u64()).unwrap_or(0),
         })
+    }
+
+    /// Returns the indices of the parameters that distinguish pairs.
+    pub fn params(&self) -> impl Iterator<Item = usize> {
+        self.key.into_iter().flatten().map(usize::from)
     }
 
     /// Returns the first of these values.
@@ -115,6 +124,10 @@ pub struct Pair {
     pub form: Form,
     /// Its name.
     pub name: Box<str>,
+    /// The name of the event type that begins, causes, adds, or states the value.
+    pub from: Box<str>,
+    /// The name of the other event type, if the pair has two.
+    pub to: Option<Box<str>>,
 }
 
 /// The marks of a log.
@@ -176,8 +189,12 @@ impl Marks {
 
     /// Returns the roles of an event.
     pub fn role(&self, event: &Event<'_, '_>) -> Role {
-        let Some(event_type) = event.event_type else { return Role::default() };
-        let place = (event.stream, event.registry.index, event_type.code);
+        event.event_type.map_or(Role::default(), |row| self.role_of(event.registry, row.code))
+    }
+
+    /// Returns the roles of the events of a type.
+    pub fn role_of(&self, registry: &Registry, code: u16) -> Role {
+        let place = (registry.stream, registry.index, code);
         self.roles.get(&place).copied().unwrap_or_default()
     }
 
@@ -224,7 +241,13 @@ impl Marks {
             return;
         }
         let pair = self.pairs.len() as u32;
-        self.pairs.push(Pair { form, name: name.into() });
+        let [from_name, to_name] = [Some(&from), to.as_ref()].map(|half| Some(&*half?.row.name));
+        self.pairs.push(Pair {
+            form,
+            name: name.into(),
+            from: from_name.unwrap_or_default().into(),
+            to: to_name.map(Box::from),
+        });
         for (half, is_end) in [(Some(from), false), (to, true)] {
             let Some(half) = half else { continue };
             let role = self.roles.entry(place(&half)).or_default();

@@ -8,6 +8,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::reader::index::segment::{KIND_MIXED, Segment};
+use crate::reader::model::event::Event;
 use crate::reader::model::label::{Role, role_in};
 use crate::reader::model::registry::{EventType, Registry, StringEnd};
 use crate::reader::stream::block;
@@ -150,6 +151,36 @@ impl Filter {
     }
 }
 
+/// A filter applied to single events of a log, for a reader that needs the other events too.
+#[derive(Clone, Debug)]
+pub struct Picker {
+    /// By the index of the registry in the log.
+    plans: Arc<[Plan]>,
+}
+
+impl Picker {
+    /// Returns the picker of a filter for a log with these registries.
+    pub fn new(filter: &Filter, registries: &[Registry]) -> Picker {
+        Picker {
+            plans: registries.iter().map(|registry| Plan::new(filter, registry, false)).collect(),
+        }
+    }
+
+    /// Returns whether the filter lets an event of the log through. It has no regard to
+    /// [`Filter::known`] and [`Filter::beginning`].
+    pub fn has(&self, event: &Event<'_, '_>) -> bool {
+        let Some(plan) = self.plans.get(event.registry_index as usize) else { return false };
+        let is_row = match (&plan.actions, event.event_type) {
+            (None, Some(_)) => true,
+            (Some(actions), Some(_)) => {
+                actions.get(usize::from(event.event_type_index)).is_some_and(|action| action.give)
+            }
+            (_, None) => plan.unknown(event.kind, event.code()),
+        };
+        is_row && plan.times_in(event.stream, event.thread).contains(&event.ticks)
+    }
+}
+
 /// A filter applied to one registry.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -272,12 +303,17 @@ impl Plan {
 
     /// Returns the times of the events of a segment to give.
     pub(crate) fn times_of(&self, segment: &Segment) -> RangeInclusive<u64> {
-        let is_asked = |threads: &Vec<u32>| threads.contains(&segment.thread);
+        self.times_in(segment.stream, segment.thread)
+    }
+
+    /// Returns the times of the events of a thread to give.
+    fn times_in(&self, stream: u16, thread: u32) -> RangeInclusive<u64> {
+        let is_asked = |threads: &Vec<u32>| threads.contains(&thread);
         if !self.threads.as_ref().is_none_or(is_asked) {
             return NO_TIMES;
         }
         let Some((from, times)) = &self.times else { return ALL_TIMES };
-        let place = segment.stream.checked_sub(*from).map(usize::from);
+        let place = stream.checked_sub(*from).map(usize::from);
         place.and_then(|place| times.get(place)).cloned().unwrap_or(NO_TIMES)
     }
 
@@ -292,5 +328,43 @@ impl Plan {
         let is_kind = self.all_kinds || self.kinds & bit != 0;
         let is_code = self.codes.as_ref().is_none_or(|codes| codes.contains(&code));
         is_kind && is_code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::{Event, Log};
+
+    #[test]
+    fn a_picker_has_the_events_of_its_filter() {
+        let logs: [&[u8]; 2] = [
+            include_bytes!("../../../tests/golden/log/heap-2.log"),
+            include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),
+        ];
+        for log in logs {
+            let log = Log::from_source(log.to_vec()).unwrap();
+            let (first, last) = log.span(0).unwrap();
+            let late = first / 2 + last / 2..=last;
+            for filter in [
+                Filter::new(),
+                Filter::new().event("PoolAlloc").event(Pick::Number(0x7FFF)),
+                Filter::new().kinds(["Pool", "Trace"]),
+                Filter::new().threads([(0, 1), (0, 0)]),
+                Filter::new().times(late.clone()),
+                Filter::new().times(late.clone()).kinds(["Pool", "Object"]).threads([(0, 1)]),
+            ] {
+                let (mut expected, mut found) = (Vec::new(), Vec::new());
+                let told = |event: &Event<'_, '_>| (event.offset, event.number);
+                log.events(Order::Time, &filter).each(|event| expected.push(told(event)));
+                let picker = Picker::new(&filter, log.registries());
+                log.events(Order::Time, &Filter::new()).each(|event| {
+                    if picker.has(event) {
+                        found.push(told(event));
+                    }
+                });
+                assert!(found == expected, "{filter:?}: {} {}", found.len(), expected.len());
+            }
+        }
     }
 }

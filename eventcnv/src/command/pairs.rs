@@ -1,0 +1,256 @@
+//! Prints how long slices lasted: what begins and ends in a log.
+//!
+//! ```text
+//!  log ── reading/pairs.rs ──▶ slices ──▶ summary/pairs.rs ──▶ view/pairs.rs ──▶ text │ CSV │ JSON
+//!   OLD ── the same ───────────────────────┴─ --against
+//! ```
+//!
+//! Design: `.cnv.pairs` in `design/eventcnv.md`.
+
+use crate::export::marks::PairOptions;
+use crate::reading::pairs::{By, Found, Marked};
+use crate::reading::{Input, Reading};
+use crate::select::{self, Select};
+use crate::summary::pairs::{Groups, seconds};
+use crate::text::page::Page;
+use crate::view::clock::Clock as Times;
+use crate::view::columns::Columns;
+use crate::view::line::Lines;
+use crate::view::pairs::{End, Overview, Slow, against};
+use crate::view::{self, View};
+use cli::{Stop, complain};
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
+use slices::{Counts, Edge, Long};
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+const ABOUT: &str = "\
+Prints how long slices lasted: a row for each pair of event types that begin and end something, \
+with counts, rates and percentiles.
+
+Pairs are what `eventcnv export` draws as slices and spans: event types called XBegin and XEnd, \
+XEnter and XLeave, XCreate and XDestroy and so on; those that a registry declares by \
+[slice XBegin=XEnd] in a doc string; and those of the options. A selection chooses slices by the \
+event that begins them.";
+
+const EXAMPLES: &str = "\
+count is the number of slices with a duration. Percentiles are exact while the log has at most 2^22
+of these; after that, those with ~ are at most a thousandth too high. Columns that appear if they
+count anything:
+  crossing           ended after a slice that encloses their beginning; they have a duration
+  doubtful           ended, but events may be missing in between; they have no duration
+  again              began again before they ended
+  unfinished         did not end in the log
+  without beginning  ends whose beginning is not in the log
+
+--against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
+and the probability of such a distance if the durations of both logs had one distribution.
+
+Examples:
+  eventcnv pairs mpsio.log                        a row for each pair
+  eventcnv pairs mpsio.log --by thread            a row for each pair and thread
+  eventcnv pairs mpsio.log --by arena --histogram   by a parameter, with bars
+  eventcnv pairs mpsio.log --slowest 5            the longest, with their events
+  eventcnv pairs run.log --pair FileBegin=FileEnd:file --no-names
+  eventcnv pairs run.log --from +1ms --csv        what begins later than that, as CSV
+  eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log";
+
+/// Print how long slices lasted: count, rate, percentiles, the slowest
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Pairs {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    form: Form,
+
+    #[command(flatten)]
+    marks: PairOptions,
+
+    #[command(flatten)]
+    select: Select,
+}
+
+#[derive(Debug, clap::Args)]
+struct Form {
+    /// A row for each event, thread, key, or value of a parameter of the beginning or the end
+    #[arg(long, value_name = "event|thread|key|PARAM", default_value = "event")]
+    by: String,
+
+    /// Also print a bar for each power of two of the durations
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    histogram: bool,
+
+    /// Also print the N longest slices, with the events that begin and end them
+    #[arg(long, value_name = "N", conflicts_with = "csv")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    slowest: Option<u16>,
+
+    /// Compare with the log of an earlier run
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["histogram", "slowest"])]
+    against: Option<PathBuf>,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
+    /// Print JSON, for other programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl Form {
+    fn by(&self, registries: &[Registry]) -> Result<By, String> {
+        match &*self.by {
+            "event" => return Ok(By::Event),
+            "thread" => return Ok(By::Thread),
+            "key" => return Ok(By::Key),
+            _ => {}
+        }
+        let rows = || registries.iter().flat_map(|registry| &registry.event_types);
+        if rows().any(|row| row.param(&self.by).is_some()) {
+            return Ok(By::Param(self.by.clone()));
+        }
+        let names = rows().flat_map(|row| &row.params).map(|param| &*param.name);
+        let names = ["event", "thread", "key"].into_iter().chain(names);
+        Err(format!("--by: {}", select::unknown("parameter", &self.by, names)))
+    }
+}
+
+/// Runs the command. Returns whether the log was read completely.
+pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
+    let new = Reading::open(&args.input)?;
+    let mut new = Summed::new(args, &new)?;
+    let Some(path) = &args.form.against else {
+        let text = new.text(args)?;
+        return new.end(&text);
+    };
+    let old = Reading::open_other(&args.input, path)?;
+    let mut old = Summed::new(args, &old)?;
+    let text = {
+        let (old, new) = (old.overview(&args.form), new.overview(&args.form));
+        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
+        let mut text = Vec::new();
+        if args.form.json {
+            let json = format!("{:#}\n", against::json(sides, &rows));
+            text = view::json::escaped(&json).into_bytes();
+        } else if args.form.csv {
+            against::write_csv(new.by, &rows, &mut text);
+        } else {
+            against::write(sides, &rows, &mut text)?;
+        }
+        text
+    };
+    Ok([old.end(&[])?, new.end(&text)?] == [true, true])
+}
+
+/// The slices of a log, summed up.
+struct Summed<'l> {
+    reading: &'l Reading,
+    base: ClockBase,
+    seconds: Option<f64>,
+    marks: Marks,
+    groups: Groups,
+    found: Found,
+}
+
+impl<'l> Summed<'l> {
+    fn new(args: &Pairs, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
+        let log = &reading.log;
+        let wrong = |what| reading.error(what);
+        let marks = args.marks.marks(log.registries()).map_err(wrong)?;
+        let by = args.form.by(log.registries()).map_err(wrong)?;
+        let selection = reading.select(&args.select, false)?;
+        let clock = Clock::new(log);
+        if clock.base == ClockBase::Start {
+            reading.use_seconds();
+        }
+        let seconds = seconds(log, &clock, selection.filter());
+        let mut groups = Groups::new(&marks, by.clone(), args.form.slowest.unwrap_or(0).into());
+        let marked = Marked { log, clock: &clock, marks: &marks };
+        let Ok(found) = marked.each(&selection, &by, |told| {
+            groups.add(told);
+            Ok::<(), Infallible>(())
+        });
+        Ok(Summed { reading, base: clock.base, seconds, marks, groups, found })
+    }
+
+    fn overview<'g>(&'g mut self, form: &'g Form) -> Overview<'g> {
+        let by = if form.by == "event" { "" } else { &form.by };
+        let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
+        let slowest = slow(&self.reading.log, &self.marks, &slowest);
+        let rows = self.groups.rows(&self.reading.log, &self.found.values);
+        Overview { base: self.base, by, seconds: self.seconds, rows, slowest }
+    }
+
+    fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
+        let overview = self.overview(&args.form);
+        let mut text = Vec::new();
+        if args.form.json {
+            let json = format!("{:#}\n", view::pairs::json(&overview));
+            text = view::json::escaped(&json).into_bytes();
+        } else if args.form.csv {
+            view::pairs::write_csv(&overview, &mut text);
+        } else {
+            view::pairs::write(&overview, args.form.histogram, &mut text)?;
+        }
+        Ok(text)
+    }
+
+    /// Prints the text, then faults and notes. Returns whether the log was read completely.
+    fn end(&self, text: &[u8]) -> Result<bool, Stop> {
+        self.reading.finish();
+        io::stdout().lock().write_all(text)?;
+        let is_whole = self.reading.end(&self.found.faults);
+        let Counts { full, .. } = self.found.counts;
+        if full > 0 {
+            complain(&format!(
+                "eventcnv: {}: note: {full} slices are left out: they began while too many were \
+                 open\n",
+                self.reading.name
+            ));
+        }
+        self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
+        Ok(is_whole)
+    }
+}
+
+/// Returns the longest slices with the lines of their events.
+fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
+    let name_width = view::name_width(log.registries());
+    let lines = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let slow = |long: &Long| Slow {
+        name: marks.name(long.begin.pair).to_owned(),
+        ns: long.ns,
+        thread: long.begin.thread,
+        ends: [&long.begin, &long.end].map(|edge| End {
+            id: edge.id,
+            ticks: edge.ticks,
+            line: line(log, &lines, edge),
+        }),
+    };
+    slowest.iter().map(slow).collect()
+}
+
+/// Returns the line of an event. Blocks without its time and thread are not read.
+fn line(log: &Log, lines: &impl View, edge: &Edge) -> String {
+    #[expect(clippy::reversed_empty_ranges, reason = "it is empty")]
+    let never = 1..=0;
+    let mut filter = Filter::new().threads([(edge.id.stream, edge.thread)]);
+    for stream in 0..log.streams().len() {
+        let is_own = stream == usize::from(edge.id.stream);
+        filter = filter.times(if is_own { edge.ticks..=edge.ticks } else { never.clone() });
+    }
+    let mut page = Page::new();
+    log.events(Order::Time, &filter).each_while(|event| {
+        let is_it = (event.buffer, event.number) == (edge.id.buffer, edge.id.number);
+        if is_it {
+            lines.write(event, &mut page);
+        }
+        !is_it
+    });
+    String::from_utf8_lossy(page.text()).trim_end().to_owned()
+}

@@ -1,0 +1,309 @@
+//! Reads the slices of a log with all processors, and pairs them on one.
+//!
+//! ```text
+//!  partitions ── workers: edges, numbers, values ──▶ pieces ── in order ──▶ pairing ──▶ Told
+//! ```
+//!
+//! All events are read, as the numbers of the others show where events are missing. A selection
+//! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
+//! in `design/slices.md`.
+
+use super::parallel::{self, Emit};
+use crate::select::{Chooser, Selected, Selection};
+use crate::text;
+use cli::Stop;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventdef::Sort;
+use eventlog::format::text::OneLine;
+use eventlog::reader::marks::Marks;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventlog::reader::marks::{Form, Key};
+use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
+use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Entries of a piece, about.
+const PIECE_COUNT: usize = 1 << 12;
+/// Values by which slices are grouped, at most; further ones are one value.
+const VALUE_COUNT_MAX: usize = 1 << 16;
+/// Bytes of a value, at most.
+const VALUE_SIZE_MAX: usize = 128;
+/// The value that stands for further ones.
+const OTHERS: &str = "(others)";
+/// In the tag of an edge: the selection lacks the event.
+const UNSELECTED: u32 = 1 << 31;
+
+/// The value by which slices are grouped, in addition to their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// None.
+    Event,
+    /// The thread of the beginning.
+    Thread,
+    /// The key.
+    Key,
+    /// A parameter of the beginning, else of the end.
+    Param(String),
+}
+
+/// What an event meant.
+#[derive(Clone, Copy)]
+pub(crate) enum Told<'a> {
+    /// A slice ended, or never will. Its beginning is selected.
+    Slice(Slice<'a>),
+    /// A selected event found nothing to end.
+    Alone(&'a Edge),
+}
+
+/// A log with its clock and its marks.
+pub(crate) struct Marked<'l> {
+    pub(crate) log: &'l Log,
+    pub(crate) clock: &'l Clock,
+    pub(crate) marks: &'l Marks,
+}
+
+/// Edges, with the values that their tags number from 1.
+struct Piece {
+    batch: Batch,
+    values: Vec<String>,
+}
+
+/// The values of the slices of a log, as the tags of edges number them.
+#[derive(Default)]
+pub(crate) struct Values {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Values {
+    /// Returns the value of a slice by its number: that of the beginning, else that of the end.
+    pub(crate) fn of(slice: &Slice<'_>) -> u32 {
+        match Values::of_edge(slice.begin) {
+            0 => slice.end.map_or(0, Values::of_edge),
+            own => own,
+        }
+    }
+
+    /// Returns the value of an event by its number.
+    pub(crate) fn of_edge(edge: &Edge) -> u32 {
+        edge.tag & !UNSELECTED
+    }
+
+    /// Returns the value with a number; 0 means none.
+    pub(crate) fn name(&self, number: u32) -> &str {
+        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", String::as_str)
+    }
+
+    fn number(&mut self, name: String) -> u32 {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        let is_full = self.names.len() >= VALUE_COUNT_MAX;
+        if is_full && name != OTHERS {
+            return self.number(OTHERS.to_owned());
+        }
+        self.names.push(name.clone());
+        let number = self.names.len() as u32;
+        self.numbers.insert(name, number);
+        number
+    }
+}
+
+/// What a reading of slices found apart from them.
+pub(crate) struct Found {
+    pub(crate) faults: Faults,
+    pub(crate) counts: Counts,
+    pub(crate) values: Values,
+}
+
+impl Marked<'_> {
+    /// Returns whether the log declares event types that begin and end anything.
+    #[cfg(any(feature = "parquet", feature = "sql"))]
+    pub(crate) fn has_pairs(&self) -> bool {
+        self.marks.pairs.iter().any(|pair| matches!(pair.form, Form::Slice | Form::Span))
+    }
+
+    /// Returns the sorts of the parameters that distinguish the slices of each pair.
+    #[cfg(any(feature = "parquet", feature = "sql"))]
+    pub(crate) fn key_sorts(&self) -> Vec<Vec<Sort>> {
+        let mut sorts = vec![Vec::new(); self.marks.pairs.len()];
+        for registry in self.log.registries() {
+            for row in &registry.event_types {
+                let part = self.marks.role_of(registry, row.code).part;
+                let Some(side) = part.filter(|side| !side.is_end) else { continue };
+                let params = side.params().filter_map(|index| row.params.get(index));
+                if let Some(place) = sorts.get_mut(side.pair as usize) {
+                    *place = params.map(|param| param.sort).collect();
+                }
+            }
+        }
+        sorts
+    }
+
+    /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
+    /// ones, in the order of their beginnings. Ends at the first error of `take`.
+    pub(crate) fn each<E>(
+        &self,
+        selection: &Selection,
+        by: &By,
+        mut take: impl FnMut(Told<'_>) -> Result<(), E>,
+    ) -> Result<Found, E> {
+        let Marked { log, clock, marks } = *self;
+        let labels = selection.filter().labels || matches!(by, By::Key | By::Param(_));
+        let all = Selection::all(labels, selection.is_counted());
+        let source = Source::new(log, clock, marks);
+        let chooser = selection.chooser(log);
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
+            let mut worker = Worker {
+                source: source.clone(),
+                chooser: chooser.clone(),
+                marks,
+                by,
+                batch: Batch::new(log),
+                values: Vec::new(),
+                numbers: HashMap::new(),
+                text: Vec::new(),
+            };
+            events.each_while(|event| {
+                worker.add(event);
+                worker.batch.len() < PIECE_COUNT || emit(worker.piece())
+            });
+            emit(worker.piece());
+        };
+        let mut numbers = Numbers::new(log);
+        let mut pairing = Pairing::new(Limits::default());
+        let (mut values, mut result) = (Values::default(), Ok(()));
+        let mut tell = |told: Told<'_>, edge: &Edge| {
+            if result.is_ok() && edge.tag & UNSELECTED == 0 {
+                result = take(told);
+            }
+            result.is_ok()
+        };
+        let faults = parallel::run(log, &all, Order::Time, work, |piece: Piece| {
+            let ids: Vec<u32> = piece.values.into_iter().map(|name| values.number(name)).collect();
+            let mut is_wanted = true;
+            for step in piece.batch.steps() {
+                let edge = match step {
+                    Step::Jump(jump) => {
+                        numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
+                        continue;
+                    }
+                    Step::Edge(edge) => numbered(edge, &ids),
+                };
+                let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
+                if pairing.take(&edge, each) == Turn::Alone {
+                    is_wanted = tell(Told::Alone(&edge), &edge);
+                }
+            }
+            numbers.follow(&piece.batch);
+            if is_wanted { Ok(()) } else { Err(Stop::Closed) }
+        });
+        pairing.finish(|slice| {
+            tell(Told::Slice(slice), slice.begin);
+        });
+        result?;
+        // Nothing but `take` fails.
+        let faults = faults.unwrap_or_default();
+        Ok(Found { faults, counts: pairing.counts(), values })
+    }
+}
+
+/// Returns an edge of a piece whose tag numbers the values of all pieces.
+fn numbered(edge: &Edge, ids: &[u32]) -> Edge {
+    let local = Values::of_edge(edge) as usize;
+    let value = local.checked_sub(1).and_then(|at| ids.get(at)).copied().unwrap_or(0);
+    Edge { tag: edge.tag & UNSELECTED | value, ..*edge }
+}
+
+/// Returns a key as text; `sorts` are those of its parameters. A string is its hash.
+#[cfg(any(feature = "parquet", feature = "sql"))]
+pub(crate) fn key_text(key: &Key, sorts: &[Sort]) -> String {
+    let text = |(value, sort): (&u64, &Sort)| match sort {
+        Sort::P | Sort::A => format!("0x{value:X}"),
+        Sort::D => f64::from_bits(*value).to_string(),
+        Sort::S => format!("{value:016x}"),
+        _ => value.to_string(),
+    };
+    key.iter().zip(sorts).map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// Makes pieces of the events of a partition.
+struct Worker<'l> {
+    source: Source<'l>,
+    chooser: Chooser<'l>,
+    marks: &'l Marks,
+    by: &'l By,
+    batch: Batch,
+    /// The values in the batch, and their numbers.
+    values: Vec<String>,
+    numbers: HashMap<String, u32>,
+    text: Vec<u8>,
+}
+
+impl Worker<'_> {
+    #[inline]
+    fn add(&mut self, event: &Event<'_, '_>) {
+        self.batch.note(event);
+        let edge = self.source.edge(event);
+        let is_chosen = self.chooser.has(event, edge.is_some());
+        let Some(mut edge) = edge else { return };
+        edge.tag = if is_chosen { 0 } else { UNSELECTED };
+        if !matches!(self.by, By::Event | By::Thread) {
+            edge.tag |= self.value(event);
+        }
+        self.batch.push(edge);
+    }
+
+    fn piece(&mut self) -> Piece {
+        self.numbers.clear();
+        Piece { batch: self.batch.take(), values: std::mem::take(&mut self.values) }
+    }
+
+    /// Returns the number of the value of an event in this piece; 0 if it has none.
+    fn value(&mut self, event: &Event<'_, '_>) -> u32 {
+        self.text.clear();
+        match self.by {
+            By::Param(name) => {
+                let Some(value) = event.param(name) else { return 0 };
+                append(event, value, &mut self.text);
+            }
+            _ => {
+                let Some(side) = self.marks.role(event).part else { return 0 };
+                for value in side.params().filter_map(|index| event.param_at(index)) {
+                    if !self.text.is_empty() {
+                        self.text.push(b' ');
+                    }
+                    append(event, value, &mut self.text);
+                }
+            }
+        }
+        let text = String::from_utf8_lossy(&self.text);
+        let text = text.get(..text.floor_char_boundary(VALUE_SIZE_MAX)).unwrap_or_default();
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        self.values.push(text.to_owned());
+        let number = self.values.len() as u32;
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// Appends a value; a pointer or address with its label.
+fn append(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::S(string) => drop(write!(out, "{}", OneLine(string))),
+        Value::P(word) | Value::A(word) => {
+            out.extend_from_slice(b"0x");
+            text::hex(out, word);
+            let label = event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
+            if let Some(label) = label {
+                out.push(b'[');
+                text::quoted(out, label);
+                out.push(b']');
+            }
+        }
+        value => drop(write!(out, "{value}")),
+    }
+}

@@ -1,0 +1,223 @@
+//! Sums up the slices of a log by group.
+//!
+//! ```text
+//!  Told ── name, thread │ key │ parameter ──▶ Groups ──▶ rows: counts, durations, percentiles
+//! ```
+//!
+//! Design: `.cnv.pairs` in `design/eventcnv.md`.
+
+use crate::input::threads;
+use crate::reading::pairs::{By, Told, Values};
+use eventlog::reader::marks::{Marks, Pair};
+use eventlog::reader::{Clock, ClockBase, Filter, Log};
+use slices::{Durations, Group, Limits, Slowest, Verdict};
+use std::collections::HashMap;
+
+/// Groups, at most; further ones of a name are one group.
+const GROUP_COUNT_MAX: usize = 1 << 16;
+/// The value of that group.
+const OTHERS: u64 = u64::MAX;
+
+/// What became of the slices of a group, apart from those with a duration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) crossing: u64,
+    pub(crate) doubtful: u64,
+    pub(crate) again: u64,
+    pub(crate) unfinished: u64,
+    /// Ends that found nothing to end.
+    pub(crate) alone: u64,
+}
+
+impl Tally {
+    /// The names of these counts.
+    pub(crate) const NAMES: [&'static str; 5] =
+        ["crossing", "doubtful", "again", "unfinished", "without beginning"];
+
+    pub(crate) fn counts(&self) -> [u64; 5] {
+        [self.crossing, self.doubtful, self.again, self.unfinished, self.alone]
+    }
+}
+
+/// The slices of a log, in groups.
+pub(crate) struct Groups {
+    by: By,
+    /// The number of the name of each pair. Equal pairs of several streams have one name.
+    names: Vec<u32>,
+    texts: Vec<String>,
+    /// The place of each group, by the numbers of its name and value.
+    places: HashMap<(u32, u64), usize>,
+    groups: Vec<((u32, u64), Tally)>,
+    durations: Durations,
+    /// The place that was found last.
+    last: ((u32, u64), usize),
+    pub(crate) slowest: Slowest,
+}
+
+/// A group with its names.
+pub(crate) struct Row<'g> {
+    pub(crate) name: &'g str,
+    pub(crate) value: String,
+    pub(crate) tally: Tally,
+    pub(crate) durations: &'g Group,
+}
+
+impl Groups {
+    pub(crate) fn new(marks: &Marks, by: By, slowest_count: usize) -> Groups {
+        // Two pairs of one name, such as XStart=XEnd and XCreate=XDestroy, differ by their types.
+        let mut places = HashMap::new();
+        let mut kinds: Vec<&Pair> = Vec::new();
+        let names: Vec<u32> = marks
+            .pairs
+            .iter()
+            .map(|pair| {
+                *places.entry((&pair.name, &pair.from, &pair.to)).or_insert_with(|| {
+                    kinds.push(pair);
+                    kinds.len() as u32 - 1
+                })
+            })
+            .collect();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        kinds.iter().for_each(|pair| *counts.entry(&pair.name).or_default() += 1);
+        let text = |pair: &&Pair| match &pair.to {
+            Some(to) if counts.get(&*pair.name) > Some(&1) => format!("{}={to}", pair.from),
+            _ => pair.name.to_string(),
+        };
+        let texts = kinds.iter().map(text).collect();
+        Groups {
+            by,
+            names,
+            texts,
+            places: HashMap::new(),
+            groups: Vec::new(),
+            durations: Durations::new(Limits::default()),
+            last: ((u32::MAX, 0), 0),
+            slowest: Slowest::new(slowest_count),
+        }
+    }
+
+    /// Adds a slice, or an end that ends nothing.
+    #[inline]
+    pub(crate) fn add(&mut self, told: Told<'_>) {
+        let (edge, value) = match &told {
+            Told::Slice(slice) => (slice.begin, Values::of(slice)),
+            Told::Alone(edge) => (*edge, Values::of_edge(edge)),
+        };
+        let name = self.names.get(edge.pair as usize).copied().unwrap_or_default();
+        let value = match self.by {
+            By::Event => 0,
+            By::Thread => u64::from(edge.id.stream) << 32 | u64::from(edge.thread),
+            By::Key | By::Param(_) => value.into(),
+        };
+        let place = self.place((name, value));
+        let Some((_, tally)) = self.groups.get_mut(place) else { return };
+        let Told::Slice(slice) = told else {
+            tally.alone += 1;
+            return;
+        };
+        match slice.verdict {
+            Verdict::Whole => {}
+            Verdict::Crossing => tally.crossing += 1,
+            Verdict::Doubtful => tally.doubtful += 1,
+            Verdict::Again => tally.again += 1,
+            Verdict::Unfinished => tally.unfinished += 1,
+        }
+        if let Some(ns) = slice.duration() {
+            self.durations.add(place, ns);
+            self.slowest.add(&slice);
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, key: (u32, u64)) -> usize {
+        if self.last.0 != key {
+            self.last = (key, self.find(key));
+        }
+        self.last.1
+    }
+
+    fn find(&mut self, key: (u32, u64)) -> usize {
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        if self.groups.len() >= GROUP_COUNT_MAX && key.1 != OTHERS {
+            return self.find((key.0, OTHERS));
+        }
+        self.groups.push((key, Tally::default()));
+        self.places.insert(key, self.groups.len() - 1);
+        self.groups.len() - 1
+    }
+
+    /// Returns the groups, those with the greatest sum first.
+    pub(crate) fn rows(&mut self, log: &Log, values: &Values) -> Vec<Row<'_>> {
+        self.durations.settle();
+        let threads = Threads::new(log);
+        let row = |(place, ((name, value), tally)): (usize, &((u32, u64), Tally))| Row {
+            name: self.texts.get(*name as usize).map_or("?", String::as_str),
+            value: match (&self.by, *value) {
+                (By::Event, _) => String::new(),
+                (_, OTHERS) => "(others)".to_owned(),
+                (By::Thread, place) => threads.name((place >> 32) as u16, place as u32),
+                (_, number) => values.name(number as u32).to_owned(),
+            },
+            tally: *tally,
+            durations: self.durations.group(place),
+        };
+        let mut rows: Vec<Row<'_>> = self.groups.iter().enumerate().map(row).collect();
+        rows.sort_by(|a, b| {
+            let key = |row: &Row<'_>| (row.durations.sum(), row.durations.count());
+            key(b).cmp(&key(a)).then_with(|| (a.name, &a.value).cmp(&(b.name, &b.value)))
+        });
+        rows
+    }
+}
+
+/// The names of the threads of a log.
+struct Threads {
+    names: HashMap<(u16, u32), String>,
+    is_stream_shown: bool,
+}
+
+impl Threads {
+    fn new(log: &Log) -> Threads {
+        let name = |thread: threads::Thread| {
+            Some(((thread.stream, u32::try_from(thread.index).ok()?), thread.name))
+        };
+        let names = threads::recorded(log).into_iter().filter_map(name).collect();
+        Threads { names, is_stream_shown: log.streams().len() > 1 }
+    }
+
+    fn name(&self, stream: u16, thread: u32) -> String {
+        let name = match (self.names.get(&(stream, thread)), thread) {
+            (Some(name), _) if !name.is_empty() => format!("{thread} {name}"),
+            (_, 0) => "none".to_owned(),
+            _ => thread.to_string(),
+        };
+        if self.is_stream_shown { format!("stream {stream}: {name}") } else { name }
+    }
+}
+
+/// Returns the seconds of a selection of times, by a clock: from the first event to the last one.
+/// Streams that do not share a clock count one after the other.
+pub(crate) fn seconds(log: &Log, clock: &Clock, filter: &Filter) -> Option<f64> {
+    let (mut all, mut sum) = (None, 0.0);
+    for (stream, span) in (0..).zip(log.spans()) {
+        let Some((mut first, mut last)) = span else { continue };
+        if let Some(times) = filter.times.get(usize::from(stream)) {
+            (first, last) = (first.max(*times.start()), last.min(*times.end()));
+        }
+        if first > last {
+            continue;
+        }
+        let (from, to) = (clock.ns(stream, first), clock.ns(stream, last));
+        let (least, greatest) = all.unwrap_or((from, to));
+        all = Some((from.min(least), to.max(greatest)));
+        sum += to.saturating_sub(from) as f64 / 1e9;
+    }
+    match clock.base {
+        ClockBase::Ticks => None,
+        ClockBase::Start => Some(sum),
+        _ => all.map(|(from, to)| to.saturating_sub(from) as f64 / 1e9),
+    }
+    .filter(|seconds| *seconds > 0.0)
+}

@@ -1,0 +1,182 @@
+//! The durations of two logs, group by group.
+//!
+//! ```text
+//!  old rows ─┐
+//!  new rows ─┴─ by slice and value ──▶ counts, p50, p99, change, distance, p ──▶ text, CSV, JSON
+//! ```
+//!
+//! Design: `.cnv.pairs` in `design/eventcnv.md`; the test: `.slice.against` in `design/slices.md`.
+
+use super::{Overview, PERCENTS, percentile, write_unit};
+use crate::summary::pairs::Row;
+use crate::view::csv;
+use cli::table::Table;
+use serde_json::{Value, json};
+use slices::{Comparison, Group, Percent, Percentile};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+/// A p value below it is significant, if it is the only one (of more, C. E. Bonferroni).
+const SIGNIFICANCE: f64 = 0.01;
+
+/// A group of two logs: the rows of the old one and of the new one.
+pub(crate) struct Compared<'g> {
+    pub(crate) name: &'g str,
+    pub(crate) value: &'g str,
+    pub(crate) groups: [Option<&'g Group>; 2],
+    pub(crate) comparison: Option<Comparison>,
+}
+
+/// Returns the groups of two logs, in the order of the new one.
+pub(crate) fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g>> {
+    let key = |row: &'g Row<'_>| (row.name, &*row.value);
+    let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row.durations)).collect();
+    let after: HashSet<_> = new.rows.iter().map(key).collect();
+    let both = new.rows.iter().map(|row| {
+        let (old, new) = (before.get(&key(row)).copied(), row.durations);
+        let comparison = old.and_then(|old| slices::compare(old, new));
+        Compared { name: row.name, value: &row.value, groups: [old, Some(new)], comparison }
+    });
+    let gone = old.rows.iter().filter(|row| !after.contains(&key(row))).map(|row| {
+        let groups = [Some(row.durations), None];
+        Compared { name: row.name, value: &row.value, groups, comparison: None }
+    });
+    both.chain(gone).collect()
+}
+
+/// Returns whether a difference is significant, among `count` comparisons.
+fn is_significant(comparison: &Comparison, count: usize) -> bool {
+    comparison.p * (count as f64) < SIGNIFICANCE
+}
+
+/// Returns the number of comparisons.
+fn comparison_count(rows: &[Compared<'_>]) -> usize {
+    rows.iter().filter(|row| row.comparison.is_some()).count()
+}
+
+/// Returns the change from one duration to another, in percent.
+fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
+    let (old, new) = (old?.ns, new?.ns);
+    (old > 0).then(|| (new as f64 / old as f64 - 1.0) * 100.0)
+}
+
+/// Writes a table of two logs.
+pub(crate) fn write(
+    overviews: [&Overview<'_>; 2],
+    rows: &[Compared<'_>],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let [old, new] = overviews;
+    write_unit(new.base, out)?;
+    if old.unit() != new.unit() {
+        writeln!(out, "durations of the old log in {}", old.unit())?;
+    }
+    let by = Some(new.by).filter(|by| !by.is_empty());
+    let mut heading = vec!["slice"];
+    heading.extend(by);
+    heading.extend(["old count", "count", "old p50", "p50", "change", "old p99", "p99", "change"]);
+    heading.extend(["distance", "p", "significant"]);
+    let mut table = Table::new(1 + by.iter().len(), &heading);
+    let count = comparison_count(rows);
+    for row in rows {
+        let mut cells = vec![row.name.to_owned()];
+        cells.extend(by.map(|_| row.value.to_owned()));
+        cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
+        for percent in [Percent::P50, Percent::P99] {
+            let text = |group: &Group| percentile(group, percent);
+            cells.extend(row.groups.map(|group| group.map_or_else(String::new, text)));
+            let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
+            cells.push(change(found).map_or_else(String::new, |change| format!("{change:+.1} %")));
+        }
+        match &row.comparison {
+            Some(comparison) => {
+                cells.push(format!("{:.3}", comparison.distance));
+                cells.push(format!("{:.2e}", comparison.p));
+                let is_so = is_significant(comparison, count);
+                cells.push(if is_so { "yes" } else { "no" }.to_owned());
+            }
+            None => cells.extend(["", "", ""].map(str::to_owned)),
+        }
+        table.row(cells);
+    }
+    if table.is_empty() {
+        return writeln!(out, "no selected event begins or ends anything");
+    }
+    write!(out, "\n{table}")?;
+    writeln!(
+        out,
+        "distance and p: the test of Kolmogorov and Smirnov; significant: p times the number of \
+         tests is below {SIGNIFICANCE}"
+    )
+}
+
+/// Writes the same as CSV.
+pub(crate) fn write_csv(by: &str, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"slice,");
+    if !by.is_empty() {
+        csv::field(out, by.as_bytes());
+        out.push(b',');
+    }
+    out.extend_from_slice(
+        b"old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
+    );
+    let count = comparison_count(rows);
+    for row in rows {
+        csv::field(out, row.name.as_bytes());
+        out.push(b',');
+        if !by.is_empty() {
+            csv::field(out, row.value.as_bytes());
+            out.push(b',');
+        }
+        let mut cells: Vec<String> =
+            row.groups.map(|group| group.map_or(0, Group::count).to_string()).into();
+        for percent in [Percent::P50, Percent::P99] {
+            let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
+            cells.extend(found.map(|p| p.map_or_else(String::new, |p| p.ns.to_string())));
+        }
+        match &row.comparison {
+            Some(comparison) => {
+                let Comparison { distance, p, is_exact } = comparison;
+                let is_so = is_significant(comparison, count);
+                cells.extend([distance.to_string(), p.to_string()]);
+                cells.extend([is_so, *is_exact].map(|is_so| is_so.to_string()));
+            }
+            None => cells.extend(["", "", "", ""].map(str::to_owned)),
+        }
+        out.extend_from_slice(cells.join(",").as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// Returns the same as JSON.
+pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Value {
+    let [old, new] = overviews;
+    let count = comparison_count(rows);
+    let side = |group: Option<&Group>| {
+        let mut found = json!({ "count": group.map_or(0, Group::count) });
+        for (name, percent) in PERCENTS {
+            let value = group.and_then(|group| group.percentile(percent)).map(|found| found.ns);
+            found[name] = json!(value);
+        }
+        found
+    };
+    let row = |row: &Compared<'_>| {
+        let [old, new] = row.groups.map(side);
+        json!({
+            "slice": row.name,
+            "value": Some(row.value).filter(|_| !overviews[0].by.is_empty()),
+            "old": old,
+            "new": new,
+            "distance": row.comparison.map(|found| found.distance),
+            "p": row.comparison.map(|found| found.p),
+            "significant": row.comparison.map(|found| is_significant(&found, count)),
+            "exact": row.comparison.map(|found| found.is_exact),
+        })
+    };
+    json!({
+        "unit": new.unit(),
+        "oldUnit": old.unit(),
+        "test": "Kolmogorov-Smirnov",
+        "groups": rows.iter().map(row).collect::<Value>(),
+    })
+}

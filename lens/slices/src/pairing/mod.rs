@@ -1,0 +1,373 @@
+//! Edges to slices, one at a time, in bounded memory.
+//!
+//! ```text
+//!  a thread's stack      A ── B ── C        top = C; `below` leads from C to A
+//!  A ends:               B and C leave the stack: they cross; they stay open until their ends come
+//!  pair, key, owner ──▶  the newest open slice ── `older` ──▶ the next one (recursion)
+//! ```
+//!
+//! Each edge takes a bounded number of steps on average, whatever the depth of the stack. Design:
+//! `.slice.pair`, `.slice.gap`, `.slice.bounds` in `design/slices.md`.
+
+mod gaps;
+#[cfg(test)]
+mod tests;
+
+use crate::model::{Edge, Gap, Limits, Slice, Slot, Track, Verdict};
+use foldhash::fast::RandomState;
+use gaps::Gaps;
+use hashbrown::HashTable;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+/// No slot.
+const NONE: Slot = u32::MAX;
+
+/// A slice that has begun.
+#[derive(Clone, Debug)]
+struct Open {
+    edge: Edge,
+    /// How many edges and gaps came before it.
+    since: u64,
+    /// The neighbours on the stack; of a slice that crosses, in the list of these.
+    below: Slot,
+    above: Slot,
+    /// The neighbours of the same pair, key and owner.
+    older: Slot,
+    newer: Slot,
+    /// How many slices of the same pair, key and owner began in it and found the table full.
+    dropped: u32,
+    is_crossing: bool,
+}
+
+/// What an edge did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It began a slice, which lies in the slice `within` on the stack of its thread.
+    Begun {
+        /// The place of the slice.
+        slot: Slot,
+        /// The place of the enclosing slice.
+        within: Option<Slot>,
+    },
+    /// It ended the slice that had this place.
+    Ended {
+        /// The place of the slice; another slice may take it now.
+        slot: Slot,
+        /// Whether the slice was on the stack of its thread until now.
+        was_on_stack: bool,
+        /// How many slices left the stack with it, because they still lie open in it.
+        crossed: u32,
+    },
+    /// It found nothing to end.
+    Alone,
+    /// It began a slice while the table was full, or ended that slice.
+    Full,
+}
+
+/// Counts of edges that made no slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Ends that found nothing to end.
+    pub alone: u64,
+    /// Beginnings that found the table full.
+    pub full: u64,
+    /// Gaps in the numbers of buffers.
+    pub gaps: u64,
+}
+
+/// Pairs edges, which come in order of time.
+#[derive(Clone, Debug)]
+pub struct Pairing {
+    open: Vec<Open>,
+    free: Vec<Slot>,
+    /// The newest open slice of each pair, key and owner.
+    newest: HashTable<Slot>,
+    hasher: RandomState,
+    /// The innermost slice of each thread.
+    tops: HashMap<Track, Slot, RandomState>,
+    /// The first and the last of the slices that cross: the first one left its stack first.
+    crossing: (Slot, Slot),
+    gaps: Gaps,
+    /// How many edges and gaps came so far.
+    now: u64,
+    open_count_max: usize,
+    counts: Counts,
+}
+
+impl Pairing {
+    /// Returns a pairing in which nothing is open.
+    pub fn new(limits: Limits) -> Pairing {
+        Pairing {
+            open: Vec::new(),
+            free: Vec::new(),
+            newest: HashTable::new(),
+            hasher: RandomState::default(),
+            tops: HashMap::default(),
+            crossing: (NONE, NONE),
+            gaps: Gaps::default(),
+            now: 0,
+            open_count_max: limits.open_count.min(NONE as usize),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes the next edge. Passes each slice that ends here to `each`.
+    #[inline]
+    pub fn take(&mut self, edge: &Edge, each: impl FnMut(Slice<'_>)) -> Turn {
+        self.now += 1;
+        let hash = self.hash(edge);
+        let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
+        let newest = self.newest.find(hash, same).copied();
+        match (edge.is_end, newest) {
+            (false, newest) => self.begin(edge, hash, newest, each),
+            (true, Some(slot)) => self.end(edge, hash, slot, each),
+            (true, None) => {
+                self.counts.alone += 1;
+                Turn::Alone
+            }
+        }
+    }
+
+    /// Notes that events are missing: what is open and may have lost an event gets doubtful.
+    pub fn gap(&mut self, gap: &Gap) {
+        self.now += 1;
+        self.counts.gaps += 1;
+        self.gaps.note(gap, self.now);
+    }
+
+    /// Gives up an open slice: passes it to `each` as unfinished.
+    pub fn give_up(&mut self, slot: Slot, mut each: impl FnMut(Slice<'_>)) {
+        let hash = self.get(slot).map_or(0, |open| self.hash(&open.edge));
+        if let Some(open) = self.remove(slot, hash) {
+            each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
+        }
+    }
+
+    /// Ends the pairing: passes all open slices to `each`, in the order of their beginnings.
+    pub fn finish(&self, mut each: impl FnMut(Slice<'_>)) {
+        let mut left: Vec<(u64, Slot)> = Vec::new();
+        for &slot in &self.newest {
+            let mut next = slot;
+            while let Some(open) = self.get(next) {
+                left.push((open.since, next));
+                next = open.older;
+            }
+        }
+        left.sort_unstable();
+        for (_, slot) in left {
+            if let Some(open) = self.get(slot) {
+                each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
+            }
+        }
+    }
+
+    /// Returns the beginning of an open slice.
+    pub fn begin_of(&self, slot: Slot) -> Option<&Edge> {
+        self.get(slot).filter(|open| open.is_open(slot)).map(|open| &open.edge)
+    }
+
+    /// Returns the open slices on the stack of a thread, the innermost first.
+    pub fn stack(&self, track: Track) -> impl Iterator<Item = (Slot, &Edge)> {
+        let mut slot = self.tops.get(&track).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let (open, own) = (self.get(slot)?, slot);
+            slot = open.below;
+            Some((own, &open.edge))
+        })
+    }
+
+    /// Returns the counts of edges that made no slice, and of gaps.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    #[inline]
+    fn get(&self, slot: Slot) -> Option<&Open> {
+        self.open.get(slot as usize)
+    }
+
+    #[inline]
+    fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Open)) {
+        if let Some(open) = self.open.get_mut(slot as usize) {
+            change(open);
+        }
+    }
+
+    #[inline]
+    fn hash(&self, edge: &Edge) -> u64 {
+        hash_of(&self.hasher, edge)
+    }
+
+    fn begin(
+        &mut self,
+        edge: &Edge,
+        hash: u64,
+        newest: Option<Slot>,
+        mut each: impl FnMut(Slice<'_>),
+    ) -> Turn {
+        if let Some(slot) = newest.filter(|_| edge.is_span) {
+            // The new span takes the place of the one that did not end.
+            let now = self.now;
+            self.change(slot, |open| {
+                let verdict = Verdict::Again;
+                each(Slice { slot, begin: &open.edge, end: None, verdict });
+                (open.edge, open.since) = (*edge, now);
+            });
+            return Turn::Begun { slot, within: None };
+        }
+        let mut newest = newest;
+        if self.open.len() - self.free.len() >= self.open_count_max {
+            if self.crossing.0 == NONE {
+                self.counts.full += 1;
+                self.change(newest.unwrap_or(NONE), |open| open.dropped += 1);
+                return Turn::Full;
+            }
+            // Its end has been missing for the longest time.
+            let oldest = self.crossing.0;
+            self.give_up(oldest, each);
+            newest = newest.filter(|newest| *newest != oldest).or_else(|| self.newest_of(edge));
+        }
+        let slot = self.free.pop().unwrap_or(self.open.len() as Slot);
+        let top =
+            if edge.is_span { NONE } else { self.tops.insert(edge.track, slot).unwrap_or(NONE) };
+        let older = newest.unwrap_or(NONE);
+        let open = Open {
+            edge: *edge,
+            since: self.now,
+            below: top,
+            above: NONE,
+            older,
+            newer: NONE,
+            dropped: 0,
+            is_crossing: false,
+        };
+        match self.open.get_mut(slot as usize) {
+            Some(place) => *place = open,
+            None => self.open.push(open),
+        }
+        self.change(top, |open| open.above = slot);
+        self.change(older, |open| open.newer = slot);
+        let (all, hasher) = (&self.open, &self.hasher);
+        let rehash =
+            |slot: &Slot| all.get(*slot as usize).map_or(0, |open| hash_of(hasher, &open.edge));
+        match self.newest.find_mut(hash, |slot| *slot == older) {
+            Some(place) => *place = slot,
+            None => drop(self.newest.insert_unique(hash, slot, rehash)),
+        }
+        Turn::Begun { slot, within: Some(top).filter(|top| *top != NONE) }
+    }
+
+    fn newest_of(&self, edge: &Edge) -> Option<Slot> {
+        let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
+        self.newest.find(self.hash(edge), same).copied()
+    }
+
+    fn end(&mut self, edge: &Edge, hash: u64, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
+        if let Some(open) = self.open.get_mut(slot as usize)
+            && open.dropped > 0
+        {
+            open.dropped -= 1;
+            return Turn::Full;
+        }
+        let mut crossed = 0;
+        let was_on_stack = self.get(slot).is_some_and(|open| !open.is_crossing);
+        if was_on_stack && !edge.is_span {
+            // What lies open in it leaves the stack.
+            while let Some(&top) = self.tops.get(&edge.track).filter(|top| **top != slot)
+                && top != NONE
+            {
+                self.leave_stack(top);
+                self.join_crossing(top);
+                crossed += 1;
+            }
+        }
+        let Some(open) = self.remove(slot, hash) else { return Turn::Alone };
+        let verdict = if self.gaps.is_between(&open.edge, edge, open.since) {
+            Verdict::Doubtful
+        } else if open.is_crossing {
+            Verdict::Crossing
+        } else {
+            Verdict::Whole
+        };
+        each(Slice { slot, begin: &open.edge, end: Some(edge), verdict });
+        Turn::Ended { slot, was_on_stack, crossed }
+    }
+
+    /// Takes an open slice, whose pair, key and owner have this hash, out of all lists and tables.
+    fn remove(&mut self, slot: Slot, hash: u64) -> Option<Open> {
+        let open = self.get(slot).filter(|open| open.is_open(slot))?.clone();
+        if open.is_crossing {
+            self.leave_crossing(slot);
+        } else if !open.edge.is_span {
+            self.leave_stack(slot);
+        }
+        self.change(open.older, |older| older.newer = open.newer);
+        self.change(open.newer, |newer| newer.older = open.older);
+        if open.newer == NONE
+            && let Ok(mut place) = self.newest.find_entry(hash, |newest| *newest == slot)
+        {
+            match open.older {
+                NONE => drop(place.remove()),
+                older => *place.get_mut() = older,
+            }
+        }
+        // A free place is its own neighbour.
+        self.change(slot, |open| open.older = slot);
+        self.free.push(slot);
+        Some(open)
+    }
+
+    fn leave_stack(&mut self, slot: Slot) {
+        let Some(Open { edge, below, above, .. }) = self.get(slot) else { return };
+        let (track, below, above) = (edge.track, *below, *above);
+        self.change(below, |open| open.above = above);
+        self.change(above, |open| open.below = below);
+        if above == NONE
+            && let Some(top) = self.tops.get_mut(&track)
+        {
+            *top = below;
+        }
+    }
+
+    fn join_crossing(&mut self, slot: Slot) {
+        let last = self.crossing.1;
+        self.change(slot, |open| {
+            (open.is_crossing, open.below, open.above) = (true, last, NONE);
+        });
+        self.change(last, |open| open.above = slot);
+        self.crossing = (if last == NONE { slot } else { self.crossing.0 }, slot);
+    }
+
+    fn leave_crossing(&mut self, slot: Slot) {
+        let Some(&Open { below, above, .. }) = self.get(slot) else { return };
+        self.change(below, |open| open.above = above);
+        self.change(above, |open| open.below = below);
+        if below == NONE {
+            self.crossing.0 = above;
+        }
+        if above == NONE {
+            self.crossing.1 = below;
+        }
+    }
+}
+
+impl Open {
+    fn is_open(&self, own: Slot) -> bool {
+        self.older != own
+    }
+}
+
+/// Returns whether an open slice has the pair, key and owner of an edge.
+#[inline]
+fn is_same(open: &Open, edge: &Edge) -> bool {
+    open.edge.pair == edge.pair && open.edge.key == edge.key && open.edge.owner() == edge.owner()
+}
+
+#[inline]
+fn hash_of(hasher: &RandomState, edge: &Edge) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    edge.key.iter().for_each(|value| hasher.write_u64(*value));
+    (edge.pair, edge.owner()).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,111 @@
+//! One function: the statements that record its calls.
+//!
+//! ```text
+//!  { body }            ─▶ { let call = call(site); body }
+//!  async { body }      ─▶ { let future = pin!(async move { body }); task(site, future).await }
+//!  { Box::pin(async move { body }) }   the same in the inner block
+//! ```
+//!
+//! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
+
+use crate::place;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::token::{Async, Move};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprCall, ReturnType, Signature, Stmt, Type, parse_quote,
+};
+
+/// Traces a function, unless it cannot be.
+pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &mut Block) {
+    let is_naked = attributes.iter().any(|attribute| {
+        let tokens = attribute.meta.to_token_stream().to_string();
+        tokens.contains("naked")
+    });
+    if signature.constness.is_some() || is_naked {
+        return;
+    }
+    let site = place::site(signature, body);
+    if let Some(Async { span }) = signature.asyncness {
+        let typed = returned(&signature.output);
+        let inner = block(body, typed);
+        let inner = ExprAsync {
+            attrs: Vec::new(),
+            async_token: Async { span },
+            capture: Some(Move { span }),
+            block: inner,
+        };
+        body.stmts = as_task(&site, &inner);
+    } else if let Some(boxed) = boxed_future(body) {
+        let inner = boxed.clone();
+        boxed.block.stmts = as_task(&site, &inner);
+    } else {
+        body.stmts.insert(0, parse_quote!(let _call = ::calls::__private::call(#site);));
+    }
+}
+
+/// Returns the statements that poll a block as a task.
+fn as_task(site: &TokenStream, future: &ExprAsync) -> Vec<Stmt> {
+    parse_quote! {
+        let _future = ::core::pin::pin!(#future);
+        ::calls::__private::task(#site, _future).await
+    }
+}
+
+/// Returns a copy of a block that begins with a statement.
+fn block(body: &Block, first: Option<Stmt>) -> Block {
+    let stmts = first.into_iter().chain(body.stmts.iter().cloned()).collect();
+    Block { brace_token: body.brace_token, stmts }
+}
+
+/// Returns a statement that tells the compiler the type of a block, as the function's signature
+/// does for its body.
+fn returned(output: &ReturnType) -> Option<Stmt> {
+    let ReturnType::Type(_, output) = output else { return Some(typed(&parse_quote!(()))) };
+    let mut output = (**output).clone();
+    Opaque.visit_type_mut(&mut output);
+    (!matches!(output, Type::Never(_))).then(|| typed(&output))
+}
+
+fn typed(output: &Type) -> Stmt {
+    parse_quote! {
+        #[allow(
+            unknown_lints, unreachable_code, clippy::diverging_sub_expression,
+            clippy::empty_loop, clippy::let_unit_value, clippy::let_with_type_underscore,
+            clippy::needless_return, clippy::unreachable, clippy::no_effect_underscore_binding
+        )]
+        if false {
+            let _returned: #output = loop {};
+            return _returned;
+        }
+    }
+}
+
+/// Replaces `impl Trait`, which a variable cannot have as its type.
+struct Opaque;
+
+impl VisitMut for Opaque {
+    fn visit_type_mut(&mut self, found: &mut Type) {
+        if matches!(found, Type::ImplTrait(_)) {
+            *found = parse_quote!(_);
+        }
+        visit_mut::visit_type_mut(self, found);
+    }
+}
+
+/// Returns the block of a body that ends with `Box::pin(async move { … })`.
+fn boxed_future(body: &mut Block) -> Option<&mut ExprAsync> {
+    let Some(Stmt::Expr(Expr::Call(ExprCall { func, args, .. }), None)) = body.stmts.last_mut()
+    else {
+        return None;
+    };
+    let Expr::Path(path) = &**func else { return None };
+    let mut names = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let is_box_pin = names.next().is_some_and(|name| name == "pin")
+        && names.next().is_some_and(|name| name == "Box");
+    match args.first_mut() {
+        Some(Expr::Async(block)) if is_box_pin => Some(block),
+        _ => None,
+    }
+}

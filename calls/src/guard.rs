@@ -14,8 +14,8 @@ use crate::site::{self, Site, word};
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;
-use telemetry::__private::{is_recorded, monotonic, record, say};
-use telemetry::event;
+use telemetry::__private::{is_recorded, monotonic, record, record_here, say};
+use telemetry::{Event, event};
 
 thread_local! {
     /// The address of the site of the function that runs in this thread, of those that are
@@ -23,6 +23,9 @@ thread_local! {
     /// muted.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
+
+/// The bytes that a call takes in a log of 64-bit words.
+const _: () = assert!(usize::BITS != 64 || CallEnter::FIXED_SIZE + CallLeave::FIXED_SIZE == 40);
 
 /// No address of a site, which is a multiple of 8.
 const MUTED: usize = 8 - 1;
@@ -85,12 +88,19 @@ impl Drop for Call {
     }
 }
 
+/// Cold for the code of the function, which is laid out for calls that are off. What is rare leaves
+/// by a jump, so that few registers are saved.
+#[cold]
 #[inline(never)]
 fn begin(site: &'static Site) -> Frame {
-    if site.word() != word::ALL {
+    let before = CURRENT.get();
+    if site.word() != word::ALL || before == MUTED || panicking() {
         return begin_as_decided(site, 0);
     }
-    enter(site, 0)
+    let function = site.pointer();
+    CURRENT.set(function.0);
+    record_here(CallEnter { function, caller: P(before) });
+    Frame { word: before | frame::ON, begin: 0 }
 }
 
 /// Begins the poll of a task, whose number is not 0.
@@ -99,7 +109,6 @@ pub(crate) fn begin_poll(site: &'static Site, task: usize) -> Frame {
 }
 
 /// Makes a function current, and records that it was called, or that its task is polled.
-#[inline(always)]
 fn enter(site: &'static Site, task: usize) -> Frame {
     let before = CURRENT.get();
     if before == MUTED {
@@ -117,7 +126,6 @@ fn enter(site: &'static Site, task: usize) -> Frame {
     Frame { word: before | unwinding() | frame::ON, begin: 0 }
 }
 
-#[inline(always)]
 fn unwinding() -> usize {
     usize::from(panicking()) * frame::UNWINDING
 }
@@ -157,7 +165,11 @@ fn begin_as_decided(site: &'static Site, task: usize) -> Frame {
 
 /// Returns the word of a site, decided now if it is new; `None` if calls are not recorded.
 pub(crate) fn decided(site: &'static Site) -> Option<usize> {
-    if !site::register() || !is_recorded::<CallEnter>() {
+    if !site::register() {
+        // This call interrupted the registration: the runtime counts its events.
+        return Some(word::ALL);
+    }
+    if !is_recorded::<CallEnter>() {
         return None;
     }
     if site.word() == word::NEW {
@@ -170,14 +182,16 @@ pub(crate) fn is_selected(site: &Site, decided: usize) -> bool {
     site.is_selected(decided >> word::NUMBER_SHIFT)
 }
 
+#[cold]
 #[inline(never)]
 fn end(site: &'static Site, word: usize, begin: u64) {
     CURRENT.set(word & !frame::BITS);
-    if word & frame::SPECIAL != 0 {
+    if word & frame::SPECIAL != 0 || panicking() {
         return end_special(site, Frame { word, begin }, 0);
     }
-    tell_unwind(site, word);
-    event!(CallLeave { function: site.pointer() });
+    if is_recorded::<CallLeave>() {
+        record_here(CallLeave { function: site.pointer() });
+    }
 }
 
 /// Ends the poll of a task.
@@ -188,14 +202,13 @@ pub(crate) fn end_poll(site: &'static Site, frame: Frame, task: usize) {
     }
 }
 
-#[inline(always)]
 fn tell_unwind(site: &'static Site, word: usize) {
     if panicking() && word & frame::UNWINDING == 0 {
         event!(CallUnwind { function: site.pointer() });
     }
 }
 
-/// Ends the poll of a task, or a call that is not simply recorded.
+/// Ends the poll of a task, a call that is not simply recorded, or one that a panic unwinds.
 #[cold]
 fn end_special(site: &'static Site, frame: Frame, task: usize) {
     let function = site.pointer();

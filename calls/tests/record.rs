@@ -10,7 +10,8 @@
 mod common;
 
 use calls::traced;
-use common::{ON, lines, lines_of_one, ran, sources};
+use common::{ON, each, lines, lines_of_one, ran, sources};
+use eventlog::reader::marks::{Form, Marks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[traced]
@@ -149,6 +150,55 @@ fn the_log_knows_functions_that_are_never_called() {
         assert_eq!(before.lines().count() as u64 + u64::from(before.ends_with('\n')), *line);
         let in_line = before.rsplit('\n').next().unwrap();
         assert_eq!(in_line.chars().count() as u64 + 1, *column, "{name}");
+    }
+}
+
+/// The marks of the registry: a call is a slice with the name of its function.
+#[test]
+fn the_registry_declares_slices_named_by_functions() {
+    let what = || assert_eq!(shop::cellar::depth(0), 0);
+    let test = "the_registry_declares_slices_named_by_functions";
+    let Some(ran) = ran(test, &[ON], what) else { return };
+    let log = ran.log();
+    let marks = Marks::of(log.registries());
+    let mut found = Vec::new();
+    each(&log, |event| {
+        let role = marks.role(event);
+        if let Some(side) = role.part.filter(|_| &*event.registry.name == "calls") {
+            let pair = &marks.pairs[side.pair as usize];
+            found.push((pair.form, side.is_end, side.has_key(), role.name));
+        }
+    });
+    let expected = [(Form::Slice, false, true, Some(0)), (Form::Slice, true, true, None)];
+    assert_eq!(found, expected);
+}
+
+/// T3: memory and disk stay bounded, however many calls there are. `CALLS_COUNT` makes it more.
+#[test]
+fn t3_memory_and_disk_stay_bounded() {
+    let count = std::env::var("CALLS_COUNT").map_or(1_000_000, |count| count.parse().unwrap());
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+        status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    };
+    let what = || {
+        // The first half also changes the files.
+        (0..count / 2).for_each(|_| drops());
+        let before = resident();
+        (count / 2..count).for_each(|_| drops());
+        let more = resident().saturating_sub(before);
+        assert!(more < 1 << 20, "{more} bytes more");
+        assert_eq!(telemetry::losses().recorded, 2 * count);
+    };
+    let bounded = ("MPS_TELEMETRY_FILENAME", "file:calls.log?size=2M&count=3");
+    let Some(ran) = ran("t3_memory_and_disk_stay_bounded", &[ON, bounded], what) else { return };
+    let size = |name: &String| std::fs::metadata(ran.folder.path().join(name)).unwrap().len();
+    let files = ran.files();
+    assert_eq!(files, ["calls.log", "calls.log.1", "calls.log.2"]);
+    assert!(files.iter().map(size).sum::<u64>() <= 3 * (2 << 20));
+    // Each file knows the functions.
+    for name in &files {
+        assert!(sources(&ran.log_named(name)).contains_key("drops"), "{name}");
     }
 }
 

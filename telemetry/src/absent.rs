@@ -27,6 +27,12 @@ pub fn record<E: Event>(event: E) {
     let _ = event;
 }
 
+/// Records nothing.
+#[inline(always)]
+pub fn record_here<E: Event>(event: E) {
+    let _ = event;
+}
+
 /// Records nothing before a call.
 #[inline(always)]
 pub fn before<E: Event>(event: impl FnOnce() -> E) {

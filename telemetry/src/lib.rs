@@ -129,6 +129,6 @@ pub use record::annotation::{VARIETY, Variety};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::record::around::{after, before, monotonic, say, uncancelled, with_environment};
-    pub use crate::record::fast_path::{is_recorded, record};
+    pub use crate::record::fast_path::{is_recorded, record, record_here};
     pub use eventdef;
 }

@@ -9,12 +9,14 @@
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
 use crate::place;
-use proc_macro2::TokenStream;
-use quote::ToTokens;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::token::{Async, Move};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, Block, Expr, ExprAsync, ExprCall, ReturnType, Signature, Stmt, Type, parse_quote,
+    parse2,
 };
 
 /// Traces a function, unless it cannot be.
@@ -60,26 +62,35 @@ fn block(body: &Block, first: Option<Stmt>) -> Block {
 }
 
 /// Returns a statement that tells the compiler the type of a block, as the function's signature
-/// does for its body.
+/// does for its body. An error about the type points to the signature.
 fn returned(output: &ReturnType) -> Option<Stmt> {
-    let ReturnType::Type(_, output) = output else { return Some(typed(&parse_quote!(()))) };
-    let mut output = (**output).clone();
+    let mut output = match output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, output) => (**output).clone(),
+    };
+    let span = Span::mixed_site().located_at(output.span());
     Opaque.visit_type_mut(&mut output);
-    (!matches!(output, Type::Never(_))).then(|| typed(&output))
-}
-
-fn typed(output: &Type) -> Stmt {
-    parse_quote! {
-        #[allow(
-            unknown_lints, unreachable_code, clippy::diverging_sub_expression,
-            clippy::empty_loop, clippy::let_unit_value, clippy::let_with_type_underscore,
-            clippy::needless_return, clippy::unreachable, clippy::no_effect_underscore_binding
-        )]
+    if matches!(output, Type::Never(_)) {
+        return None;
+    }
+    let allowed = quote!(
+        unknown_lints,
+        unreachable_code,
+        clippy::diverging_sub_expression,
+        clippy::empty_loop,
+        clippy::let_unit_value,
+        clippy::let_with_type_underscore,
+        clippy::needless_return,
+        clippy::unreachable
+    );
+    let statement = quote_spanned! { span=>
+        #[allow(#allowed)]
         if false {
             let _returned: #output = loop {};
             return _returned;
         }
-    }
+    };
+    parse2(statement).ok()
 }
 
 /// Replaces `impl Trait`, which a variable cannot have as its type.

@@ -201,7 +201,9 @@ fn start(options: Options) -> Result<Released, String> {
     let setup = setup.map_err(|error| error.to_string())?;
     setup.start().map_err(|error| error.to_string())?;
     site::print(options.debug);
-    site::register();
+    if !site::register() {
+        return Err("this platform does not record".to_owned());
+    }
     telemetry::control::of(&CONTROL).set_output(Kinds::Call);
     site::tell_all();
     telemetry::flush();

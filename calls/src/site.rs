@@ -9,7 +9,17 @@
 //! Each program or shared library has its own section, and its own copy of this crate. Where the
 //! linker has no such sections, a site is labelled at its first call, and functions that are never
 //! called are missing. Design: `.calls.site` in `design/calls.md`.
-#![expect(unsafe_code, reason = "a section of the linker")]
+#![cfg_attr(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_os = "dragonfly"
+    ),
+    expect(unsafe_code, reason = "a section of the linker")
+)]
 
 use crate::events::{CONTROL, CallsMuted, Kinds};
 use crate::filter::{self, Choice};

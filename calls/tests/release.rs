@@ -111,36 +111,51 @@ fn a_directory_that_cannot_be_made_is_reported() {
     assert!(ran.said()[0].contains("file/logs: cannot create the directory"), "{:?}", ran.said());
 }
 
-/// Runs a test of this program that prints a line, and kills it after that line.
-fn killed(test: &str, folder: &Path, delay: Duration) {
+/// Runs a test of this program, and kills it some time after its first line. Returns the greatest
+/// number that it printed in a line `published N`.
+fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
     let mut command = common::command(test, &[]);
     let mut child = command.current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
-    let is_mark = |line: &String| line.contains("recorded");
-    assert!(output.lines().map_while(Result::ok).any(|line| is_mark(&line)), "{test}");
+    let mut numbers = output.lines().map_while(Result::ok).filter_map(|line| {
+        let (_, number) = line.split_once("published ")?;
+        number.parse().ok()
+    });
+    let first = numbers.next();
     std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
+    numbers.last().or(first).expect("a line")
 }
 
-/// T8: in the direct mode a killed program loses no call that was published.
+/// T8: in the direct mode a killed program loses no call that was published. `CALLS_KILLS` makes
+/// it more kills.
 #[test]
 fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
-    const CALLS: usize = 1000;
     let test = "t8_a_killed_program_keeps_its_calls_in_direct_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let _released = release("-enabled -commitMode direct -dbPath logs");
-        (0..CALLS).for_each(|_| _ = sell());
-        println!("recorded");
+        // So that its beginning is never overwritten.
+        for count in 1..500_000 {
+            sell();
+            if count % 97 == 0 {
+                println!("published {count}");
+            }
+        }
         std::thread::sleep(Duration::from_secs(60));
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    killed(test, folder.path(), Duration::ZERO);
-    let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
-    let lines = lines_of_one(&log);
-    let expected = ["CallEnter sell -", "CallLeave sell"].repeat(CALLS);
-    assert_eq!(lines, expected);
+    let kills: u64 = std::env::var("CALLS_KILLS").map_or(10, |kills| kills.parse().unwrap());
+    for kill in 0..kills {
+        let folder = tempfile::tempdir().unwrap();
+        let delay = Duration::from_micros(kill * 7919 % 40_000);
+        let published = killed(test, folder.path(), delay);
+        let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
+        let lines = lines_of_one(&log);
+        assert!(lines.len() / 2 >= published, "{} of {published} calls", lines.len() / 2);
+        let expected = ["CallEnter sell -", "CallLeave sell"].iter().cycle();
+        assert!(lines.iter().zip(expected).all(|(line, expected)| line == expected));
+    }
 }
 
 /// T8, T9: in the staged mode a killed program loses at most one interval.
@@ -157,12 +172,12 @@ fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
             assert!(begin.elapsed() < Duration::from_secs(60), "no flush");
             std::thread::sleep(Duration::from_millis(5));
         }
-        println!("recorded");
+        println!("published 1");
         std::thread::sleep(Duration::from_secs(60));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    killed(test, folder.path(), Duration::ZERO);
+    assert_eq!(killed(test, folder.path(), Duration::ZERO), 1);
     let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
     assert_eq!(lines_of_one(&log), ["CallEnter sell -", "CallLeave sell"]);
 }
@@ -269,11 +284,11 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
 #[test]
 fn the_example_prints_the_arguments_that_are_left() {
     let folder = tempfile::tempdir().unwrap();
-    let test = std::env::current_exe().unwrap();
-    let example = test.parent().unwrap().with_file_name("examples").join("shop");
-    let output = Command::new(example)
-        .args(["a", "+TURTLES", "-enabled", "-dbPath", "t", "-TURTLES", "b"])
-        .current_dir(folder.path())
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--locked", "-p", "mps-calls", "--example", "shop", "--"])
+        .args(["a", "+TURTLES", "-enabled", "-dbPath"])
+        .arg(folder.path().join("t"))
+        .args(["-TURTLES", "b"])
         .output()
         .unwrap();
     assert_eq!((&*output.stdout, &*output.stderr), (&b"a b\n"[..], &b""[..]));

@@ -9,8 +9,9 @@
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
 use crate::place;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::token::{Async, Move};
 use syn::visit_mut::{self, VisitMut};
@@ -43,16 +44,27 @@ pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &
         let inner = boxed.clone();
         boxed.block.stmts = as_task(&site, &inner);
     } else {
-        body.stmts.insert(0, parse_quote!(let _call = ::calls::__private::call(#site);));
+        body.stmts.splice(0..0, own(quote! { let _call = ::calls::__private::call(#site); }));
     }
 }
 
 /// Returns the statements that poll a block as a task.
 fn as_task(site: &TokenStream, future: &ExprAsync) -> Vec<Stmt> {
+    // Not in `own`: the user's code keeps its places.
+    let future_name = Ident::new("_future", Span::mixed_site());
     parse_quote! {
-        let _future = ::core::pin::pin!(#future);
-        ::calls::__private::task(#site, _future).await
+        let #future_name = ::core::pin::pin!(#future);
+        ::calls::__private::task(#site, #future_name).await
     }
+}
+
+/// Parses statements whose variables the user's code cannot see.
+fn own(statements: TokenStream) -> Vec<Stmt> {
+    let spanned = statements.into_iter().map(|mut token| {
+        token.set_span(Span::mixed_site());
+        token
+    });
+    Block::parse_within.parse2(spanned.collect()).unwrap_or_default()
 }
 
 /// Returns a copy of a block that begins with a statement.

@@ -10,6 +10,8 @@
 use calls::traced;
 use std::hint::black_box;
 
+type Inner = fn() -> usize;
+
 /// A body that the compiler knows.
 #[traced]
 #[inline(never)]
@@ -20,19 +22,19 @@ fn known(value: usize) -> usize {
 /// A body that the compiler does not know, and that may panic.
 #[traced]
 #[inline(never)]
-fn calling(inner: fn() -> usize) -> usize {
+fn calling(inner: Inner) -> usize {
     inner() + 1
 }
 
 /// The same without a trace.
 #[inline(never)]
-fn plain(inner: fn() -> usize) -> usize {
+fn plain(inner: Inner) -> usize {
     inner() + 1
 }
 
 /// The example keeps functions that nobody calls.
 #[used]
-static KEPT: (fn(usize) -> usize, [fn(fn() -> usize) -> usize; 2]) = (known, [calling, plain]);
+static KEPT: [fn(Inner) -> usize; 2] = [calling, plain];
 
 fn main() {
     black_box(known(black_box(1)) + calling(|| 2) + plain(|| 3));

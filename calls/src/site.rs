@@ -129,7 +129,9 @@ impl Site {
     /// Counts a call that is not recorded.
     pub(crate) fn count_muted(&self) {
         self.muted.fetch_add(1, Ordering::Relaxed);
-        self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+        if self.word() & word::MUTED == 0 {
+            self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+        }
     }
 
     /// Records the number of muted calls, if some are new.
@@ -265,8 +267,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
         #[link_name = "__stop_telemetry_sites"]
         static STOP: u8;
     }
-    let (start, stop) = ((&raw const START).cast::<Site>(), (&raw const STOP).cast::<Site>());
-    let size = stop.addr() - start.addr();
+    // The compiler may not conclude that the section is as small as the symbol at its start.
+    let start = core::hint::black_box((&raw const START).cast::<Site>());
+    let size = (&raw const STOP).addr() - start.addr();
     // SAFETY: S1: the section is an array of sites, which are static and shared.
     let sites = unsafe { core::slice::from_raw_parts(start, size / size_of::<Site>()) };
     sites.iter()

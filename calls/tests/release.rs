@@ -45,7 +45,8 @@ fn log_in(folder: &Path) -> PathBuf {
     file.clone()
 }
 
-/// T5: the end writes calls that are open; nothing is recorded after it.
+/// T4: nothing is recorded before the beginning. T5: the end writes calls that are open, and
+/// nothing is recorded after it.
 #[test]
 fn t5_the_end_writes_open_calls_and_stops() {
     let what = || {

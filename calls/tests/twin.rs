@@ -5,8 +5,9 @@
 //!                           └─ walked ──────────────────────▶ the same
 //! ```
 //!
-//! T1: counts of calls by caller equal the twin's, and each time lies within its caller's. T22: in
-//! many threads at once. Design: `.calls.record` in `design/calls.md`.
+//! T1: counts of calls by caller equal the twin's, and each time lies within its caller's. T2: the
+//! caller is the nearest traced function. T22: in many threads at once. Design: `.calls.record` in
+//! `design/calls.md`.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -100,8 +101,11 @@ fn end(tree: &Tree) {
     }
 }
 
-/// The functions, with their paths in the log; the last one is not in it.
-const FUNCTIONS: [(&str, fn(&Tree)); 6] = [
+/// A function with its path in the log.
+type Function = (&'static str, fn(&Tree));
+
+/// The functions; the log lacks the last one.
+const FUNCTIONS: [Function; 6] = [
     ("played::a", played::a),
     ("played::b", played::b),
     ("played::c", |tree| _ = played::c(tree, &1)),

@@ -22,10 +22,14 @@ use syn::{Attribute, Error, ImplItem, Item, TraitItem, parse_macro_input};
 ///
 /// ```ignore
 /// #[traced]
-/// fn sell(count: u32) -> u32 { … }
+/// fn sell(count: u32) -> u32 {
+///     count * 3
+/// }
 ///
 /// #[traced]
-/// impl Cart { … }
+/// impl Cart {
+///     fn add(&mut self) {}
+/// }
 /// ```
 ///
 /// - A call ends by a return, by `?`, or by a panic, which the log shows.

@@ -28,7 +28,7 @@
 //! ```
 //!
 //! Calls are recorded while the kind `Call` is output: by `MPS_TELEMETRY_CONTROL=Call`, by
-//! [`release`], by `telemetry::control`, or by `eventcnv control`. The log names all functions of
+//! [`release`], by [`control`], or by `eventcnv control`. The log names all functions of
 //! the program, also those that were never called, with their files and lines.
 //!
 //! # Filter
@@ -63,9 +63,28 @@ mod release;
 mod site;
 mod task;
 
+use events::{CONTROL, Kinds};
+use telemetry::control::RegistryControl;
+
 pub use calls_macros::traced;
 pub use guard::{Current, switch};
 pub use release::{Released, release};
+
+/// Returns the switches of calls, for a program that records them without an option of its user.
+///
+/// ```
+/// use calls::events::Kinds;
+///
+/// // In memory alone: for a traceback, a debugger or a core.
+/// calls::control().set_recorded(Kinds::Call);
+/// // Also to the log.
+/// # telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start().unwrap();
+/// calls::control().set_output(Kinds::Call);
+/// ```
+pub fn control() -> RegistryControl<Kinds> {
+    site::register();
+    telemetry::control::of(&CONTROL)
+}
 
 /// The code behind [`traced`]. Not an API: it changes without notice.
 #[doc(hidden)]

@@ -8,7 +8,7 @@
 //!
 //! Design: `.calls.release` in `design/calls.md`.
 
-use crate::events::{CONTROL, Kinds};
+use crate::events::Kinds;
 use crate::site;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -204,7 +204,7 @@ fn start(options: Options) -> Result<Released, String> {
     if !site::register() {
         return Err("this platform does not record".to_owned());
     }
-    telemetry::control::of(&CONTROL).set_output(Kinds::Call);
+    crate::control().set_output(Kinds::Call);
     site::tell_all();
     telemetry::flush();
     let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
@@ -265,7 +265,7 @@ impl Drop for Released {
         if self.path.is_some() {
             drop(self.flusher.take());
             site::tell_all_muted();
-            telemetry::control::of(&CONTROL).reset_output(Kinds::Call);
+            crate::control().reset_output(Kinds::Call);
             site::print(false);
             telemetry::flush();
         }

@@ -304,6 +304,19 @@ fn calls_that_are_off_leave_no_file() {
     assert_eq!(ran.said(), [""; 0]);
 }
 
+/// A flight recorder: calls in memory, without a log.
+#[test]
+fn calls_can_be_recorded_in_memory_alone() {
+    let what = || {
+        calls::control().set_recorded(calls::events::Kinds::Call);
+        drops();
+        let losses = telemetry::losses_of(&calls::events::CONTROL, calls::events::Kinds::Call);
+        assert_eq!((losses.requested, losses.recorded), (2, 2));
+    };
+    let Some(ran) = ran("calls_can_be_recorded_in_memory_alone", &[], what) else { return };
+    assert_eq!(ran.files(), [""; 0]);
+}
+
 /// Calls are recorded from the moment when their kind is output, until it no longer is.
 #[test]
 fn calls_are_recorded_while_their_kind_is_output() {

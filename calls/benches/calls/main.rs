@@ -56,8 +56,7 @@ fn main() {
         rows += &row::print(name, value, unit, Some(value / floor));
         rows += &row::print(&format!("floor-{name}"), floor, unit, None);
     };
-    called(1, 2, 3);
-    let control = telemetry::control::of(&CONTROL);
+    let control = calls::control();
     assert_eq!(control.recorded(), Kinds::empty(), "MPS_TELEMETRY_CONTROL is set");
     give(in_turn(|| run(called), || run(off)), "call-off", "ns");
     control.set_recorded(Kinds::Call);

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  FF01 Intern    7 = "word counter"        FF03 Thread   1 = os 4711 "main"
-//!  FF02 Label     0x5600… is string 7       FF04 Discarded   FF05 Control
+//!  FF02 Label     0x5600… is string 7       FF06 Source   0x5600… is line 12 of "src/main.rs"
+//!  FF04 Discarded   FF05 Control
 //! ```
 //!
 //! Design: `.store` in `design/format.md`; `.req.intern`, `.sol.client` in `design/telemetry.md`.
@@ -11,7 +12,7 @@
 crate::events! {
     @runtime
     /// The event log itself: names, threads, losses and what was switched.
-    registry "telemetry" version(1, 0, 0);
+    registry "telemetry" version(1, 1, 0);
     kinds {
         /// What is recorded whatever the masks say, and never overwritten.
         Store = 0,
@@ -64,5 +65,20 @@ crate::events! {
         outputLow: U,
         /// bits 32 to 63
         outputHigh: U,
+    }
+    /// The place of something in the program's source text (`.store.source`).
+    Source(0xFF06, always, Store) {
+        /// the address of what stands there, a function or a statement
+        address: A,
+        /// the line, from 1; here and below 0: not known
+        line: U,
+        /// the column in characters, from 1
+        column: U,
+        /// the offset in the file, in bytes
+        offset: U,
+        /// the size of the text, in bytes
+        size: U,
+        /// the path of the file
+        file: S,
     }
 }

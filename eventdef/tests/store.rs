@@ -4,7 +4,7 @@
 use eventdef::{CODE_MAX, store};
 
 /// `.store`, `.store.intern`, `.store.label`, `.store.thread`, `.store.discarded`,
-/// `.store.control`.
+/// `.store.control`, `.store.source`.
 #[test]
 fn the_store_has_the_event_types_of_the_format_document() {
     let format = include_str!("format.md");

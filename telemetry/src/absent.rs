@@ -8,7 +8,8 @@
 
 use crate::offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
 use crate::offered::setup::{Setup, SetupError};
-use crate::offered::{Losses, StringId};
+use crate::offered::{Losses, Source, StringId};
+use core::ffi::CStr;
 use core::fmt;
 use eventdef::{Event, KindSet, TypedControl};
 use std::ffi::OsStr;
@@ -26,6 +27,12 @@ pub fn record<E: Event>(event: E) {
     let _ = event;
 }
 
+/// Records nothing.
+#[inline(always)]
+pub fn record_here<E: Event>(event: E) {
+    let _ = event;
+}
+
 /// Records nothing before a call.
 #[inline(always)]
 pub fn before<E: Event>(event: impl FnOnce() -> E) {
@@ -36,6 +43,22 @@ pub fn before<E: Event>(event: impl FnOnce() -> E) {
 #[inline(always)]
 pub fn after<E: Event>(event: impl FnOnce() -> E) {
     let _ = event;
+}
+
+/// Returns 0: no clock is read.
+pub fn monotonic() -> u64 {
+    0
+}
+
+/// Passes no value of the environment.
+pub fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+    let _ = name;
+    read(None)
+}
+
+/// Says nothing.
+pub fn say(message: fmt::Arguments<'_>) {
+    let _ = message;
 }
 
 /// Does the work.
@@ -70,6 +93,11 @@ pub fn label<T: ?Sized>(pointer: *const T, string: StringId) {
 /// Labels nothing.
 pub fn label_address(address: usize, string: StringId) {
     let _ = (address, string);
+}
+
+/// Adds nothing.
+pub fn source<T: ?Sized>(pointer: *const T, source: Source<'_>) {
+    let _ = (pointer, source);
 }
 
 /// Returns zeros.
@@ -126,6 +154,11 @@ impl FilePlinth {
     }
 
     /// Never fails.
+    pub fn per_process(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
+        FilePlinth::new(path)
+    }
+
+    /// Never fails.
     pub fn bounded(
         path: impl AsRef<Path>,
         size: u64,
@@ -141,6 +174,14 @@ impl MappedPlinth {
     pub fn new(path: impl AsRef<Path>, size: u64) -> Result<MappedPlinth, DestinationError> {
         let _ = (path, size);
         Ok(MappedPlinth::default())
+    }
+
+    /// Never fails.
+    pub fn per_process(
+        path: impl AsRef<Path>,
+        size: u64,
+    ) -> Result<MappedPlinth, DestinationError> {
+        MappedPlinth::new(path, size)
     }
 }
 
@@ -255,6 +296,11 @@ pub mod control {
 
     impl<K: KindSet> RegistryControl<K> {
         one! { output set_output reset_output  recorded set_recorded reset_recorded }
+
+        /// Switches nothing.
+        pub fn record_while_output(self, kinds: K) {
+            let _ = kinds;
+        }
 
         /// Chooses nothing.
         pub fn set_policy(self, kinds: K, policy: Policy) {

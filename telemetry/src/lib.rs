@@ -100,7 +100,7 @@ pub use inspect::traceback::{TRACEBACK_COUNT_MAX, traceback};
 pub use plinth::{FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth};
 pub use record::control;
 pub use record::setup::prepare;
-pub use record::strings::{add_string, label, label_address};
+pub use record::strings::{add_string, label, label_address, source};
 pub use registry::registration::REGISTRY_COUNT_MAX;
 pub use service::flush::{flush, losses, losses_of, store_losses};
 pub use service::status::{
@@ -112,7 +112,7 @@ mod absent;
 
 pub use absent::{
     FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
-    label, label_address, losses, losses_of, prepare, store_losses, traceback,
+    label, label_address, losses, losses_of, prepare, source, store_losses, traceback,
 };
 } }
 
@@ -121,14 +121,14 @@ pub use record::alloc;
 pub use eventdef::{Control, Event, KindSet, Kinds, TypedControl, events};
 pub use offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
 pub use offered::setup::{Setup, SetupError, setup};
-pub use offered::{BLOCK_COUNT_MAX, Losses, Policy, StringId};
+pub use offered::{BLOCK_COUNT_MAX, Losses, Policy, Source, StringId};
 pub use record::annotation::{VARIETY, Variety};
 
-/// The code behind [`event!`] and the library that `replay` records with. Not an API: it changes
-/// without notice.
+/// The code behind [`event!`], behind the library that `replay` records with, and behind `calls`.
+/// Not an API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::record::around::{after, before, uncancelled};
-    pub use crate::record::fast_path::{is_recorded, record};
+    pub use crate::record::around::{after, before, monotonic, say, uncancelled, with_environment};
+    pub use crate::record::fast_path::{is_recorded, record, record_here};
     pub use eventdef;
 }

@@ -375,6 +375,8 @@ fn a_removed_log_continues_in_a_new_file() {
     let test = "a_removed_log_continues_in_a_new_file";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
         telemetry::label_address(7, telemetry::add_string("seven"));
+        let source = telemetry::Source { line: 5, file: "a.rs", ..Default::default() };
+        telemetry::source(std::ptr::without_provenance::<u8>(7), source);
         record(0, 1000);
         telemetry::flush();
         std::fs::remove_file("mpsio.log").unwrap();
@@ -391,6 +393,7 @@ fn a_removed_log_continues_in_a_new_file() {
     let indexes = stream.words(1, 1);
     assert!((1250..10_000).all(|index| indexes.contains(&index)));
     assert_eq!(stream.store(0xFF02).len(), 1, "the new file has the label too");
+    assert_eq!(stream.store(0xFF06).len(), 1, "and the place in the source text");
 }
 
 /// Without its folder the log cannot continue: the runtime reports it, counts, and tries again.

@@ -68,13 +68,15 @@ fn header(log: &[u8]) -> ([u8; 16], [u8; 16], u64, u64) {
     (uuid(32), uuid(64), common::u64_at(log, 80), common::u64_at(log, 88))
 }
 
-/// 2.1, parent; `.store.intern`, `.store.label`, `.store.thread`, `.header.uuid`
+/// 2.1, parent; `.store.intern`, `.store.label`, `.store.source`, `.store.thread`, `.header.uuid`
 #[test]
 fn a_childs_log_names_its_parent() {
     let test = "a_childs_log_names_its_parent";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         let name = telemetry::add_string("before");
         telemetry::label_address(0x77, name);
+        let source = telemetry::Source { line: 5, file: "a.rs", ..Default::default() };
+        telemetry::source(std::ptr::without_provenance::<u8>(0x77), source);
         telemetry::label_address(0x78, telemetry::add_string("x".repeat(3000)));
         record(500);
         std::fs::write("parent", pid().to_string()).unwrap();
@@ -120,6 +122,9 @@ fn a_childs_log_names_its_parent() {
         let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| e.word(0)).collect();
         let again = if count == 700 { &[][..] } else { &[0x77] };
         assert_eq!(labels, [&[0x77, 0x78], again].concat());
+        let sources = stream.store(0xFF06);
+        let sources: Vec<_> = sources.iter().map(|e| (e.word(0), e.string(32))).collect();
+        assert_eq!(sources, [(0x77, "a.rs".to_owned())]);
         // The one thread has its number in the child.
         let threads: Vec<_> = stream.store(0xFF03).iter().map(|e| e.word(1)).collect();
         assert!(threads.len() == 1 && (count == 700 || threads[0] == pid as u64), "{threads:?}");

@@ -172,6 +172,61 @@ fn switching_output_off_removes_no_event() {
     }
 }
 
+/// `.control.output.only`: the switches of the output switch the recording, in each way; a mask of
+/// its own still does.
+#[test]
+fn a_kind_is_recorded_while_it_is_output() {
+    let test = "a_kind_is_recorded_while_it_is_output";
+    let Some(ran) = ran(test, &[], || {
+        let pooled = |value: usize| {
+            event!(Pooled, value);
+            event!(Three, 0usize, value, value);
+        };
+        let kinds = control::of(&CONTROL);
+        kinds.record_while_output(Kinds::Pool);
+        assert_eq!(kinds.recorded() & (Kinds::Pool | Kinds::Object), Kinds::Object);
+        pooled(0);
+        kinds.set_output(Kinds::Pool);
+        pooled(1);
+        kinds.reset_output(Kinds::Pool);
+        pooled(2);
+        control::set_output_everywhere(Kinds::Pool | Kinds::Object);
+        pooled(3);
+        control::reset_output_everywhere(Kinds::Pool);
+        pooled(4);
+        kinds.set_recorded(Kinds::Pool);
+        pooled(5);
+        kinds.set_output(Kinds::Pool);
+        // A second time changes nothing.
+        kinds.record_while_output(Kinds::Pool);
+        pooled(6);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(5, 0), [1, 3, 5, 6]);
+    assert_eq!(stream.words(1, 1), (0..=6).collect::<Vec<_>>());
+}
+
+/// `.store.source`: the place of something in the source text, with its numbers.
+#[test]
+fn the_log_has_places_in_the_source_text() {
+    let test = "the_log_has_places_in_the_source_text";
+    let Some(ran) = ran(test, &[OBJECT], || {
+        let file = "src/köln.rs";
+        let source = telemetry::Source { line: 1, column: 2, offset: 3, size: 4, file };
+        telemetry::source(std::ptr::without_provenance::<u8>(0xABC), source);
+        event!(Three, 1usize, 2usize, 3usize);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let [event] = stream.store(0xFF06)[..] else { panic!("one place") };
+    assert_eq!(event.word(0), 0xABC);
+    assert_eq!([16, 20, 24, 28].map(|at| common::u32_at(&event.bytes, at)), [1, 2, 3, 4]);
+    assert_eq!(event.string(32), "src/köln.rs");
+}
+
 /// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
 #[test]
 fn the_log_has_strings_labels_and_threads_under_any_mask() {

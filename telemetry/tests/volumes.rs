@@ -215,6 +215,30 @@ fn a_volume_of_a_few_small_blocks_is_a_log() {
 }
 
 /// The log of an earlier program counts as a volume: it is renamed with the others.
+/// A program that runs for years changes its volume any number of times.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_change_of_volume_takes_no_memory() {
+    let test = "a_change_of_volume_takes_no_memory";
+    let resident_pages = || {
+        let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
+        sizes.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let name = (NAME, "file:mpsio.log?size=64K&count=2");
+    let Some(ran) = ran(test, &[OBJECT, SMALL, name], || {
+        let record = || (0..200_000usize).for_each(|index| event!(Three, 0usize, index, index));
+        record();
+        let before = resident_pages();
+        record();
+        // These 200,000 events fill a hundred volumes.
+        let more = resident_pages().saturating_sub(before);
+        assert!(more < 50, "{more} pages more");
+    }) else {
+        return;
+    };
+    assert!(read_all(ran.folder.path())[0].volume > 150);
+}
+
 #[test]
 fn the_runtime_renames_the_files_of_an_earlier_run() {
     let test = "the_runtime_renames_the_files_of_an_earlier_run";

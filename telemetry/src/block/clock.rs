@@ -92,7 +92,7 @@ pub(crate) fn rate() -> u64 {
 }
 
 /// Returns the system's monotonic clock, in ns.
-pub(crate) fn monotonic() -> u64 {
+pub fn monotonic() -> u64 {
     let now = sys::clock(libc::CLOCK_MONOTONIC);
     // Miri's clock begins at zero and a block may take seconds: this adds a past and slows it.
     if cfg!(miri) { (1 << 41) + now / 64 } else { now }

@@ -87,3 +87,18 @@ impl StringId {
         self.0
     }
 }
+
+/// A place in the source text of a program. Numbers that are not known are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// The offset in the file, in bytes.
+    pub offset: u32,
+    /// The size of the text, in bytes.
+    pub size: u32,
+    /// The path of the file, as the compiler knows it.
+    pub file: &'a str,
+}

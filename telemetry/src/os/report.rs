@@ -53,7 +53,7 @@ impl Write for Line<'_> {
 }
 
 /// Writes a line to standard error, after the name of the runtime.
-pub(crate) fn say(message: Arguments<'_>) {
+pub fn say(message: Arguments<'_>) {
     let mut bytes = [0; LINE_SIZE_MAX];
     let mut line = Line::new(&mut bytes);
     // An error means that the line was cut; the rest is still useful.

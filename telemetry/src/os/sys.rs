@@ -110,7 +110,7 @@ fn has_more_rights() -> bool {
 /// Passes the value of an environment variable to `read`, without copying it; `None` if it is not
 /// set, or if its user may not configure this process (`.control.env.rights`). `read` may call
 /// nothing that changes the environment.
-pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+pub fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
     if has_more_rights() {
         return read(None);
     }

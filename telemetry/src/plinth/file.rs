@@ -63,6 +63,12 @@ impl FilePlinth {
         Ok(FilePlinth::named(c_path(path.as_ref())?.into(), false))
     }
 
+    /// Returns the same for a path in which `%p` stands for the number of the process: a forked
+    /// child begins a file with a name of its own.
+    pub fn per_process(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
+        Ok(FilePlinth::named(c_path(path.as_ref())?.into(), true))
+    }
+
     /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each: the
     /// newest at `path`, the one before it at `path.1`, and so on. A new file replaces the oldest.
     /// Each can be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2

@@ -77,6 +77,19 @@ impl MappedPlinth {
         Ok(MappedPlinth::named(c_path(path.as_ref())?.into(), false, size))
     }
 
+    /// Returns the same for a path in which `%p` stands for the number of the process: a forked
+    /// child begins a file with a name of its own.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path contains a NUL byte.
+    pub fn per_process(
+        path: impl AsRef<Path>,
+        size: u64,
+    ) -> Result<MappedPlinth, DestinationError> {
+        Ok(MappedPlinth::named(c_path(path.as_ref())?.into(), true, size))
+    }
+
     /// Returns a plinth for a name that lives for ever, without allocating. In a pattern `%p` is
     /// the process identifier.
     pub(crate) fn named(path: Cow<'static, CStr>, is_pattern: bool, size: u64) -> MappedPlinth {

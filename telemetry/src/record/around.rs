@@ -13,6 +13,10 @@ use crate::os::sync::without_unwinding;
 use crate::os::sys;
 use eventdef::Event;
 
+pub use crate::block::clock::monotonic;
+pub use crate::os::report::say;
+pub use crate::os::sys::with_environment;
+
 /// Records an event before the call that it describes.
 #[inline(always)]
 pub fn before<E: Event>(event: impl FnOnce() -> E) {

@@ -38,6 +38,12 @@ pub fn is_recorded<E: Event>() -> bool {
 /// off costs a load, a test and a branch, and little code.
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
+    record_here(event);
+}
+
+/// Records an event, in the code of its caller: for a function that does little else.
+#[inline(always)]
+pub fn record_here<E: Event>(event: E) {
     let size = event.size();
     let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
     let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };

@@ -6,7 +6,7 @@
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`.
 
-use crate::offered::StringId;
+use crate::offered::{Source, StringId};
 use crate::os::sync::Entry;
 use crate::record::setup;
 use crate::store::intern;
@@ -40,6 +40,23 @@ pub fn label_address(address: usize, string: StringId) {
     let entry = Entry::new();
     if setup::prepare_only(&entry) {
         intern::label(&entry, address, string);
+    } else {
+        intern::discard_nested();
+    }
+}
+
+/// Tells where in the program's source text the thing at a pointer stands, a function or a
+/// statement. Like a label, the place is never overwritten, and goes into each file of the log.
+///
+/// ```
+/// static SITE: u8 = 0;
+/// let source = telemetry::Source { line: line!(), file: file!(), ..Default::default() };
+/// telemetry::source(&raw const SITE, source);
+/// ```
+pub fn source<T: ?Sized>(pointer: *const T, source: Source<'_>) {
+    let entry = Entry::new();
+    if setup::prepare_only(&entry) {
+        intern::source(&entry, pointer.cast::<()>().addr(), source);
     } else {
         intern::discard_nested();
     }

@@ -36,6 +36,8 @@ pub(crate) struct Registered {
     pub(crate) slot_count: usize,
     /// The kinds that are output, as far as the stream knows, or is about to know.
     noted: AtomicU64,
+    /// The kinds that are recorded only while they are output.
+    following: AtomicU64,
 }
 
 impl Registered {
@@ -47,7 +49,19 @@ impl Registered {
     /// it under the lock of the masks.
     pub(crate) fn note_output(&self) -> (u64, u64) {
         let now = self.control.output().load(Ordering::Relaxed);
-        (self.noted.swap(now, Ordering::Relaxed), now)
+        let before = self.noted.swap(now, Ordering::Relaxed);
+        let changed = (before ^ now) & self.following.load(Ordering::Relaxed);
+        self.control.recorded().fetch_or(changed & now, Ordering::Relaxed);
+        self.control.recorded().fetch_and(!(changed & !now), Ordering::Relaxed);
+        (before, now)
+    }
+
+    /// Records these kinds from now on only while they are output. Call it under the lock of the
+    /// masks.
+    pub(crate) fn follow_output(&self, kinds: u64) {
+        self.following.fetch_or(kinds, Ordering::Relaxed);
+        let output = self.control.output().load(Ordering::Relaxed);
+        self.control.recorded().fetch_and(!(kinds & !output), Ordering::Relaxed);
     }
 
     /// Returns the kinds whose output changed since it was noted, and the kinds that are output.
@@ -164,7 +178,9 @@ fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> 
     let index = COUNT.load(Ordering::Relaxed);
     let place = REGISTERED.get(index)?;
     let noted = AtomicU64::new(control.output().load(Ordering::Relaxed));
-    let registered = Registered { control, index: index as u16, slot, slot_count, noted };
+    let (index_in_stream, following) = (index as u16, AtomicU64::new(0));
+    let registered =
+        Registered { control, index: index_in_stream, slot, slot_count, noted, following };
     place.set(Some(pages::place(registered)?));
     COUNT.store(index + 1, Ordering::Release);
     Some(())

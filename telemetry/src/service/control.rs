@@ -123,6 +123,18 @@ impl<K: KindSet> RegistryControl<K> {
         self.change(Mask::Recorded, kinds.bits(), false);
     }
 
+    /// Records these kinds from now on only while they are output: switching their output on or off
+    /// also switches their recording. So annotations that nobody asked for cost a load, a test and
+    /// a branch.
+    pub fn record_while_output(self, kinds: K) {
+        let Some(registered) = registration::find(self.control) else { return };
+        let entry = Entry::new();
+        let changing = CHANGING.lock(&entry);
+        registered.follow_output(kinds.bits());
+        drop(changing);
+        settle(&entry, registered);
+    }
+
     /// Sets the policy of these kinds: what a recording thread does when no block is free.
     pub fn set_policy(self, kinds: K, policy: Policy) {
         if let Some(registered) = registration::find(self.control) {

@@ -13,7 +13,7 @@
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, BlockLink, Blocks, Claim};
 use crate::block::{clock, identity, root};
-use crate::offered::{Losses, StringId};
+use crate::offered::Losses;
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::{exit, report};
@@ -28,12 +28,14 @@ use eventlog::format::{
 };
 
 mod after_fork;
+mod names;
 mod own;
 
 use after_fork::Inherited;
 pub(crate) use after_fork::{
     leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
 };
+pub(crate) use names::{intern, label, record_thread, source};
 
 /// The greatest number of store blocks: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
@@ -79,7 +81,6 @@ static SHARED: [BlockLink; STORE_BLOCK_COUNT_MAX] =
 static SHARED_COUNT: AtomicUsize = AtomicUsize::new(0);
 static SHARED_DONE: AtomicUsize = AtomicUsize::new(0);
 static COUNTS: Counts = Counts::new();
-static STRING: AtomicUsize = AtomicUsize::new(1);
 /// Whether the store may hold something that the host lacks. Relaxed: set before the program goes
 /// on, and so before a block refers to it; cleared under the lock.
 static NEWS: AtomicBool = AtomicBool::new(false);
@@ -88,24 +89,9 @@ static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
 /// The attempts to send the store while volumes change.
 const VOLUME_ATTEMPTS: u32 = 3;
 
-/// Keeps a string; returns [`StringId::NONE`] if the store is full.
-pub(crate) fn intern(entry: &Entry, string: &[u8]) -> StringId {
-    let id = STRING.fetch_add(1, Ordering::Relaxed);
-    if record(entry, store::Intern::new(id, string)) { StringId(id) } else { StringId::NONE }
-}
-
-pub(crate) fn label(entry: &Entry, address: usize, string: StringId) {
-    record(entry, store::Label::new(address, string.0));
-}
-
 /// Counts an event that could not wait for the store.
 pub(crate) fn discard_nested() {
     COUNTS.discard(Cause::Nested, 1);
-}
-
-/// Records that a thread began to record (`.store.thread`).
-pub(crate) fn record_thread(entry: &Entry, index: u32, number: usize, name: &[u8]) {
-    record(entry, store::Thread::new(index, number, name));
 }
 
 /// Records the masks of a registry (`.store.control`).

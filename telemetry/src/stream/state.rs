@@ -353,6 +353,7 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
     state.spare = Some(state.spare.take().or_else(PartsMemory::map).ok_or(no_memory)?);
     plinth.create(memory::block_size())?;
+    let Some(memory) = state.spare.take() else { return Err(no_memory) };
     if let Some(old) = state.parts.take() {
         // Refused parts go into the new volume. Later parts wait for them, so that a second such
         // block has nothing else.
@@ -362,7 +363,6 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
             state.spare = Some(old.into_memory());
         }
     }
-    let Some(memory) = state.spare.take() else { return Err(no_memory) };
     let mut header = identity::header(region::is_there());
     header.volume = number.into();
     // Time of the stream, not of the volume.

@@ -3,6 +3,7 @@
 //! ```text
 //!  TraceBegin=TraceEnd:trace ─────────┐ add
 //!  [slice …] in a registry's doc ─────┼ add_declared ──▶ event types, parameters ──▶ Role of each
+//!  [name …] in an event type's doc ───┤
 //!  names: XBegin and XEnd ────────────┘ add_named (pairs.rs)
 //! ```
 //!
@@ -115,6 +116,8 @@ pub struct Role {
     pub flow: Option<Side>,
     /// Its role in a counter, with the index of the parameter.
     pub counter: Option<(Side, Change, u8)>,
+    /// The index of the parameter whose label names its slice or span, in place of the pair's name.
+    pub name: Option<u8>,
 }
 
 /// A pair of event types, or a counter.
@@ -173,6 +176,14 @@ impl Marks {
 
     /// Adds the marks in the doc strings of a registry.
     pub fn add_declared(&mut self, registry: &Registry) {
+        for row in &registry.event_types {
+            let named = named_in_doc(&row.doc).find_map(|name| row.param(name));
+            let Some(index) = named.and_then(|(index, _)| u8::try_from(index).ok()) else {
+                continue;
+            };
+            let place = (registry.stream, registry.index, row.code);
+            self.roles.entry(place).or_default().name.get_or_insert(index);
+        }
         let docs = registry.event_types.iter().map(|row| &row.doc);
         for doc in [&registry.doc].into_iter().chain(docs) {
             for mark in in_doc(doc) {
@@ -352,12 +363,21 @@ fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
 
 /// Returns the marks in a doc string: `[slice XBegin=XEnd]`.
 fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
-    let brackets = doc.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-    brackets.filter_map(|(inside, _)| {
-        let (word, text) = inside.split_once(' ')?;
+    words_in_doc(doc).filter_map(|(word, text)| {
         let (_, form) = Form::ALL.into_iter().find(|(name, _)| *name == word)?;
         parse(form, text).ok()
     })
+}
+
+/// Returns the parameters that a doc string names slices by: `[name function]`.
+fn named_in_doc(doc: &str) -> impl Iterator<Item = &str> {
+    words_in_doc(doc).filter(|(word, _)| *word == "name").map(|(_, param)| param.trim())
+}
+
+/// Returns the first word and the rest of each text in brackets.
+fn words_in_doc(doc: &str) -> impl Iterator<Item = (&str, &str)> {
+    let brackets = doc.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    brackets.filter_map(|(inside, _)| inside.split_once(' '))
 }
 
 /// Why a mark cannot be added.
@@ -414,6 +434,8 @@ mod tests {
         let doc = "Begins [slice A=B:p] a [thing] of [flow C=D], [counter E.f] and [slice x].";
         let found: Vec<(Form, &str)> = in_doc(doc).map(|mark| (mark.form, mark.from.0)).collect();
         assert_eq!(found, [(Form::Slice, "A"), (Form::Flow, "C"), (Form::Counter, "E")]);
+        let doc = "A call [slice A=B] [name function] of a [name] and [names x] [name  other ].";
+        assert_eq!(named_in_doc(doc).collect::<Vec<_>>(), ["function", "other"]);
     }
 
     #[test]

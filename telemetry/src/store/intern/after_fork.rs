@@ -115,8 +115,8 @@ impl Store {
         self.left_out = 0;
     }
 
-    /// Records the inherited strings and labels, and the name of the one thread, as of now and in
-    /// their order.
+    /// Records the inherited strings, labels and sources, and the name of the one thread, as of now
+    /// and in their order.
     pub(super) fn tell_inherited(&mut self, entry: &Entry) {
         if self.inherited.count == 0 {
             return;
@@ -137,7 +137,8 @@ impl Store {
     }
 
     fn tell_again(&mut self, entry: &Entry, code: u16, event: &[u8]) {
-        if matches!(code, store::Intern::CODE | store::Label::CODE) {
+        const TOLD_AGAIN: [u16; 3] = [store::Intern::CODE, store::Label::CODE, store::Source::CODE];
+        if TOLD_AGAIN.contains(&code) {
             let parameters = &event[EVENT_HEADER_SIZE..];
             let copy = |claim: &mut Claim| claim.put_bytes(EVENT_HEADER_SIZE, parameters);
             self.put_anywhere(entry, code, event.len(), &copy);

@@ -1,0 +1,41 @@
+//! The least program with traced functions: for reading what the compiler makes of them.
+//!
+//! ```text
+//!  cargo rustc --release -p mps-calls --example traced -- --emit asm
+//! ```
+//!
+//! `tests/assembly.rs` keeps that as golden files. Design: `.calls.record` in `design/calls.md`.
+#![forbid(unsafe_code)]
+
+use calls::traced;
+use std::hint::black_box;
+
+type Inner = fn() -> usize;
+
+/// A body that the compiler knows.
+#[traced]
+#[inline(never)]
+fn known(value: usize) -> usize {
+    value + 1
+}
+
+/// A body that the compiler does not know, and that may panic.
+#[traced]
+#[inline(never)]
+fn calling(inner: Inner) -> usize {
+    inner() + 1
+}
+
+/// The same without a trace.
+#[inline(never)]
+fn plain(inner: Inner) -> usize {
+    inner() + 1
+}
+
+/// The example keeps functions that nobody calls.
+#[used]
+static KEPT: [fn(Inner) -> usize; 2] = [calling, plain];
+
+fn main() {
+    black_box(known(black_box(1)) + calling(|| 2) + plain(|| 3));
+}

@@ -1,0 +1,134 @@
+//! One function: the statements that record its calls.
+//!
+//! ```text
+//!  { body }            ─▶ { let call = call(site); body }
+//!  async { body }      ─▶ { let future = pin!(async move { body }); task(site, future).await }
+//!  { Box::pin(async move { body }) }   the same in the inner block
+//! ```
+//!
+//! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
+
+use crate::place;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::token::{Async, Move};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Attribute, Block, Expr, ExprAsync, ExprCall, ReturnType, Signature, Stmt, Type, parse_quote,
+    parse2,
+};
+
+/// Traces a function, unless it cannot be.
+pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &mut Block) {
+    let is_naked = attributes.iter().any(|attribute| {
+        let tokens = attribute.meta.to_token_stream().to_string();
+        tokens.contains("naked")
+    });
+    if signature.constness.is_some() || is_naked {
+        return;
+    }
+    let site = place::site(signature, body);
+    if let Some(Async { span }) = signature.asyncness {
+        let typed = returned(&signature.output);
+        let inner = block(body, typed);
+        let inner = ExprAsync {
+            attrs: Vec::new(),
+            async_token: Async { span },
+            capture: Some(Move { span }),
+            block: inner,
+        };
+        body.stmts = as_task(&site, &inner);
+    } else if let Some(boxed) = boxed_future(body) {
+        let inner = boxed.clone();
+        boxed.block.stmts = as_task(&site, &inner);
+    } else {
+        body.stmts.splice(0..0, own(quote! { let _call = ::calls::__private::call(#site); }));
+    }
+}
+
+/// Returns the statements that poll a block as a task.
+fn as_task(site: &TokenStream, future: &ExprAsync) -> Vec<Stmt> {
+    // Not in `own`: the user's code keeps its places.
+    let future_name = Ident::new("_future", Span::mixed_site());
+    parse_quote! {
+        let #future_name = ::core::pin::pin!(#future);
+        ::calls::__private::task(#site, #future_name).await
+    }
+}
+
+/// Parses statements whose variables the user's code cannot see.
+fn own(statements: TokenStream) -> Vec<Stmt> {
+    let spanned = statements.into_iter().map(|mut token| {
+        token.set_span(Span::mixed_site());
+        token
+    });
+    Block::parse_within.parse2(spanned.collect()).unwrap_or_default()
+}
+
+/// Returns a copy of a block that begins with a statement.
+fn block(body: &Block, first: Option<Stmt>) -> Block {
+    let stmts = first.into_iter().chain(body.stmts.iter().cloned()).collect();
+    Block { brace_token: body.brace_token, stmts }
+}
+
+/// Returns a statement that tells the compiler the type of a block, as the function's signature
+/// does for its body. An error about the type points to the signature.
+fn returned(output: &ReturnType) -> Option<Stmt> {
+    let mut output = match output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, output) => (**output).clone(),
+    };
+    let span = Span::mixed_site().located_at(output.span());
+    Opaque.visit_type_mut(&mut output);
+    if matches!(output, Type::Never(_)) {
+        return None;
+    }
+    let allowed = quote!(
+        unknown_lints,
+        unreachable_code,
+        clippy::diverging_sub_expression,
+        clippy::empty_loop,
+        clippy::let_unit_value,
+        clippy::let_with_type_underscore,
+        clippy::needless_return,
+        clippy::unreachable
+    );
+    let statement = quote_spanned! { span=>
+        #[allow(#allowed)]
+        if false {
+            let _returned: #output = loop {};
+            return _returned;
+        }
+    };
+    parse2(statement).ok()
+}
+
+/// Replaces `impl Trait`, which a variable cannot have as its type.
+struct Opaque;
+
+impl VisitMut for Opaque {
+    fn visit_type_mut(&mut self, found: &mut Type) {
+        if matches!(found, Type::ImplTrait(_)) {
+            *found = parse_quote!(_);
+        }
+        visit_mut::visit_type_mut(self, found);
+    }
+}
+
+/// Returns the block of a body that ends with `Box::pin(async move { … })`.
+fn boxed_future(body: &mut Block) -> Option<&mut ExprAsync> {
+    let Some(Stmt::Expr(Expr::Call(ExprCall { func, args, .. }), None)) = body.stmts.last_mut()
+    else {
+        return None;
+    };
+    let Expr::Path(path) = &**func else { return None };
+    let mut names = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let is_box_pin = names.next().is_some_and(|name| name == "pin")
+        && names.next().is_some_and(|name| name == "Box");
+    match args.first_mut() {
+        Some(Expr::Async(block)) if is_box_pin => Some(block),
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! The attribute `#[traced]` of the crate `calls`, which documents it.
+//!
+//! ```text
+//!  fn f(…) { body }        ─▶ fn f(…) { let call = call(site); body }
+//!  async fn f(…) { body }  ─▶ async fn f(…) { task(site, async move { body }).await }
+//!  impl, trait, mod        ─▶ the same for each function in it
+//! ```
+//!
+//! Statements are inserted and never moved, so the user's code keeps its places: errors and
+//! coverage show the same lines. Design: `.calls.traced` in `design/calls.md`.
+#![forbid(unsafe_code)]
+
+mod function;
+mod place;
+
+use proc_macro::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Attribute, Error, ImplItem, Item, TraitItem, parse_macro_input};
+
+/// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
+/// module, at any depth.
+///
+/// ```ignore
+/// #[traced]
+/// fn sell(count: u32) -> u32 {
+///     count * 3
+/// }
+///
+/// #[traced]
+/// impl Cart {
+///     fn add(&mut self) {}
+/// }
+/// ```
+///
+/// - A call ends by a return, by `?`, or by a panic, which the log shows.
+/// - An `async fn` is recorded poll by poll, and its future as a task. So is a function whose last
+///   expression is `Box::pin(async move { … })`.
+/// - A generic function is one function in the log.
+/// - `#[traced(skip)]` excludes a function, an `impl` or a module within. A `const fn` is passed
+///   over there; the attribute on a `const fn` itself is an error.
+/// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
+#[proc_macro_attribute]
+pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    match arguments.to_string().as_str() {
+        "" => {}
+        "skip" => return item,
+        _ => {
+            let message = "#[traced] has no argument except `skip`";
+            return complain(arguments, message, item);
+        }
+    }
+    let mut parsed = {
+        let item = item.clone();
+        parse_macro_input!(item as Item)
+    };
+    if let Some(error) = refusal(&parsed) {
+        let error = error.into_compile_error();
+        return quote!(#error #parsed).into();
+    }
+    trace(&mut parsed);
+    parsed.into_token_stream().into()
+}
+
+fn complain(at: TokenStream, message: &str, item: TokenStream) -> TokenStream {
+    let error = Error::new_spanned(proc_macro2::TokenStream::from(at), message);
+    let mut tokens = TokenStream::from(error.into_compile_error());
+    tokens.extend(item);
+    tokens
+}
+
+/// Returns why an item cannot have the attribute.
+fn refusal(item: &Item) -> Option<Error> {
+    match item {
+        Item::Fn(function) => {
+            let constness = function.sig.constness.as_ref()?;
+            let message = "#[traced]: a `const fn` cannot be recorded, since the compiler may run \
+                           it; remove the attribute, or `const`";
+            Some(Error::new_spanned(constness, message))
+        }
+        Item::Impl(_) | Item::Trait(_) => None,
+        Item::Mod(module) if module.content.is_some() => None,
+        Item::Mod(module) => {
+            let message = "#[traced]: the functions of a module in another file are out of reach; \
+                           put the attribute on the `fn`, `impl` and `mod` items in that file";
+            Some(Error::new_spanned(module.mod_token, message))
+        }
+        other => {
+            let message = "#[traced] stands before an `fn`, `impl`, `trait` or `mod`";
+            Some(Error::new_spanned(other, message))
+        }
+    }
+}
+
+/// Traces all functions of an item.
+fn trace(item: &mut Item) {
+    match item {
+        Item::Fn(function) => {
+            function::trace(&function.attrs, &mut function.sig, &mut function.block);
+        }
+        Item::Impl(implementation) => {
+            for item in &mut implementation.items {
+                if let ImplItem::Fn(method) = item
+                    && !decides_itself(&method.attrs)
+                {
+                    function::trace(&method.attrs, &mut method.sig, &mut method.block);
+                }
+            }
+        }
+        Item::Trait(declaration) => {
+            for item in &mut declaration.items {
+                if let TraitItem::Fn(method) = item
+                    && !decides_itself(&method.attrs)
+                    && let Some(body) = &mut method.default
+                {
+                    function::trace(&method.attrs, &mut method.sig, body);
+                }
+            }
+        }
+        Item::Mod(module) => {
+            let items = module.content.iter_mut().flat_map(|(_, items)| items);
+            items.filter(|item| !decides_itself(attributes(item))).for_each(trace);
+        }
+        _ => {}
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// Returns whether an item has the attribute itself.
+fn decides_itself(attributes: &[Attribute]) -> bool {
+    let last = |attribute: &Attribute| Some(attribute.path().segments.last()?.ident == "traced");
+    attributes.iter().any(|attribute| last(attribute) == Some(true))
+}

@@ -1,0 +1,76 @@
+//! Records the calls of a program's own functions: callers, counts, times.
+//!
+//! ```
+//! use calls::traced;
+//!
+//! #[traced]
+//! mod shop {
+//!     pub fn sell(count: u32) -> u32 {
+//!         price() * count
+//!     }
+//!
+//!     fn price() -> u32 {
+//!         3
+//!     }
+//! }
+//!
+//! fn main() {
+//!     let mut arguments: Vec<_> = std::env::args_os().collect();
+//!     let _turtles = calls::release(&mut arguments);
+//!     assert_eq!(shop::sell(2), 6);
+//! }
+//! ```
+//!
+//! ```text
+//!  #[traced] ─▶ a Site and a guard in each function
+//!                │ off: load, test, branch
+//!                └ on ─▶ CallEnter … CallLeave ─▶ telemetry, kind `Call` ─▶ log
+//! ```
+//!
+//! Calls are recorded while the kind `Call` is output: by `MPS_TELEMETRY_CONTROL=Call`, by
+//! [`release`], by [`control`], or by `eventcnv control`. The log names all functions of
+//! the program, also those that were never called, with their files and lines.
+//!
+//! # Filter
+//!
+//! `MPS_TELEMETRY_CALLS` has patterns of paths. The last pattern that fits a function decides:
+//!
+//! | pattern | records |
+//! |---|---|
+//! | `shop::*` | each call |
+//! | `-shop::hash` | no call |
+//! | `db::*>=10us` | calls that took at least that long, when they end; also `ns`, `ms`, `s` |
+//! | `net::*%64` | each 64th call, with all calls in it; the others are counted |
+//!
+//! A function that no pattern fits is not recorded, unless all patterns exclude. A call above a
+//! threshold has no beginning in the log: while it runs, the log lacks it.
+//!
+//! # Platforms
+//!
+//! Those of `telemetry`, and like it the crate compiles to nothing elsewhere. The linkers of Linux,
+//! Android and the BSDs collect all functions; elsewhere the log lacks those that were never
+//! called.
+//!
+//! The least Rust version is 1.91. The crate has no features.
+//!
+//! Design: `design/calls.md`.
+#![deny(missing_debug_implementations)]
+
+pub mod events;
+mod filter;
+mod guard;
+mod release;
+mod site;
+mod task;
+
+pub use calls_macros::traced;
+pub use guard::{Current, switch};
+pub use release::{Released, control, release};
+
+/// The code behind [`traced`]. Not an API: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::guard::{Call, call};
+    pub use crate::site::{Site, path_of};
+    pub use crate::task::{Task, task};
+}

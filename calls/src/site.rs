@@ -1,0 +1,289 @@
+//! Sites: a function's static facts, and the word that tells how its calls are recorded.
+//!
+//! ```text
+//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites` ─▶ all sites of the program
+//!                              │ word: 0 until its first call, or until all sites are labelled
+//!                              └ its address stands for the function in the log
+//! ```
+//!
+//! Each program or shared library has its own section, and its own copy of this crate. Where the
+//! linker has no such sections, a site is labelled at its first call, and functions that are never
+//! called are missing. Design: `.calls.site` in `design/calls.md`.
+#![cfg_attr(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_os = "dragonfly"
+    ),
+    expect(unsafe_code, reason = "a section of the linker")
+)]
+
+use crate::events::{CONTROL, CallsMuted, Kinds};
+use crate::filter::{self, Choice};
+use core::any::type_name;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use eventdef::field::P;
+use telemetry::__private::{say, with_environment};
+use telemetry::{StringId, event};
+
+/// The word of a site, by its low bits. The rest of the word is a number.
+pub(crate) mod word {
+    /// The filter has not been asked yet.
+    pub(crate) const NEW: usize = 0;
+    /// Record each call: the whole word, for the fast path.
+    pub(crate) const ALL: usize = 1;
+    pub(crate) const NONE: usize = 2;
+    /// The number is the least time, in ns.
+    pub(crate) const SLOW: usize = 3;
+    /// The number n: record each n-th call.
+    pub(crate) const SOME: usize = 4;
+    pub(crate) const CHOICE: usize = 7;
+    /// Calls were muted that the log does not count yet.
+    pub(crate) const MUTED: usize = 8;
+    /// Calls are also printed.
+    pub(crate) const PRINTED: usize = 16;
+    /// The place of the number.
+    pub(crate) const NUMBER_SHIFT: u32 = 5;
+}
+
+/// A function's static facts. Its address stands for the function.
+#[derive(Debug)]
+#[repr(C, align(8))]
+pub struct Site {
+    word: AtomicUsize,
+    /// Calls that the filter looked at, to select each n-th.
+    asked: AtomicUsize,
+    /// Calls that were not recorded, because the filter selected another one.
+    muted: AtomicUsize,
+    /// Returns the path of the function. A call, because a path is not known in a constant.
+    path: fn() -> &'static str,
+    source: telemetry::Source<'static>,
+}
+
+impl Site {
+    /// Makes a site. For the code that `#[traced]` makes.
+    #[must_use]
+    pub const fn new(
+        path: fn() -> &'static str,
+        file: &'static str,
+        [line, column, offset, size]: [u32; 4],
+    ) -> Site {
+        let [word, asked, muted] = [const { AtomicUsize::new(0) }; 3];
+        let source = telemetry::Source { line, column, offset, size, file };
+        Site { word, asked, muted, path, source }
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self) -> usize {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn path(&self) -> &'static str {
+        (self.path)()
+    }
+
+    #[inline(always)]
+    pub(crate) fn pointer(&self) -> P {
+        P(core::ptr::from_ref(self).addr())
+    }
+
+    /// Returns the word, after asking the filter if no call did so before.
+    pub(crate) fn decided_word(&'static self) -> usize {
+        match self.word() {
+            word::NEW => self.decide(),
+            word => word,
+        }
+    }
+
+    /// Labels the site, and asks the filter. Two threads may do it at once, with one result.
+    fn decide(&'static self) -> usize {
+        let choice = with_environment(filter::VARIABLE, |patterns| {
+            filter::choice(patterns.unwrap_or_default(), self.path())
+        });
+        let word = match choice {
+            Choice::All => word::ALL,
+            Choice::None => word::NONE,
+            Choice::Slow(time) => word::SLOW | time << word::NUMBER_SHIFT,
+            Choice::Some(count) => word::SOME | count << word::NUMBER_SHIFT,
+        };
+        let printed = if PRINTED.load(Ordering::Relaxed) { word::PRINTED } else { 0 };
+        let word = word | printed;
+        let name = telemetry::add_string(self.path());
+        // Without a label the next call tries again: this one interrupted the runtime.
+        if name != StringId::NONE {
+            telemetry::label(self, name);
+            telemetry::source(self, self.source);
+            self.word.store(word, Ordering::Relaxed);
+        }
+        word
+    }
+
+    /// Returns whether this is the n-th call that asks, for any multiple of n.
+    pub(crate) fn is_selected(&self, n: usize) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
+    }
+
+    /// Counts a call that is not recorded.
+    pub(crate) fn count_muted(&self) {
+        self.muted.fetch_add(1, Ordering::Relaxed);
+        if self.word() & word::MUTED == 0 {
+            self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+        }
+    }
+
+    /// Records the number of muted calls, if some are new.
+    pub(crate) fn tell_muted(&self) {
+        if self.word() & word::MUTED != 0 {
+            self.word.fetch_and(!word::MUTED, Ordering::Relaxed);
+            let count = self.muted.load(Ordering::Relaxed);
+            event!(CallsMuted { function: self.pointer(), count: count });
+        }
+    }
+}
+
+/// Registers `calls`, once: from then on calls are recorded while they are output. Returns false if
+/// that must wait.
+pub(crate) fn register() -> bool {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.load(Ordering::Relaxed) {
+        return true;
+    }
+    let control = telemetry::control::of(&CONTROL);
+    let is_registered = CONTROL.slot().load(Ordering::Acquire) != 0;
+    if is_registered {
+        control.record_while_output(Kinds::all());
+        DONE.store(true, Ordering::Relaxed);
+    }
+    is_registered
+}
+
+/// The attempts to label all sites: one that interrupted the runtime labels none.
+const ATTEMPT_COUNT_MAX: usize = 8;
+
+/// Labels all sites, once, and reports invalid patterns.
+pub(crate) fn tell_all() {
+    static ATTEMPT_COUNT: AtomicUsize = AtomicUsize::new(0);
+    let is_left = |count: usize| (count < ATTEMPT_COUNT_MAX).then_some(count + 1);
+    let count = ATTEMPT_COUNT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left);
+    if count == Ok(0) {
+        report_invalid();
+    }
+    if count.is_err() {
+        return;
+    }
+    all().for_each(|site| _ = site.decided_word());
+    if all().all(|site| site.word() != word::NEW) {
+        ATTEMPT_COUNT.store(ATTEMPT_COUNT_MAX, Ordering::Relaxed);
+    }
+}
+
+fn report_invalid() {
+    with_environment(filter::VARIABLE, |patterns| {
+        for (pattern, reason) in filter::invalid(patterns.unwrap_or_default()) {
+            let pattern = pattern.escape_ascii();
+            say(format_args!("MPS_TELEMETRY_CALLS: `{pattern}`: {reason}; the rest is used"));
+        }
+    });
+}
+
+/// Whether calls are also printed, on standard error.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Has calls printed from now on, or no longer.
+pub(crate) fn print(wanted: bool) {
+    PRINTED.store(wanted, Ordering::Relaxed);
+    for site in all().filter(|site| site.word() != word::NEW) {
+        if wanted {
+            site.word.fetch_or(word::PRINTED, Ordering::Relaxed);
+        } else {
+            site.word.fetch_and(!word::PRINTED, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Records the numbers of muted calls that are new.
+pub(crate) fn tell_all_muted() {
+    all().for_each(Site::tell_muted);
+}
+
+/// Returns the path of the function in which the item stands, which is named `site`.
+#[must_use]
+pub fn path_of<F>(_: F) -> &'static str {
+    let path = type_name::<F>();
+    let path = path.strip_suffix("::site").unwrap_or(path);
+    path.trim_end_matches("::{{closure}}")
+}
+
+/// Makes the site of the function that it stands in. The facts are the file, and the line, column,
+/// offset and size of the function.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __site {
+    ($file:literal $place:tt) => {{
+        fn site() -> &'static str {
+            $crate::__private::path_of(site)
+        }
+        #[cfg_attr(
+            any(
+                target_os = "linux",
+                target_os = "android",
+                target_os = "freebsd",
+                target_os = "netbsd",
+                target_os = "openbsd",
+                target_os = "dragonfly"
+            ),
+            used,
+            unsafe(link_section = "telemetry_sites")
+        )]
+        static SITE: $crate::__private::Site = $crate::__private::Site::new(site, $file, $place);
+        &SITE
+    }};
+}
+
+/// Returns all sites of this program or shared library.
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd",
+    target_os = "dragonfly"
+))]
+pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
+    /// The section exists in each program, with or without sites.
+    #[used]
+    // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`.
+    #[unsafe(link_section = "telemetry_sites")]
+    static NO_SITES: [Site; 0] = [];
+
+    // SAFETY: the linker defines both symbols, at the ends of a section that exists. Only their
+    // addresses are used.
+    unsafe extern "C" {
+        #[link_name = "__start_telemetry_sites"]
+        static START: u8;
+        #[link_name = "__stop_telemetry_sites"]
+        static STOP: u8;
+    }
+    // The compiler may not conclude that the section is as small as the symbol at its start.
+    let start = core::hint::black_box((&raw const START).cast::<Site>());
+    let size = (&raw const STOP).addr() - start.addr();
+    // SAFETY: S1: the section is an array of sites, which are static and shared.
+    let sites = unsafe { core::slice::from_raw_parts(start, size / size_of::<Site>()) };
+    sites.iter()
+}
+
+/// Returns no sites: the linker has no sections that a program finds by their names.
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd",
+    target_os = "dragonfly"
+)))]
+pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
+    core::iter::empty()
+}

@@ -1,0 +1,139 @@
+//! The filter: patterns, thresholds, selections, and what they leave in the log.
+//!
+//! ```text
+//!  MPS_TELEMETRY_CALLS=… ─▶ a process ─▶ mpsio.log ─▶ the calls that fit
+//! ```
+//!
+//! Design: `.calls.filter` in `design/calls.md`.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use calls::traced;
+use common::{ON, lines_of_one, ran};
+use std::time::Duration;
+
+#[traced]
+mod shop {
+    use std::time::Duration;
+
+    pub(crate) fn sell(rest: u32) -> u32 {
+        hash(rest) + if rest == 0 { 0 } else { sell(rest - 1) }
+    }
+
+    pub(crate) fn hash(value: u32) -> u32 {
+        value ^ 1
+    }
+
+    pub(crate) fn sleep(time: Duration) {
+        std::thread::sleep(time);
+        hash(1);
+    }
+
+    pub(crate) async fn poll() -> u32 {
+        hash(6)
+    }
+}
+
+/// Returns the number of lines that begin like this.
+fn count(lines: &[String], begin: &str) -> usize {
+    lines.iter().filter(|line| line.starts_with(begin)).count()
+}
+
+/// Returns the last count of muted calls of a function.
+fn muted(lines: &[String], function: &str) -> usize {
+    let mark = format!("CallsMuted {function} ");
+    let last = lines.iter().rev().find_map(|line| line.strip_prefix(&mark));
+    last.map_or(0, |count| count.parse().unwrap())
+}
+
+#[test]
+fn excluded_functions_are_not_recorded() {
+    let test = "excluded_functions_are_not_recorded";
+    let filter = ("MPS_TELEMETRY_CALLS", "filter::shop::* -*hash");
+    let Some(ran) = ran(test, &[ON, filter], || _ = shop::sell(1)) else { return };
+    let expected = [
+        "CallEnter shop::sell -",
+        "CallEnter shop::sell shop::sell",
+        "CallLeave shop::sell",
+        "CallLeave shop::sell",
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+    assert_eq!(ran.said(), [""; 0]);
+}
+
+#[test]
+fn an_invalid_pattern_is_reported_once() {
+    let test = "an_invalid_pattern_is_reported_once";
+    let filter = ("MPS_TELEMETRY_CALLS", "*::sell *::hash>=soon");
+    let Some(ran) = ran(test, &[ON, filter], || _ = shop::sell(1)) else { return };
+    assert_eq!(count(&lines_of_one(&ran.log()), "CallEnter shop::sell"), 2);
+    assert_eq!(
+        ran.said(),
+        ["telemetry: MPS_TELEMETRY_CALLS: `*::hash>=soon`: after `>=` comes a time: 500ns, \
+             10us, 2ms or 1s; the rest is used"]
+    );
+}
+
+#[test]
+fn a_threshold_keeps_the_slow_calls() {
+    let test = "a_threshold_keeps_the_slow_calls";
+    let what = || {
+        for time in [0, 20, 0, 20] {
+            shop::sleep(Duration::from_millis(time));
+        }
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "* *::sleep>=20ms");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    // A loaded machine may make a short sleep a long one.
+    let slow: Vec<&String> = lines.iter().filter(|line| line.starts_with("CallSlow")).collect();
+    assert!((2..=4).contains(&slow.len()), "{lines:?}");
+    for line in slow {
+        let elapsed = line.strip_prefix("CallSlow shop::sleep - ").unwrap();
+        assert!(elapsed.parse::<u64>().unwrap() >= 20_000_000, "{line}");
+    }
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::sleep"), 4);
+    assert_eq!(count(&lines, "CallEnter shop::sleep"), 0);
+}
+
+#[test]
+fn a_selection_records_each_nth_call_with_all_in_it() {
+    const CALLS: usize = 1000;
+    let test = "a_selection_records_each_nth_call_with_all_in_it";
+    let what = || {
+        (0..CALLS).for_each(|_| shop::sleep(Duration::ZERO));
+        shop::hash(0);
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "* *::sleep%64");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    let selected = CALLS.div_ceil(64);
+    assert_eq!(count(&lines, "CallEnter shop::sleep -"), selected);
+    assert_eq!(count(&lines, "CallLeave shop::sleep"), selected);
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::sleep"), selected);
+    assert_eq!(count(&lines, "CallEnter shop::hash -"), 1);
+    // Before the last recorded call of each function, its muted calls were told.
+    assert_eq!(muted(&lines, "shop::sleep"), 15 * 63);
+    assert_eq!(muted(&lines, "shop::hash"), CALLS - selected);
+}
+
+#[test]
+fn a_selection_takes_whole_tasks() {
+    let test = "a_selection_takes_whole_tasks";
+    let what = || {
+        for _ in 0..10 {
+            let mut future = Box::pin(shop::poll());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(future.as_mut().poll(&mut context).is_ready());
+        }
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "* *::poll%5");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    assert_eq!(count(&lines, "TaskStart"), 2);
+    assert_eq!(count(&lines, "TaskFinish"), 2);
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::poll"), 2);
+    assert_eq!(count(&lines, "CallEnter shop::hash"), 2);
+    assert_eq!(muted(&lines, "shop::hash"), 4);
+}

@@ -1,0 +1,302 @@
+//! `release`: the options of a program, and the log that they make.
+//!
+//! ```text
+//!  shop a +TURTLES -enabled … -TURTLES b ─▶ prints `a b`, leaves t/turtles-PID.log
+//! ```
+//!
+//! The rows T5 to T12 and T19 of the promises. Design: `.calls.release` in `design/calls.md`.
+#![expect(unsafe_code, reason = "forks")]
+
+mod common;
+
+use calls::traced;
+use common::{PROCESS_VARIABLE, lines_of_one, open, ran};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[traced]
+fn sell() -> u32 {
+    1
+}
+
+/// Calls a function with the guard, open inside a traced function.
+#[traced]
+fn serve(released: calls::Released) {
+    sell();
+    drop(released);
+    sell();
+}
+
+fn release(options: &str) -> calls::Released {
+    let text = format!("shop +TURTLES {options} -TURTLES rest");
+    let mut arguments: Vec<OsString> = text.split(' ').map(Into::into).collect();
+    let released = calls::release(&mut arguments);
+    assert_eq!(arguments, ["shop", "rest"]);
+    released
+}
+
+/// Returns the one log in a folder.
+fn log_in(folder: &Path) -> PathBuf {
+    let files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    file.clone()
+}
+
+/// T4: nothing is recorded before the beginning. T5: the end writes calls that are open, and
+/// nothing is recorded after it.
+#[test]
+fn t5_the_end_writes_open_calls_and_stops() {
+    let what = || {
+        sell();
+        serve(release("-enabled -dbPath logs"));
+        sell();
+        let recorded = telemetry::control::of(&calls::events::CONTROL).recorded();
+        assert_eq!(recorded, calls::events::Kinds::empty());
+    };
+    let test = "t5_the_end_writes_open_calls_and_stops";
+    let Some(ran) = ran(test, &[], what) else { return };
+    let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
+    assert_eq!(lines, ["CallEnter serve -", "CallEnter sell serve", "CallLeave sell"]);
+    assert_eq!(ran.said(), [""; 0]);
+}
+
+/// T6: without `-enabled`, a file and a thread are not made.
+#[test]
+fn t6_a_group_without_enabled_does_nothing() {
+    let test = "t6_a_group_without_enabled_does_nothing";
+    let what = || {
+        let thread_count = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        let before = thread_count();
+        let released = release("-dbPath logs -commitMode direct");
+        sell();
+        assert_eq!(released.path(), None);
+        assert_eq!(thread_count(), before);
+        assert_eq!(telemetry::losses().requested, 0);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    assert_eq!(ran.files(), [""; 0]);
+    assert_eq!(ran.said(), [""; 0]);
+}
+
+/// T7: a wrong option is one line, and the program goes on.
+#[test]
+fn t7_a_wrong_option_is_reported_in_one_line() {
+    let test = "t7_a_wrong_option_is_reported_in_one_line";
+    let what = || {
+        let released = release("-enabled -commitMode soon");
+        sell();
+        assert_eq!(released.path(), None);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    let line = "telemetry: +TURTLES: `-commitMode soon` is invalid (valid: direct, staged); calls \
+                are not recorded";
+    assert_eq!(ran.said(), [line]);
+    assert_eq!(ran.files(), [""; 0]);
+}
+
+/// A log that cannot be written does not disturb the program.
+#[test]
+fn a_directory_that_cannot_be_made_is_reported() {
+    let test = "a_directory_that_cannot_be_made_is_reported";
+    let what = || {
+        std::fs::write("file", "").unwrap();
+        let released = release("-enabled -dbPath file/logs");
+        sell();
+        assert_eq!(released.path(), None);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].contains("file/logs: cannot create the directory"), "{:?}", ran.said());
+}
+
+/// Runs a test of this program, and kills it some time after its first line. Returns the greatest
+/// number that it printed in a line `published N`.
+fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
+    let mut command = common::command(test, &[]);
+    let mut child = command.current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut numbers = output.lines().map_while(Result::ok).filter_map(|line| {
+        let (_, number) = line.split_once("published ")?;
+        number.parse().ok()
+    });
+    let first = numbers.next();
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    numbers.last().or(first).expect("a line")
+}
+
+/// T8: in the direct mode a killed program loses no call that was published. `CALLS_KILLS` makes
+/// it more kills.
+#[test]
+fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
+    let test = "t8_a_killed_program_keeps_its_calls_in_direct_mode";
+    if std::env::var_os(PROCESS_VARIABLE).is_some() {
+        let _released = release("-enabled -commitMode direct -dbPath logs");
+        // So that its beginning is never overwritten.
+        for count in 1..500_000 {
+            sell();
+            if count % 97 == 0 {
+                println!("published {count}");
+            }
+        }
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let kills: u64 = std::env::var("CALLS_KILLS").map_or(10, |kills| kills.parse().unwrap());
+    for kill in 0..kills {
+        let folder = tempfile::tempdir().unwrap();
+        let delay = Duration::from_micros(kill * 7919 % 40_000);
+        let published = killed(test, folder.path(), delay);
+        let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
+        let lines = lines_of_one(&log);
+        assert!(lines.len() / 2 >= published, "{} of {published} calls", lines.len() / 2);
+        let expected = ["CallEnter sell -", "CallLeave sell"].iter().cycle();
+        assert!(lines.iter().zip(expected).all(|(line, expected)| line == expected));
+    }
+}
+
+/// T8, T9: in the staged mode a killed program loses at most one interval.
+#[test]
+fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
+    let test = "t8_a_killed_program_loses_an_interval_in_staged_mode";
+    if std::env::var_os(PROCESS_VARIABLE).is_some() {
+        let released = release("-enabled -intervalMillis 50 -dbPath logs");
+        let path = released.path().unwrap().to_owned();
+        sell();
+        // The thread flushes, while this thread does nothing.
+        let begin = Instant::now();
+        while lines_of_one(&open_partly(&path)).is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no flush");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        println!("published 1");
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(killed(test, folder.path(), Duration::ZERO), 1);
+    let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
+    assert_eq!(lines_of_one(&log), ["CallEnter sell -", "CallLeave sell"]);
+}
+
+/// T10: a flush by `tick` writes what a flush by the thread writes.
+#[test]
+fn t10_a_tick_writes_what_the_thread_writes() {
+    const INTERVAL: u64 = 500;
+    let test = "t10_a_tick_writes_what_the_thread_writes";
+    let what = || {
+        let options = format!("-intervalMillis {INTERVAL} -scheduleMode ev");
+        let released = release(&format!("-enabled {options} -dbPath logs"));
+        let path = released.path().unwrap().to_owned();
+        let lines = || lines_of_one(&open_partly(&path));
+        let begin = Instant::now();
+        sell();
+        released.tick();
+        let is_early = begin.elapsed() < Duration::from_millis(INTERVAL);
+        assert!(lines().is_empty() || !is_early, "the interval is not over");
+        std::thread::sleep(Duration::from_millis(INTERVAL + 50));
+        assert!(lines().is_empty() || !is_early, "a thread flushes");
+        released.tick();
+        assert_eq!(lines(), ["CallEnter sell -", "CallLeave sell"]);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
+    assert_eq!(lines, ["CallEnter sell -", "CallLeave sell"]);
+}
+
+/// Opens a log that its program still writes.
+fn open_partly(path: &Path) -> eventlog::reader::Log {
+    eventlog::reader::Log::open(path).unwrap()
+}
+
+/// T11: the name of the log.
+#[test]
+fn t11_the_log_has_an_absolute_path_with_the_process() {
+    let test = "t11_the_log_has_an_absolute_path_with_the_process";
+    let what = || {
+        let released = release("-enabled -dbPath a/../logs -dbPrefix p");
+        let name = format!("logs/p-{}.log", std::process::id());
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(released.path(), Some(&*here.join(name)));
+        assert!(released.path().unwrap().is_file());
+        drop(released);
+    };
+    let folder = |ran: &common::Ran| ran.files();
+    let Some(ran) = ran(test, &[], || {
+        std::fs::create_dir("a").unwrap();
+        what();
+    }) else {
+        return;
+    };
+    assert_eq!(folder(&ran), ["a", "logs"]);
+}
+
+/// T12: `-debug` prints a line for each event.
+#[test]
+fn t12_debug_prints_each_event() {
+    let what = || {
+        let _released = release("-enabled -debug -dbPath logs");
+        sell();
+    };
+    let Some(ran) = ran("t12_debug_prints_each_event", &[], what) else { return };
+    let expected = ["telemetry: CallEnter release::sell", "telemetry: CallLeave release::sell"];
+    assert_eq!(ran.said(), expected);
+    let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
+    assert_eq!(lines, ["CallEnter sell -", "CallLeave sell"]);
+}
+
+/// T19: a forked child has a log of its own, with the names of all functions.
+#[test]
+fn t19_a_forked_child_has_a_log_of_its_own() {
+    let test = "t19_a_forked_child_has_a_log_of_its_own";
+    let what = || {
+        let released = release("-enabled -dbPath logs");
+        sell();
+        // SAFETY: the child calls what this thread may call; it ends by `exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            sell();
+            sell();
+            std::process::exit(0);
+        }
+        let mut status = 0;
+        // SAFETY: the child of this process; the status is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+        std::fs::write("child", child.to_string()).unwrap();
+        std::fs::write("parent", std::process::id().to_string()).unwrap();
+        drop(released);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    for (who, count) in [("parent", 1), ("child", 2)] {
+        let process = std::fs::read_to_string(ran.folder.path().join(who)).unwrap();
+        let log = ran.log_named(&format!("logs/turtles-{process}.log"));
+        assert_eq!(lines_of_one(&log), ["CallEnter sell -", "CallLeave sell"].repeat(count));
+        let sources = common::sources(&log);
+        assert!(sources.contains_key("sell") && sources.contains_key("serve"), "{sources:?}");
+    }
+}
+
+/// The example takes its options, prints the rest, and leaves a log.
+#[test]
+fn the_example_prints_the_arguments_that_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--locked", "-p", "mps-calls", "--example", "shop", "--"])
+        .args(["a", "+TURTLES", "-enabled", "-dbPath"])
+        .arg(folder.path().join("t"))
+        .args(["-TURTLES", "b"])
+        .output()
+        .unwrap();
+    assert_eq!((&*output.stdout, &*output.stderr), (&b"a b\n"[..], &b""[..]));
+    let lines = lines_of_one(&open(&log_in(&folder.path().join("t"))));
+    let calls: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("CallEnter shop::")).collect();
+    let sell = ["shop::Shop::sell", "shop::price", "shop::hash", "shop::Shop::store"];
+    let names: Vec<&str> = calls.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(names, [&["serve"][..], &sell, &sell].concat());
+}

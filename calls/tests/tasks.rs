@@ -1,0 +1,213 @@
+//! Futures under an executor of a few lines: tasks, polls, and the calls in them.
+//!
+//! ```text
+//!  two tasks in turn ─▶ TaskStart, PollEnter … PollLeave, …, TaskFinish ─▶ each pairs
+//! ```
+//!
+//! Design: `.calls.task` in `design/calls.md`.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use calls::traced;
+use common::{ON, lines_of_one, ran};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Is ready at the second poll.
+#[derive(Default)]
+struct Yield(bool);
+
+impl Future for Yield {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+#[traced]
+mod work {
+    use super::{Future, Pin, Yield};
+
+    pub(crate) async fn outer(value: &str) -> Result<usize, std::num::ParseIntError> {
+        let number: usize = value.parse()?;
+        let sum = inner(number).await;
+        Yield::default().await;
+        Ok(sum + leaf())
+    }
+
+    async fn inner(number: usize) -> usize {
+        Yield::default().await;
+        number + leaf()
+    }
+
+    pub(crate) fn leaf() -> usize {
+        1
+    }
+
+    pub(crate) fn boxed<'a>(value: &'a str) -> Pin<Box<dyn Future<Output = usize> + Send + 'a>> {
+        let first = value.len();
+        Box::pin(async move {
+            Yield::default().await;
+            first + leaf()
+        })
+    }
+
+    pub(crate) async fn opaque(of: bool) -> impl Iterator<Item = u32> {
+        leaf();
+        if of {
+            return vec![1, 2].into_iter();
+        }
+        vec![3].into_iter()
+    }
+
+    pub(crate) async fn shown() -> Box<dyn std::fmt::Debug + Send> {
+        if leaf() == 1 {
+            return Box::new(1);
+        }
+        Box::new("2")
+    }
+
+    pub(crate) async fn fails() {
+        Yield::default().await;
+        panic!("on purpose");
+    }
+
+    pub(crate) async fn forever() -> ! {
+        loop {
+            Yield::default().await;
+        }
+    }
+}
+
+/// Polls futures in turn until all are ready.
+fn run(futures: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    let mut queue: VecDeque<_> = futures.into();
+    let mut context = Context::from_waker(Waker::noop());
+    while let Some(mut future) = queue.pop_front() {
+        if future.as_mut().poll(&mut context).is_pending() {
+            queue.push_back(future);
+        }
+    }
+}
+
+#[test]
+fn tasks_in_turn_have_their_own_polls() {
+    let what = || {
+        run(vec![
+            Box::pin(async { assert_eq!(work::outer("40").await, Ok(42)) }),
+            Box::pin(async { assert_eq!(work::boxed("abc").await, 4) }),
+        ]);
+    };
+    let Some(ran) = ran("tasks_in_turn_have_their_own_polls", &[ON], what) else { return };
+    let expected = [
+        "TaskStart 1 work::outer",
+        "PollEnter work::outer - 1",
+        "TaskStart 2 work::inner",
+        "PollEnter work::inner work::outer 2",
+        "PollLeave work::inner 2",
+        "PollLeave work::outer 1",
+        "TaskStart 3 work::boxed",
+        "PollEnter work::boxed - 3",
+        "PollLeave work::boxed 3",
+        "PollEnter work::outer - 1",
+        "PollEnter work::inner work::outer 2",
+        "CallEnter work::leaf work::inner",
+        "CallLeave work::leaf",
+        "PollLeave work::inner 2",
+        "TaskFinish 2 true",
+        "PollLeave work::outer 1",
+        "PollEnter work::boxed - 3",
+        "CallEnter work::leaf work::boxed",
+        "CallLeave work::leaf",
+        "PollLeave work::boxed 3",
+        "TaskFinish 3 true",
+        "PollEnter work::outer - 1",
+        "CallEnter work::leaf work::outer",
+        "CallLeave work::leaf",
+        "PollLeave work::outer 1",
+        "TaskFinish 1 true",
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+#[test]
+fn a_dropped_task_finishes_without_being_ready() {
+    let what = || {
+        drop(Box::pin(work::forever()));
+        let mut future = Box::pin(work::forever());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(future.as_mut().poll(&mut context).is_pending());
+    };
+    let test = "a_dropped_task_finishes_without_being_ready";
+    let Some(ran) = ran(test, &[ON], what) else { return };
+    let expected = [
+        "TaskStart 1 work::forever",
+        "PollEnter work::forever - 1",
+        "PollLeave work::forever 1",
+        "TaskFinish 1 false",
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+#[test]
+fn a_panic_unwinds_the_poll_and_drops_the_task() {
+    let what = || {
+        let failed = catch_unwind(AssertUnwindSafe(|| run(vec![Box::pin(work::fails())])));
+        assert!(failed.is_err());
+    };
+    let test = "a_panic_unwinds_the_poll_and_drops_the_task";
+    let Some(ran) = ran(test, &[ON], what) else { return };
+    let expected = [
+        "TaskStart 1 work::fails",
+        "PollEnter work::fails - 1",
+        "PollLeave work::fails 1",
+        "PollEnter work::fails - 1",
+        "CallUnwind work::fails",
+        "PollLeave work::fails 1",
+        "TaskFinish 1 false",
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+/// The body of a traced `async fn` has the type that its signature tells.
+#[test]
+fn a_traced_future_returns_what_its_signature_tells() {
+    run(vec![Box::pin(async {
+        assert_eq!(work::opaque(true).await.collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(work::opaque(false).await.collect::<Vec<_>>(), [3]);
+        assert_eq!(format!("{:?}", work::shown().await), "1");
+        assert!(work::outer("x").await.is_err());
+    })]);
+}
+
+/// A coroutine with a stack of its own, played by hand: T16.
+#[test]
+fn a_switch_gives_each_coroutine_its_own_caller() {
+    #[traced]
+    fn resumes(coroutine: &mut calls::Current) {
+        let context = std::ptr::without_provenance::<u8>(0x1000);
+        let mine = calls::switch(context, *coroutine);
+        work::leaf();
+        *coroutine = calls::switch(std::ptr::null::<u8>(), mine);
+        work::leaf();
+    }
+    let what = || resumes(&mut calls::Current::default());
+    let test = "a_switch_gives_each_coroutine_its_own_caller";
+    let Some(ran) = ran(test, &[ON], what) else { return };
+    let resumes = "a_switch_gives_each_coroutine_its_own_caller::resumes";
+    let expected = [
+        &*format!("CallEnter {resumes} -"),
+        "Switch 0x1000",
+        "CallEnter work::leaf -",
+        "CallLeave work::leaf",
+        "Switch -",
+        &*format!("CallEnter work::leaf {resumes}"),
+        "CallLeave work::leaf",
+        &*format!("CallLeave {resumes}"),
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}

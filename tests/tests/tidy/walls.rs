@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 13] = [
+const WALLS: [(&str, &[&str]); 14] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -20,7 +20,8 @@ const WALLS: [(&str, &[&str]); 13] = [
     ("cli", &["eventlog"]),
     ("stacks", &["eventlog"]),
     ("lens/slices", &["eventdef", "eventlog"]),
-    ("eventcnv", &["eventdef", "eventlog", "cli", "slices"]),
+    ("lens/calls", &["eventdef", "eventlog", "slices"]),
+    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls"]),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),

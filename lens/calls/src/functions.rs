@@ -1,0 +1,189 @@
+//! The functions of a log: names and places from its store.
+//!
+//! ```text
+//!  Intern 7 "shop::sell" ─┐
+//!  Label  0x5600 = 7 ─────┼─▶ (stream, address) ──▶ number ──▶ name, file, line
+//!  Source 0x5600 line 12 ─┘                          one number for a name in all streams
+//! ```
+//!
+//! Design: `.calls.site`, `.calls.lens` in `design/calls.md`.
+
+use crate::model::{Function, NONE};
+use eventlog::reader::{Event, Filter, Format, Log, Order, Value};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// Functions, at most; further ones are one function.
+const FUNCTION_COUNT_MAX: usize = 1 << 20;
+/// The name of that function.
+const OTHERS: &str = "(others)";
+/// Bytes of all names, at most; further names are missing.
+const NAME_MEMORY_MAX: usize = 1 << 26;
+/// Bytes of an entry of a table, about.
+const ENTRY_SIZE: usize = 48;
+
+/// What is known of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Its name: its label, or its address if it has none.
+    pub name: Box<str>,
+    /// The file of its definition.
+    pub file: Option<Box<str>>,
+    /// The line of its definition, from 1; 0 unknown.
+    pub line: u32,
+    /// The stream that first stated its place, and the ticks of that.
+    pub since: Option<(u16, u64)>,
+    /// Whether a store states its place: such a function is known without any call.
+    pub is_stated: bool,
+}
+
+/// A number in a stream.
+type Place = (u16, u64);
+
+/// The functions of a log, by numbers.
+#[derive(Clone, Debug)]
+pub struct Functions {
+    all: Vec<Facts>,
+    by_name: HashMap<Box<str>, Function, RandomState>,
+    by_address: HashMap<Place, Function, RandomState>,
+    labels: HashMap<Place, u64, RandomState>,
+    strings: HashMap<Place, Box<str>, RandomState>,
+    memory: usize,
+}
+
+impl Functions {
+    /// Reads the store of a log.
+    pub fn new(log: &Log) -> Functions {
+        let mut functions = Functions {
+            all: vec![Facts::default()],
+            by_name: HashMap::default(),
+            by_address: HashMap::default(),
+            labels: HashMap::default(),
+            strings: HashMap::default(),
+            memory: 0,
+        };
+        let has_calls = log.registries().iter().any(|registry| &*registry.name == "calls");
+        if log.format() != Format::Stream || !has_calls {
+            return functions;
+        }
+        let mut sources = Vec::new();
+        let filter = Filter::new().events(["Intern", "Label", "Source"]);
+        log.events(Order::Time, &filter).each(|event| functions.note(event, &mut sources));
+        for (place, facts) in sources {
+            let function = functions.number(place.0, place.1);
+            if let Some(known) = functions.all.get_mut(function as usize)
+                && !known.is_stated
+            {
+                let name = std::mem::take(&mut known.name);
+                *known = Facts { name, ..facts };
+            }
+        }
+        functions
+    }
+
+    fn note(&mut self, event: &Event<'_, '_>, sources: &mut Vec<(Place, Facts)>) {
+        let name = event.event_type.map(|row| &*row.name);
+        let number = |name| event.param(name).and_then(|value| value.as_u64());
+        let string = |name| match event.param(name) {
+            Some(Value::S(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            _ => None,
+        };
+        if event.registry.index != 0 || self.memory > NAME_MEMORY_MAX {
+            return;
+        }
+        self.memory += ENTRY_SIZE;
+        match name {
+            Some("Intern") => {
+                if let (Some(id), Some(string)) = (number("stringId"), string("string")) {
+                    self.memory += string.len();
+                    self.strings.insert((event.stream, id), string.into());
+                }
+            }
+            Some("Label") => {
+                if let (Some(address), Some(id)) = (number("address"), number("stringId")) {
+                    self.labels.insert((event.stream, address), id);
+                }
+            }
+            Some("Source") => {
+                let Some(address) = number("address") else { return };
+                let file = string("file").filter(|file| !file.is_empty());
+                self.memory += file.as_ref().map_or(0, String::len);
+                let facts = Facts {
+                    name: Box::default(),
+                    file: file.map(Into::into),
+                    line: number("line").and_then(|line| line.try_into().ok()).unwrap_or(0),
+                    since: Some((event.stream, event.ticks)),
+                    is_stated: true,
+                };
+                sources.push(((event.stream, address), facts));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the function at an address of a stream; address 0 is none.
+    #[inline]
+    pub fn number(&mut self, stream: u16, address: u64) -> Function {
+        if address == 0 {
+            return NONE;
+        }
+        match self.by_address.get(&(stream, address)) {
+            Some(function) => *function,
+            None => self.find(stream, address),
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, stream: u16, address: u64) -> Function {
+        if self.by_address.len() >= FUNCTION_COUNT_MAX {
+            return self.named(OTHERS);
+        }
+        let id = self.labels.get(&(stream, address));
+        let name = id.and_then(|id| self.strings.get(&(stream, *id))).cloned();
+        let function = match name {
+            Some(name) => self.named(&name),
+            // Addresses of two streams may be those of two functions.
+            None => self.add(format!("{address:#x}").into()),
+        };
+        self.by_address.insert((stream, address), function);
+        function
+    }
+
+    /// Returns the function with a name.
+    pub fn named(&mut self, name: &str) -> Function {
+        if let Some(function) = self.by_name.get(name) {
+            return *function;
+        }
+        if self.by_name.len() >= FUNCTION_COUNT_MAX && name != OTHERS {
+            return self.named(OTHERS);
+        }
+        let function = self.add(name.into());
+        self.by_name.insert(name.into(), function);
+        function
+    }
+
+    fn add(&mut self, name: Box<str>) -> Function {
+        self.all.push(Facts { name, ..Facts::default() });
+        self.all.len() as Function - 1
+    }
+
+    /// Returns what is known of a function.
+    pub fn facts(&self, function: Function) -> Option<&Facts> {
+        self.all.get(function as usize)
+    }
+
+    /// Returns the name of a function; that of none is empty.
+    pub fn name(&self, function: Function) -> &str {
+        self.all.get(function as usize).map_or("", |facts| &facts.name)
+    }
+
+    /// Returns all functions with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Function, &Facts)> {
+        (1..).zip(self.all.iter().skip(1))
+    }
+
+    /// Returns one more than the greatest number.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+}

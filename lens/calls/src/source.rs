@@ -1,0 +1,241 @@
+//! Events to edges and asides, in batches.
+//!
+//! ```text
+//!  CallEnter, CallLeave, PollEnter, … ──▶ Edge, with the caller that it states ─┐
+//!  CallUnwind, CallSlow, Switch, …    ──▶ Aside ────────────────────────────────┴─▶ Batch
+//! ```
+//!
+//! The slices of other registries are edges too, if the marks have them. Design: `.calls.lens` in
+//! `design/calls.md`.
+
+use crate::model::UNSELECTED;
+use eventlog::reader::marks::{Form, Marks};
+use eventlog::reader::{Clock, Event, Log, Registry};
+use slices::{Edge, Id};
+use std::sync::Arc;
+
+/// The extra value of an edge that states none.
+pub(crate) const UNSTATED: u64 = u64::MAX;
+/// Parameters of an aside, at most.
+const VALUE_COUNT: usize = 3;
+
+/// The meaning of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sense {
+    /// A call; its key is the function.
+    Call,
+    /// A poll; its key is the function and the task.
+    Poll,
+    /// A task; its key is the task.
+    Task,
+    /// A slice of another registry.
+    Slice,
+    /// A span of another registry.
+    Nothing,
+}
+
+/// Returns the sense of each pair of marks.
+pub(crate) fn senses(log: &Log, marks: &Marks) -> Vec<Sense> {
+    let sense = |pair: &eventlog::reader::marks::Pair| match pair.form {
+        Form::Slice => Sense::Slice,
+        _ => Sense::Nothing,
+    };
+    let mut senses: Vec<Sense> = marks.pairs.iter().map(sense).collect();
+    for registry in log.registries().iter().filter(|registry| is_calls(registry)) {
+        for (name, sense) in
+            [("CallEnter", Sense::Call), ("PollEnter", Sense::Poll), ("TaskStart", Sense::Task)]
+        {
+            let row = registry.event_type_named(name);
+            let part = row.and_then(|row| marks.role_of(registry, row.code).part);
+            if let Some(place) = part.and_then(|side| senses.get_mut(side.pair as usize)) {
+                *place = sense;
+            }
+        }
+    }
+    senses
+}
+
+/// Returns the marks of a log for this lens: those of the registry `calls`, or of all registries.
+pub fn marks(log: &Log, is_all: bool) -> Marks {
+    if is_all {
+        return Marks::of(log.registries());
+    }
+    let mut marks = Marks::default();
+    log.registries().iter().filter(|registry| is_calls(registry)).for_each(|registry| {
+        marks.add_declared(registry);
+    });
+    marks
+}
+
+/// Returns whether a log has the registry of calls.
+pub fn has_calls(log: &Log) -> bool {
+    log.registries().iter().any(is_calls)
+}
+
+fn is_calls(registry: &Registry) -> bool {
+    &*registry.name == "calls"
+}
+
+/// The meaning of an event that neither begins nor ends anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// function
+    Unwind,
+    /// function, caller, elapsed
+    Slow,
+    /// context
+    Switch,
+    /// function, count
+    Muted,
+}
+
+const WORDS: [(&str, Word, &[&str]); 4] = [
+    ("CallUnwind", Word::Unwind, &["function"]),
+    ("CallSlow", Word::Slow, &["function", "caller", "elapsed"]),
+    ("Switch", Word::Switch, &["context"]),
+    ("CallsMuted", Word::Muted, &["function", "count"]),
+];
+/// The parameter that an edge carries in addition to its key.
+const EXTRAS: [(&str, &str); 4] = [
+    ("CallEnter", "caller"),
+    ("PollEnter", "caller"),
+    ("TaskStart", "function"),
+    ("TaskFinish", "ready"),
+];
+
+/// An event that neither begins nor ends anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aside {
+    pub(crate) word: Word,
+    pub(crate) values: [u64; VALUE_COUNT],
+    /// Its place and time, as those of an end without a pair.
+    pub(crate) edge: Edge,
+}
+
+/// What to take from the events of a type.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Extra(u8),
+    Aside(Word, [Option<u8>; VALUE_COUNT]),
+}
+
+/// Makes edges and asides of the events of a log. A clone serves another thread.
+#[derive(Clone, Debug)]
+pub struct Source<'l> {
+    slices: slices::Source<'l>,
+    clock: &'l Clock,
+    /// By the index of the registry in the log, and of the event type in the registry.
+    roles: Arc<[Box<[Option<Role>]>]>,
+    near: Vec<usize>,
+}
+
+impl<'l> Source<'l> {
+    /// Returns the source for a log, its clock, and the marks of [`marks`].
+    pub fn new(log: &Log, clock: &'l Clock, marks: &Marks) -> Source<'l> {
+        let roles = log.registries().iter().map(|registry| {
+            let role = |row: &eventlog::reader::EventType| {
+                let index = |name: &str| row.param(name).and_then(|(at, _)| u8::try_from(at).ok());
+                if !is_calls(registry) {
+                    return None;
+                }
+                if let Some((_, extra)) = EXTRAS.iter().find(|(name, _)| *name == &*row.name) {
+                    return index(extra).map(Role::Extra);
+                }
+                let (_, word, names) = WORDS.iter().find(|(name, ..)| *name == &*row.name)?;
+                let mut params = [None; VALUE_COUNT];
+                for (place, name) in params.iter_mut().zip(*names) {
+                    *place = Some(index(name)?);
+                }
+                Some(Role::Aside(*word, params))
+            };
+            registry.event_types.iter().map(role).collect()
+        });
+        let slices = slices::Source::new(log, clock, marks);
+        Source { slices, clock, roles: roles.collect(), near: vec![0; log.streams().len()] }
+    }
+
+    /// Returns whether an event begins or ends anything, or is an aside: it counts as a call then.
+    #[inline]
+    pub fn has(&self, event: &Event<'_, '_>) -> bool {
+        self.role(event).is_some()
+    }
+
+    #[inline]
+    fn role(&self, event: &Event<'_, '_>) -> Option<&Role> {
+        let roles = self.roles.get(event.registry_index as usize)?;
+        roles.get(usize::from(event.event_type_index))?.as_ref()
+    }
+
+    /// Adds an event to a batch. Call it for every event of the log, in order of time. A call whose
+    /// beginning is not selected lies on its stack, and is not told.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_, '_>, is_selected: bool, batch: &mut Batch) {
+        batch.edges.note(event);
+        let tag = if is_selected { 0 } else { UNSELECTED };
+        if let Some(edge) = self.slices.edge(event) {
+            let extra = match self.role(event) {
+                Some(Role::Extra(index)) => value(event, *index),
+                _ => UNSTATED,
+            };
+            batch.edges.push(Edge { tag, ..edge });
+            batch.extras.push(extra);
+        } else if let Some(Role::Aside(word, params)) = self.role(event).copied() {
+            let near = self.near.get_mut(usize::from(event.stream));
+            let ns = near.map_or(0, |near| self.clock.ns_near(event.stream, event.ticks, near));
+            let edge = Edge {
+                ticks: event.ticks,
+                ns,
+                id: Id { stream: event.stream, buffer: event.buffer, number: event.number },
+                thread: event.thread,
+                tag,
+                registry: event.registry.index,
+                kind: event.kind,
+                is_end: true,
+                ..Edge::default()
+            };
+            let values = params.map(|index| index.map_or(0, |index| value(event, index)));
+            batch.asides.push((batch.extras.len() as u32, Aside { word, values, edge }));
+        }
+    }
+}
+
+fn value(event: &Event<'_, '_>, index: u8) -> u64 {
+    event.param_at(index.into()).and_then(|value| value.as_u64()).unwrap_or(0)
+}
+
+/// Edges and asides of consecutive events.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub(crate) edges: slices::Batch,
+    /// One for each edge.
+    pub(crate) extras: Vec<u64>,
+    /// Each with the number of edges before it.
+    pub(crate) asides: Vec<(u32, Aside)>,
+}
+
+impl Batch {
+    /// Returns an empty batch for events of a log.
+    pub fn new(log: &Log) -> Batch {
+        Batch { edges: slices::Batch::new(log), extras: Vec::new(), asides: Vec::new() }
+    }
+
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.edges.len() + self.asides.len()
+    }
+
+    /// Returns whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes the entries, and leaves an empty batch.
+    pub fn take(&mut self) -> Batch {
+        let extras = Vec::with_capacity(self.extras.len());
+        Batch {
+            edges: self.edges.take(),
+            extras: std::mem::replace(&mut self.extras, extras),
+            asides: std::mem::take(&mut self.asides),
+        }
+    }
+}

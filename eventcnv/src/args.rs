@@ -10,7 +10,7 @@
 #[cfg(feature = "parquet")]
 use crate::command::parquet;
 use crate::command::{
-    check, control, core, cut, diff, dump, export, follow, index, listen, merge, pairs, py,
+    calls, check, control, core, cut, diff, dump, export, follow, index, listen, merge, pairs, py,
     recover, report, stats, verify,
 };
 #[cfg(feature = "sql")]
@@ -43,6 +43,7 @@ enum Command {
     Dump(dump::Dump),
     Stats(stats::Stats),
     Pairs(pairs::Pairs),
+    Calls(calls::Calls),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),
@@ -73,6 +74,7 @@ impl Args {
             Some(Command::Dump(args)) => dump::run(args, command),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Pairs(args)) => pairs::run(args),
+            Some(Command::Calls(args)) => calls::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),

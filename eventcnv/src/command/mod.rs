@@ -6,6 +6,7 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+pub(crate) mod calls;
 pub(crate) mod check;
 mod connection;
 pub(crate) mod control;

@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
             let json = format!("{:#}\n", against::json(sides, &rows));
             text = view::json::escaped(&json).into_bytes();
         } else if args.form.csv {
-            against::write_csv(new.by, &rows, &mut text);
+            against::write_csv(&new, &rows, &mut text);
         } else {
             against::write(sides, &rows, &mut text)?;
         }
@@ -183,7 +183,7 @@ impl<'l> Summed<'l> {
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let slowest = slow(&self.reading.log, &self.marks, &slowest);
         let rows = self.groups.rows(&self.reading.log, &self.found.values);
-        Overview { base: self.base, by, seconds: self.seconds, rows, slowest }
+        Overview { base: self.base, what: "slice", by, seconds: self.seconds, rows, slowest }
     }
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {

@@ -15,6 +15,7 @@ use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
+pub(crate) mod calls;
 pub(crate) mod pairs;
 pub(crate) mod parallel;
 mod progress;

@@ -8,6 +8,7 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
+pub(crate) mod calls;
 pub(crate) mod difference;
 pub(crate) mod gather;
 pub(crate) mod histogram;

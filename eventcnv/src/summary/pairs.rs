@@ -173,13 +173,13 @@ impl Groups {
 }
 
 /// The names of the threads of a log.
-struct Threads {
+pub(crate) struct Threads {
     names: HashMap<(u16, u32), String>,
     is_stream_shown: bool,
 }
 
 impl Threads {
-    fn new(log: &Log) -> Threads {
+    pub(crate) fn new(log: &Log) -> Threads {
         let name = |thread: threads::Thread| {
             Some(((thread.stream, u32::try_from(thread.index).ok()?), thread.name))
         };
@@ -187,7 +187,7 @@ impl Threads {
         Threads { names, is_stream_shown: log.streams().len() > 1 }
     }
 
-    fn name(&self, stream: u16, thread: u32) -> String {
+    pub(crate) fn name(&self, stream: u16, thread: u32) -> String {
         let name = match (self.names.get(&(stream, thread)), thread) {
             (Some(name), _) if !name.is_empty() => format!("{thread} {name}"),
             (_, 0) => "none".to_owned(),

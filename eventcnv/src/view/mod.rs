@@ -27,6 +27,7 @@ pub(crate) mod pairs;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
+pub(crate) mod sheet;
 pub(crate) mod stats;
 
 use crate::text;

@@ -1,11 +1,11 @@
 //! Calls by thread, and polls by task.
 //!
 //! ```text
-//!  Call ─┬─ outermost ──▶ the busy time of its thread
-//!        └─ poll ───────▶ the busy time of its task
+//!  Call ─┬─ own time ──▶ the busy time of its thread
+//!        └─ poll ──────▶ the busy time of its task
 //! ```
 //!
-//! Design: `.calls.owners` in `design/calls.md`.
+//! Design: `.calls.lens` in `design/calls.md`.
 
 use crate::model::{Call, Function, Task, Told};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct ThreadSum {
     pub count: u64,
     /// Those that were open at the end of the log.
     pub unfinished: u64,
-    /// The time in ns in which any call ran.
+    /// The own times in ns of its calls.
     pub busy: u64,
     /// The greatest number of calls in one another.
     pub depth: u32,
@@ -71,9 +71,8 @@ impl Owners {
         thread.unfinished += u64::from(call.verdict == slices::Verdict::Unfinished);
         thread.depth = thread.depth.max(call.depth + 1);
         let duration = call.duration.unwrap_or(0);
-        if call.depth == 0 {
-            thread.busy = thread.busy.saturating_add(duration);
-        }
+        // Own times: the outermost call may be in progress.
+        thread.busy = thread.busy.saturating_add(call.own.unwrap_or(0));
         if let Some(number) = call.task {
             let task = self.place(stream, number, call.function);
             task.polls += 1;

@@ -450,8 +450,8 @@ proptest! {
         for (&(_, thread), sum) in found.owners.threads() {
             let of = || truth.calls.iter().filter(|call| call.thread == thread);
             prop_assert_eq!(sum.count, of().count() as u64);
-            let outer = of().filter(|call| call.path.len() == 1);
-            let busy = outer.filter_map(|call| call.end.map(|end| end - call.begin)).sum::<u64>();
+            let own = of().filter_map(|call| Some(call.end? - call.begin - call.inner));
+            let busy = own.sum::<u64>();
             prop_assert_eq!(sum.busy, busy);
             prop_assert_eq!(sum.depth as usize, of().map(|call| call.path.len()).max().unwrap());
         }

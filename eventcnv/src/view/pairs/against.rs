@@ -72,7 +72,7 @@ pub(crate) fn write(
         writeln!(out, "durations of the old log in {}", old.unit())?;
     }
     let by = Some(new.by).filter(|by| !by.is_empty());
-    let mut heading = vec!["slice"];
+    let mut heading = vec![new.what];
     heading.extend(by);
     heading.extend(["old count", "count", "old p50", "p50", "change", "old p99", "p99", "change"]);
     heading.extend(["distance", "p", "significant"]);
@@ -111,8 +111,10 @@ pub(crate) fn write(
 }
 
 /// Writes the same as CSV.
-pub(crate) fn write_csv(by: &str, rows: &[Compared<'_>], out: &mut Vec<u8>) {
-    out.extend_from_slice(b"slice,");
+pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+    let by = new.by;
+    out.extend_from_slice(new.what.as_bytes());
+    out.push(b',');
     if !by.is_empty() {
         csv::field(out, by.as_bytes());
         out.push(b',');
@@ -163,7 +165,7 @@ pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Valu
     let row = |row: &Compared<'_>| {
         let [old, new] = row.groups.map(side);
         json!({
-            "slice": row.name,
+            (overviews[1].what): row.name,
             "value": Some(row.value).filter(|_| !overviews[0].by.is_empty()),
             "old": old,
             "new": new,

@@ -18,7 +18,7 @@ use slices::{Group, Percent, Percentile};
 use std::io::{self, Write};
 
 /// The columns of percentiles.
-const PERCENTS: [(&str, Percent); 4] = [
+pub(crate) const PERCENTS: [(&str, Percent); 4] = [
     ("p50", Percent::P50),
     ("p90", Percent::P90),
     ("p99", Percent::P99),
@@ -30,6 +30,8 @@ const BAR_SIZE: u64 = 50;
 /// The slices of a log, summed up.
 pub(crate) struct Overview<'g> {
     pub(crate) base: ClockBase,
+    /// The word for what has a row.
+    pub(crate) what: &'static str,
     /// The column of values by which slices are grouped; empty if there are none.
     pub(crate) by: &'g str,
     /// The time in which slices could begin, if known.
@@ -65,7 +67,7 @@ impl Overview<'_> {
 }
 
 /// Writes the unit of the durations, and where it comes from.
-fn write_unit(base: ClockBase, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_unit(base: ClockBase, out: &mut dyn Write) -> io::Result<()> {
     let of = match base {
         ClockBase::Monotonic => "ns of CLOCK_MONOTONIC",
         ClockBase::Realtime => "ns of CLOCK_REALTIME",
@@ -76,7 +78,7 @@ fn write_unit(base: ClockBase, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Returns a percentile as text; `~` marks one of a histogram.
-fn percentile(group: &Group, percent: Percent) -> String {
+pub(crate) fn percentile(group: &Group, percent: Percent) -> String {
     match group.percentile(percent) {
         Some(Percentile { ns, is_exact: true }) => ns.to_string(),
         Some(Percentile { ns, is_exact: false }) => format!("~{ns}"),
@@ -94,7 +96,7 @@ pub(crate) fn write(
     let is_any = |at: usize| overview.rows.iter().any(|row| count_at(&row.tally, at) > 0);
     let shown: Vec<usize> = (0..Tally::NAMES.len()).filter(|at| is_any(*at)).collect();
     let by = Some(overview.by).filter(|by| !by.is_empty());
-    let mut heading = vec!["slice"];
+    let mut heading = vec![overview.what];
     heading.extend(by);
     heading.push("count");
     heading.extend(overview.seconds.map(|_| "per s"));
@@ -170,7 +172,8 @@ fn write_slowest(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
 
 /// Writes a line for each group, after one with the names of the columns.
 pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"slice,");
+    out.extend_from_slice(overview.what.as_bytes());
+    out.push(b',');
     if !overview.by.is_empty() {
         csv::field(out, overview.by.as_bytes());
         out.push(b',');

@@ -1,0 +1,258 @@
+//! Prints the calls of a log: who calls, how often, how long.
+//!
+//! ```text
+//!  log ── reading/calls.rs ──▶ calls, tree ──▶ summary/calls.rs ──▶ view/sheet.rs ──▶ text │ CSV │ …
+//!   OLD ── the same ─────────────────────────────┴─ --against
+//! ```
+//!
+//! Design: `.cnv.calls` in `design/eventcnv.md`.
+
+use crate::reading::calls::{self, Found};
+use crate::reading::{Known, Reading};
+use crate::select::Select;
+use crate::summary::calls::{By, Cutoff, Extra, Summary};
+use crate::summary::pairs::seconds;
+use crate::view;
+use crate::view::pairs::{Overview, against};
+use cli::{Stop, complain};
+use eventlog::reader::{Clock, ClockBase};
+use lens_calls::{Counts, Graph};
+use serde_json::json;
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+const ABOUT: &str = "\
+Prints the calls of a log: callers, counts, times.
+
+The crate calls records them: #[traced] before a function, an impl or a mod. A selection chooses \
+calls by the event that begins them.";
+
+const EXAMPLES: &str = "\
+Columns:
+  own         the time of calls without that of the calls in them; own % is its part of all
+  total       the time with that of the calls in them; recursion counts it again and again
+  outermost   the same, of calls that no call of the same function (or edge) encloses
+  p50 … p99.9 percentiles; those with ~ are at most a thousandth too high
+Columns that appear if they count anything:
+  unfinished  calls that did not end in the log
+  doubtful    calls without a time: events may be missing in between, or their end is
+  unwound     calls that a panic ended
+  without beginning  ends whose beginning is not in the log
+  muted       calls that the filter did not select
+
+--cutoff 5 leaves out what was called at most 5 times; --cutoff 1% what has less time. For clusters
+it leaves out such edges.
+
+--against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
+and the probability of such a distance if the durations of both logs had one distribution.
+
+Examples:
+  eventcnv calls run.log                     a row for each function, by its own time
+  eventcnv calls run.log --by path           the tree of calls
+  eventcnv calls run.log --by edge --cutoff 1% --csv
+  eventcnv calls run.log --by cluster --undirected
+  eventcnv calls run.log --unused            functions that were never called
+  eventcnv calls core --unfinished           what each thread was in when it died
+  eventcnv calls new.log --against old.log   what changed from old.log to new.log
+  eventcnv calls mpsio.log --slices          the slices of any log, as calls";
+
+/// Print the calls of a log: callers, counts, times; functions that are never called
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Calls {
+    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
+    /// logs are read as one
+    #[arg(value_name = "LOG")]
+    logs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    known: Known,
+
+    #[command(flatten)]
+    select: Select,
+
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, clap::Args)]
+struct Form {
+    /// What has a row
+    #[arg(long, value_enum, default_value = "function")]
+    by: By,
+
+    /// Print the functions that were never called
+    #[arg(long, conflicts_with_all = ["by", "unfinished", "against", "cutoff"])]
+    unused: bool,
+
+    /// Print the calls in progress at the end of the log, by thread
+    #[arg(long, conflicts_with_all = ["by", "against", "cutoff"])]
+    unfinished: bool,
+
+    /// Leave out what was called at most N times, or has less than N percent of the time
+    #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse)]
+    cutoff: Option<Cutoff>,
+
+    /// Let clusters grow to callers too
+    #[arg(long)]
+    undirected: bool,
+
+    /// Also take the slices of other registries as calls, by their names
+    #[arg(long)]
+    slices: bool,
+
+    /// Compare with the log of an earlier run, by function or edge
+    #[arg(long, value_name = "OLD")]
+    against: Option<PathBuf>,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
+    /// Print JSON, for other programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command. Returns whether the log was read completely.
+pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
+    let form = &args.form;
+    if form.against.is_some() && !matches!(form.by, By::Function | By::Edge) {
+        return Err(Stop::Message("--against needs --by function or --by edge".to_owned()));
+    }
+    let new = Reading::open_paths(&args.logs, &args.known)?;
+    let new = Summed::new(args, &new)?;
+    let Some(path) = &form.against else {
+        let text = new.text(form)?;
+        return new.end(&text);
+    };
+    let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
+    let old = Summed::new(args, &old)?;
+    let text = {
+        let summaries = [old.summary(form), new.summary(form)];
+        let [before, after] = &summaries;
+        let (old, new) = (old.overview(before, form), new.overview(after, form));
+        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
+        let mut text = Vec::new();
+        if form.json {
+            let json = format!("{:#}\n", against::json(sides, &rows));
+            text = view::json::escaped(&json).into_bytes();
+        } else if form.csv {
+            against::write_csv(&new, &rows, &mut text);
+        } else {
+            against::write(sides, &rows, &mut text)?;
+        }
+        text
+    };
+    Ok([old.end(&[])?, new.end(&text)?] == [true, true])
+}
+
+/// The calls of a log, summed up.
+struct Summed<'l> {
+    reading: &'l Reading,
+    clock: Clock,
+    seconds: Option<f64>,
+    found: Found,
+    graph: Graph,
+    extra: Extra,
+}
+
+impl<'l> Summed<'l> {
+    fn new(args: &Calls, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
+        let log = &reading.log;
+        let marks = lens_calls::marks(log, args.form.slices);
+        if !lens_calls::has_calls(log) && !args.form.slices {
+            let what = "the log has no calls: its program did not record them; to take its slices \
+                        as calls, pass --slices";
+            return Err(reading.error(what));
+        }
+        let selection = reading.select(&args.select, false)?;
+        let clock = Clock::new(log);
+        if clock.base == ClockBase::Start {
+            reading.use_seconds();
+        }
+        let seconds = seconds(log, &clock, selection.filter());
+        let mut extra = Extra::new(args.form.by);
+        let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
+            extra.add(&told);
+            Ok::<(), Infallible>(())
+        });
+        extra.durations.settle();
+        let graph = Graph::of(found.calls.tree());
+        Ok(Summed { reading, clock, seconds, found, graph, extra })
+    }
+
+    fn summary(&self, form: &Form) -> Summary<'_> {
+        Summary {
+            log: &self.reading.log,
+            clock: &self.clock,
+            found: &self.found,
+            graph: &self.graph,
+            extra: &self.extra,
+            cutoff: form.cutoff,
+            is_undirected: form.undirected,
+        }
+    }
+
+    fn overview<'s>(&'s self, summary: &'s Summary<'s>, form: &Form) -> Overview<'s> {
+        let by = if form.by == By::Edge { "caller" } else { "" };
+        let rows = summary.rows();
+        Overview {
+            base: self.clock.base,
+            what: "function",
+            by,
+            seconds: self.seconds,
+            rows,
+            slowest: Vec::new(),
+        }
+    }
+
+    fn text(&self, form: &Form) -> Result<Vec<u8>, Stop> {
+        let summary = self.summary(form);
+        let mut sheet = match (form.unused, form.unfinished) {
+            (true, _) => summary.unused(),
+            (_, true) => summary.unfinished(),
+            _ => summary.sheet(),
+        };
+        if form.csv {
+            return Ok(sheet.csv());
+        }
+        if form.json {
+            let unit = if self.clock.base == ClockBase::Ticks { "ticks" } else { "ns" };
+            let all = json!({ "unit": unit, "rows": sheet.json() });
+            return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
+        }
+        sheet.hide_zeros("unfinished");
+        let mut text = Vec::new();
+        let none = match (form.unused, form.unfinished) {
+            (true, _) => "each function that the log knows was called",
+            (_, true) => "no call is in progress",
+            _ => "no call is selected",
+        };
+        if !form.unused && !matches!(form.by, By::Cluster) {
+            view::pairs::write_unit(self.clock.base, &mut text)?;
+            text.push(b'\n');
+        }
+        text.extend(sheet.text(none).into_bytes());
+        Ok(text)
+    }
+
+    /// Prints the text, then faults and notes. Returns whether the log was read completely.
+    fn end(&self, text: &[u8]) -> Result<bool, Stop> {
+        self.reading.finish();
+        io::stdout().lock().write_all(text)?;
+        let is_whole = self.reading.end(&self.found.faults);
+        let Counts { full, .. } = self.found.calls.counts();
+        let note =
+            |what: String| complain(&format!("eventcnv: {}: note: {what}\n", self.reading.name));
+        if full > 0 {
+            note(format!("{full} calls are left out: they began while too many were open"));
+        }
+        if self.extra.by() == By::Path && self.found.calls.tree().is_full() {
+            note("too many paths: some rows without a path stand for several".to_owned());
+        }
+        self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
+        Ok(is_whole)
+    }
+}

@@ -1,0 +1,61 @@
+//! Reads the calls of a log with all processors, and pairs them on one.
+//!
+//! ```text
+//!  partitions ── workers ──▶ batches ── in order ──▶ lens_calls::Calls ──▶ calls, tree, open stacks
+//! ```
+//!
+//! Design: `.cnv.calls` in `design/eventcnv.md`, `.calls.lens` in `design/calls.md`.
+
+use super::parallel::{self, Emit};
+use crate::select::{Selected, Selection};
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Clock, Faults, Log, Order};
+use lens_calls::{Batch, Calls, Functions, OpenStack, Source, Told};
+
+/// Entries of a batch, about.
+const BATCH_COUNT: usize = 1 << 12;
+
+/// What a reading of calls found apart from them.
+pub(crate) struct Found {
+    pub(crate) calls: Calls,
+    pub(crate) open: Vec<OpenStack>,
+    pub(crate) faults: Faults,
+}
+
+/// Passes the calls and tasks of a selection to `take`, in the order of their ends; then those in
+/// progress. Ends at the first error of `take`.
+pub(crate) fn each<E>(
+    log: &Log,
+    clock: &Clock,
+    marks: &Marks,
+    selection: &Selection,
+    mut take: impl FnMut(&Functions, Told<'_>) -> Result<(), E>,
+) -> Result<Found, E> {
+    let all = Selection::all(selection.filter().labels, selection.is_counted());
+    let source = Source::new(log, clock, marks);
+    let work = |events: &mut Selected<'_>, emit: Emit<'_, Batch>| {
+        let (mut source, mut chooser) = (source.clone(), selection.chooser(log));
+        let mut batch = Batch::new(log);
+        events.each_while(|event| {
+            let is_chosen = chooser.has(event, source.has(event));
+            source.add(event, is_chosen, &mut batch);
+            batch.len() < BATCH_COUNT || emit(batch.take())
+        });
+        emit(batch);
+    };
+    let mut calls = Calls::new(log, marks);
+    let mut result = Ok(());
+    let mut tell = |functions: &Functions, told: Told<'_>| {
+        if result.is_ok() {
+            result = take(functions, told);
+        }
+    };
+    let faults = parallel::run(log, &all, Order::Time, work, |batch: Batch| {
+        calls.take(&batch, &mut tell);
+        Ok(())
+    });
+    let open = calls.finish(&mut tell);
+    result?;
+    // Nothing but `take` fails.
+    Ok(Found { calls, open, faults: faults.unwrap_or_default() })
+}

@@ -64,6 +64,8 @@ Examples:
   eventcnv query mpsio.log \"SELECT median(size), quantile(size, 0.99) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
   eventcnv query mpsio.log \"SELECT name, quantile(duration, 0.99) FROM slices GROUP BY 1\"
+  eventcnv query run.log \"SELECT * FROM calls_by_caller_callee\"
+  eventcnv query run.log \"SELECT * FROM unused_procs\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
   eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"";
 
@@ -132,6 +134,9 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     }
     let slices = read.contains("slices").then(|| import.add_slices(&connection, &selection));
     let slice_faults = slices.transpose().map_err(refused)?;
+    let has_calls = ["calls", "functions"].iter().any(|table| read.contains(*table));
+    let calls = has_calls.then(|| import.add_calls(&connection, &selection));
+    let call_faults = calls.transpose().map_err(refused)?;
     let note = import.note();
     if read.contains("losses") {
         // Reading the tables of the query may have met only some of the damage.
@@ -147,7 +152,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         _ => Form::Columns,
     };
     answer(&mut connection, sql, form)?;
-    Ok(match slice_faults {
+    Ok(match slice_faults.or(call_faults) {
         _ if has_any => reading.end(events.faults()),
         Some(faults) => reading.end(&faults),
         None => reading.end_unread(),

@@ -44,6 +44,14 @@ Tables:
   slices          what begins and ends (eventcnv pairs): name, key, thread, begin and end (in
                   ticks), duration (in ns), begin_event and end_event (their keys), log, verdict
                   (whole, crossing, doubtful, again, unfinished); the last three have no duration
+  calls           calls of functions (eventcnv calls): event (the key of its beginning), log,
+                  thread, context, task, function, caller, depth, begin and end (in ticks),
+                  duration and own (in ns), verdict, unwound, end_event, begin_wall, end_wall,
+                  trace_id
+  functions       function, name, proc_id (a hash of the name), file, line, defined
+  proc_ids, call_pts, calls_by_caller_callee, calls_by_callee, unused_procs
+                  views of calls and functions, as the original TURTLES has them: times in µs
+                  since 1970
   unknown_events  events of unknown type
 If the name of an event type is taken, its table is REGISTRY_NAME; types.event_table has the name.
 Integers from 2^63 on are negative, as SQLite has only signed ones: printf('%X', pool) prints them.
@@ -120,6 +128,7 @@ fn add(
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     import.add_slices(&connection, &selection).map_err(refused)?;
+    import.add_calls(&connection, &selection).map_err(refused)?;
     let note = import.note();
     let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;

@@ -33,6 +33,8 @@ pub struct Facts {
     pub line: u32,
     /// The stream that first stated its place, and the ticks of that.
     pub since: Option<(u16, u64)>,
+    /// The stream, if it has no label: an address is one function in its stream alone.
+    pub stream: Option<u16>,
     /// Whether a store states its place: such a function is known without any call.
     pub is_stated: bool,
 }
@@ -74,8 +76,8 @@ impl Functions {
             if let Some(known) = functions.all.get_mut(function as usize)
                 && !known.is_stated
             {
-                let name = std::mem::take(&mut known.name);
-                *known = Facts { name, ..facts };
+                *known =
+                    Facts { name: std::mem::take(&mut known.name), stream: known.stream, ..facts };
             }
         }
         functions
@@ -113,6 +115,7 @@ impl Functions {
                     file: file.map(Into::into),
                     line: number("line").and_then(|line| line.try_into().ok()).unwrap_or(0),
                     since: Some((event.stream, event.ticks)),
+                    stream: None,
                     is_stated: true,
                 };
                 sources.push(((event.stream, address), facts));
@@ -142,8 +145,7 @@ impl Functions {
         let name = id.and_then(|id| self.strings.get(&(stream, *id))).cloned();
         let function = match name {
             Some(name) => self.named(&name),
-            // Addresses of two streams may be those of two functions.
-            None => self.add(format!("{address:#x}").into()),
+            None => self.add(format!("{address:#x}").into(), Some(stream)),
         };
         self.by_address.insert((stream, address), function);
         function
@@ -157,13 +159,13 @@ impl Functions {
         if self.by_name.len() >= FUNCTION_COUNT_MAX && name != OTHERS {
             return self.named(OTHERS);
         }
-        let function = self.add(name.into());
+        let function = self.add(name.into(), None);
         self.by_name.insert(name.into(), function);
         function
     }
 
-    fn add(&mut self, name: Box<str>) -> Function {
-        self.all.push(Facts { name, ..Facts::default() });
+    fn add(&mut self, name: Box<str>, stream: Option<u16>) -> Function {
+        self.all.push(Facts { name, stream, ..Facts::default() });
         self.all.len() as Function - 1
     }
 

@@ -5,6 +5,7 @@
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
 //!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
 //!   ├─ slices.rs ──▶ slices
+//!   ├─ calls.rs ───▶ functions, calls, views of these
 //!   └─ labels.rs ─▶ labels
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 mod batch;
+mod calls;
 pub(crate) mod functions;
 mod insert;
 mod keys;
@@ -71,6 +73,7 @@ impl<'l> Import<'l> {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         recognise(connection)?;
         connection.execute_batch(tables::FIXED_LATER)?;
+        connection.execute_batch(calls::TABLES)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
         let tables = Tables::new(connection, log, &streams)?;
         Ok(Import { log, streams, tables, is_again, has_labels: false })
@@ -108,6 +111,15 @@ impl<'l> Import<'l> {
         selection: &Selection,
     ) -> Result<Faults, Refusal> {
         slices::add(connection, self.log, &self.streams, selection)
+    }
+
+    /// Adds the calls of the log that begin in a selection. Returns the faults of the events.
+    pub(crate) fn add_calls(
+        &self,
+        connection: &Connection,
+        selection: &Selection,
+    ) -> Result<Faults, Refusal> {
+        calls::add(connection, self.log, &self.streams, selection)
     }
 
     /// Adds the losses of the log, by the faults of its events too. Returns their sum.

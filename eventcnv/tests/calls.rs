@@ -104,8 +104,8 @@ fn two_runs_are_compared_by_function() {
     };
     assert_eq!(row("shop::hash")["significant"], true);
     assert_eq!(row("shop::refund")["significant"], false);
-    assert_eq!(row("shop::hash")["old"]["p50"], 199);
-    assert_eq!(row("shop::hash")["new"]["p50"], 499);
+    assert_eq!(row("shop::hash")["old"]["p50"], 199_000);
+    assert_eq!(row("shop::hash")["new"]["p50"], 499_000);
     let text = String::from_utf8(calls(&new, &["--against", &old, "--by", "edge"])).unwrap();
     assert!(
         text.contains("caller") && text.lines().any(|line| line.contains("shop::hash")),
@@ -137,4 +137,221 @@ fn slices_of_any_log_are_calls_if_asked() {
     };
     let paired = names(&pairs);
     assert!(names(&found).iter().all(|name| paired.contains(name)), "{found}\n{pairs}");
+}
+
+#[cfg(feature = "sql")]
+fn query(log: &str, sql: &str) -> String {
+    let (found, code, errors) = run(&["query", log, "--csv", sql]);
+    assert_eq!(code, 0, "{errors}");
+    String::from_utf8(found).unwrap()
+}
+
+/// T13, T14, T15, T16, T24: the names and columns of the original.
+#[cfg(feature = "sql")]
+#[test]
+fn queries_of_the_original_run_unchanged() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    for (name, sql) in [
+        ("proc_ids.csv", "SELECT proc_id, proc_name, time_defined FROM proc_ids ORDER BY 2"),
+        (
+            "call_pts.csv",
+            "SELECT caller_id, callee_id, trace_id, time_enter, time_leave FROM call_pts
+             ORDER BY time_enter, callee_id, caller_id, time_leave",
+        ),
+        (
+            "calls_by_caller_callee.csv",
+            "SELECT caller_name, callee_name, calls, total_exec_micros, avg_exec_micros
+             FROM calls_by_caller_callee ORDER BY calls DESC, 1, 2",
+        ),
+        ("calls_by_callee.csv", "SELECT * FROM calls_by_callee ORDER BY calls DESC, callee_name"),
+        ("unused_procs.csv", "SELECT callee_name FROM unused_procs"),
+    ] {
+        assert_golden(&format!("calls/{name}"), query(&log, sql).as_bytes());
+    }
+    // The counts are those of the command.
+    let edges = String::from_utf8(calls(&log, &["--by", "edge", "--csv"])).unwrap();
+    let mut expected: Vec<String> = edges
+        .lines()
+        .skip(1)
+        .filter(|line| !line.contains("script") && !line.contains("x,y"))
+        .map(|line| line.split(',').take(3).collect::<Vec<_>>().join(","))
+        .collect();
+    let found = query(&log, "SELECT caller_name, callee_name, calls FROM calls_by_caller_callee");
+    let lines =
+        found.lines().skip(1).filter(|line| !line.contains("script") && !line.contains("x,y"));
+    let mut found: Vec<String> = lines.map(|line| line.replace('"', "")).collect();
+    (expected.sort(), found.sort());
+    assert_eq!(found, expected);
+    // T5: calls in progress have no end; the hash of the original names each function.
+    let open = "SELECT count(*) FROM call_pts WHERE time_leave IS NULL";
+    assert_eq!(query(&log, open).lines().last(), Some("3"));
+    let joined = "SELECT count(*) FROM call_pts AS p JOIN calls_by_callee AS c ON c.callee_name =
+                  (SELECT proc_name FROM proc_ids WHERE proc_id = p.callee_id)";
+    assert_eq!(query(&log, joined).lines().last(), Some("17"));
+}
+
+/// T20: a log that is added again changes nothing; runs with one process number stay apart.
+#[cfg(feature = "sql")]
+#[test]
+fn a_log_that_is_added_again_changes_no_call() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    let database = directory.path().join("shop.db");
+    let add = |log: &str| {
+        let (_, code, errors) = run(&["sql", log, "-o", database.to_str().unwrap()]);
+        assert_eq!(code, 0, "{errors}");
+    };
+    let all = || {
+        let connection = rusqlite::Connection::open(&database).unwrap();
+        let mut rows = Vec::new();
+        for table in ["calls", "functions", "call_pts", "proc_ids", "calls_by_callee"] {
+            let mut select = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
+            let width = select.column_count();
+            let row = |row: &rusqlite::Row<'_>| {
+                (0..width).map(|at| row.get(at)).collect::<Result<Vec<rusqlite::types::Value>, _>>()
+            };
+            let found = select.query_map([], row).unwrap();
+            rows.push(found.collect::<Result<Vec<_>, _>>().unwrap());
+        }
+        rows
+    };
+    add(&log);
+    let once = all();
+    assert_eq!((once[0].len(), once[1].len()), (17, 10));
+    add(&log);
+    assert_eq!(all(), once);
+    // The same process number, another run: its calls are further rows of the same functions.
+    add(&write(&directory, "other.log", made::shop_of([10; 16], 100, 5)));
+    let both = all();
+    assert_eq!((both[0].len(), both[1].len()), (17 + 21, 10));
+}
+
+fn export(log: &str, directory: &TempDir, name: &str) -> (String, Vec<u8>) {
+    let path = directory.path().join(name).to_str().unwrap().to_owned();
+    let (_, code, errors) = run(&["export", log, "-o", &path]);
+    assert_eq!((code, &*errors), (0, ""), "{name}");
+    (path.clone(), fs::read(path).unwrap())
+}
+
+/// The exports of a call graph are those of the golden files; a stack has the names of functions.
+#[test]
+fn a_call_graph_is_exported() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    for name in ["shop.dot", "shop.callgrind", "shop.folded"] {
+        assert_golden(&format!("calls/{name}"), &export(&log, &directory, name).1);
+    }
+    // Each line of the graph is a statement of its own, whatever the names.
+    let dot = String::from_utf8(export(&log, &directory, "again.dot").1).unwrap();
+    let edges = dot.lines().filter(|line| line.contains(" -> "));
+    assert_eq!(edges.count(), 10);
+    assert!(!dot.contains('\u{1b}'));
+}
+
+/// callgrind_annotate reads the export, and states its sums.
+#[test]
+fn callgrind_annotate_accepts_the_export() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    let (path, bytes) = export(&log, &directory, "shop.callgrind");
+    let text = String::from_utf8(bytes).unwrap();
+    // Own times of functions, and their sum, as the command has them.
+    let rows: Value = serde_json::from_slice(&calls(&log, &["--json"])).unwrap();
+    let own = rows["rows"].as_array().unwrap().iter().map(|row| row["own"].as_u64().unwrap());
+    let total: u64 = own.sum();
+    assert!(text.contains(&format!("summary: {total}\n")), "{text}");
+    let Ok(found) = std::process::Command::new("callgrind_annotate").arg(&path).output() else {
+        eprintln!("callgrind_annotate is not installed: ./test --install");
+        return;
+    };
+    let found = String::from_utf8_lossy(&found.stdout).replace(',', "");
+    assert!(
+        found
+            .lines()
+            .any(|line| line.contains("PROGRAM TOTALS") && line.contains(&total.to_string())),
+        "{found}"
+    );
+    let hash = found.lines().find(|line| line.contains("shop::hash")).unwrap_or_default();
+    assert!(hash.contains("303000") && hash.contains("src/shop.rs"), "{found}");
+}
+
+/// A field of a protocol buffer: its number, its varint, or its bytes.
+type Field<'b> = (u64, u64, &'b [u8]);
+
+/// Reads the fields of a message, naively.
+fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let value = varint(&mut bytes);
+        let inner = if tag & 7 == 2 {
+            let (inner, rest) = bytes.split_at(value as usize);
+            bytes = rest;
+            inner
+        } else {
+            assert_eq!(tag & 7, 0);
+            &[]
+        };
+        found.push((tag >> 3, value, inner));
+    }
+    found
+}
+
+/// The paths of a profile of pprof are those of the command.
+#[test]
+fn a_profile_has_a_sample_for_each_path() {
+    use std::io::Read;
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    let (_, bytes) = export(&log, &directory, "shop.pb.gz");
+    let mut profile = Vec::new();
+    flate2::read::GzDecoder::new(&*bytes).read_to_end(&mut profile).unwrap();
+    let all = fields(&profile);
+    let of = |number: u64| all.iter().filter(move |field| field.0 == number).map(|field| field.2);
+    let strings: Vec<&str> = of(6).map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
+    assert_eq!(strings[0], "");
+    let get = |bytes: &[u8], number: u64| -> Vec<u64> {
+        fields(bytes).iter().filter(|field| field.0 == number).map(|field| field.1).collect()
+    };
+    let names: std::collections::BTreeMap<u64, &str> =
+        of(5).map(|bytes| (get(bytes, 1)[0], strings[get(bytes, 2)[0] as usize])).collect();
+    let locations: Vec<u64> = of(4).map(|bytes| get(bytes, 1)[0]).collect();
+    let mut found: Vec<(String, u64, u64)> = of(2)
+        .map(|sample| {
+            let mut path = get(sample, 1);
+            assert!(path.iter().all(|at| locations.contains(at)));
+            path.reverse();
+            let path: Vec<&str> = path.iter().map(|at| names[at]).collect();
+            let values = get(sample, 2);
+            (path.join(";"), values[0], values[1])
+        })
+        .collect();
+    found.sort();
+    let rows: Value = serde_json::from_slice(&calls(&log, &["--json", "--by", "path"])).unwrap();
+    let mut stack: Vec<String> = Vec::new();
+    let mut expected: Vec<(String, u64, u64)> = Vec::new();
+    for row in rows["rows"].as_array().unwrap() {
+        stack.truncate(row["depth"].as_u64().unwrap() as usize - 1);
+        let name = row["path"].as_str().unwrap().trim_start();
+        stack.push(name.replace(['\u{1b}', '\u{202e}'], "\u{fffd}").replace('\n', " "));
+        let values = ["calls", "own"].map(|name| row[name].as_u64().unwrap());
+        expected.push((stack.join(";"), values[0], values[1]));
+    }
+    expected.sort();
+    assert_eq!(found, expected);
+    let types: Vec<&str> = of(1).map(|bytes| strings[get(bytes, 1)[0] as usize]).collect();
+    assert_eq!(types, ["calls", "time"]);
 }

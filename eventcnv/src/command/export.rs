@@ -10,13 +10,14 @@ use super::output::Output;
 use crate::export::marks::MarkOptions;
 use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
-use crate::export::{chrome, ctf, folded, perfetto};
-use crate::reading::{Input, Reading, Stdout};
+use crate::export::{calls, chrome, ctf, folded, perfetto};
+use crate::reading::{self, Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
 use clap::ValueEnum;
 use cli::output::{self, PendingDirectory, unwritten};
 use cli::{Stop, complain};
-use eventlog::reader::{Clock, ClockBase, Order, Registry};
+use eventlog::reader::{Clock, ClockBase, Faults, Order, Registry};
+use std::convert::Infallible;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -36,6 +37,9 @@ Examples:
   eventcnv export run.log -o run.json      for chrome://tracing and speedscope
   eventcnv export run.log -o run.ctf       for babeltrace2 run.ctf, and Trace Compass
   eventcnv export run.log -o run.folded    for flamegraph.pl: time in slices
+  eventcnv export run.log -o run.dot       for graphviz: the call graph, in clusters
+  eventcnv export run.log -o run.callgrind for callgrind_annotate and KCachegrind
+  eventcnv export run.log -o run.pb.gz     for pprof and speedscope: paths of calls
   eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
@@ -79,18 +83,38 @@ pub(crate) enum Format {
     /// Folded stacks, for flamegraph.pl and inferno-flamegraph: NAME.folded
     #[value(alias = "flamegraph")]
     Folded,
+    /// The call graph, for graphviz: NAME.dot
+    #[value(alias = "graphviz")]
+    Dot,
+    /// The call graph, for callgrind_annotate and KCachegrind: NAME.callgrind
+    Callgrind,
+    /// Paths of calls, for pprof and speedscope: NAME.pb.gz
+    Pprof,
 }
 
 /// Formats by the ending of the output's name.
-const ENDINGS: [(&str, Format); 5] = [
+const ENDINGS: [(&str, Format); 8] = [
     (".json", Format::Chrome),
     (".pftrace", Format::Perfetto),
     (".perfetto-trace", Format::Perfetto),
     (".ctf", Format::Ctf),
     (".folded", Format::Folded),
+    (".dot", Format::Dot),
+    (".callgrind", Format::Callgrind),
+    (".pb.gz", Format::Pprof),
 ];
 
 impl Format {
+    /// Returns the form of a call graph.
+    fn of_calls(self) -> Option<calls::Form> {
+        match self {
+            Format::Dot => Some(calls::Form::Dot),
+            Format::Callgrind => Some(calls::Form::Callgrind),
+            Format::Pprof => Some(calls::Form::Pprof),
+            _ => None,
+        }
+    }
+
     fn by_name(path: &Path) -> Result<Format, Stop> {
         let name = path.to_string_lossy();
         let found = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
@@ -113,7 +137,6 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;
     let marks = args.marks.marks(reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
-    let mut events = selection.events(&reading.log, Order::Time);
     let clock = Clock::new(&reading.log);
     if clock.base == ClockBase::Start {
         reading.use_seconds();
@@ -121,6 +144,22 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let ticks = (clock.base == ClockBase::Ticks).then(|| {
         "the log does not state the length of a tick; each is exported as a nanosecond".to_owned()
     });
+    if let Some(form) = format.of_calls() {
+        // Slices stand for calls in a log without calls.
+        let has_calls = lens_calls::has_calls(&reading.log);
+        let marks = if has_calls { lens_calls::marks(&reading.log, false) } else { marks };
+        let Ok(found) = reading::calls::each(&reading.log, &clock, &marks, &selection, |_, _| {
+            Ok::<(), Infallible>(())
+        });
+        let mut notes = Vec::new();
+        let write = |out: &mut dyn Write| {
+            notes = calls::write(form, &found.calls, out)?;
+            Ok(())
+        };
+        output::write(&args.output.path, args.output.force, write)?;
+        return Ok(end(&reading, &found.faults, ticks.into_iter().chain(notes)));
+    }
+    let mut events = selection.events(&reading.log, Order::Time);
     let notes: Vec<String> = match format {
         Format::Ctf => Vec::from_iter(write_directory(args, &reading, &clock, &mut events)?),
         _ => {
@@ -129,12 +168,17 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             timeline.notes().into_iter().chain(notes).collect()
         }
     };
-    let is_whole = reading.end(events.faults());
-    for note in ticks.into_iter().chain(notes) {
+    Ok(end(&reading, events.faults(), ticks.into_iter().chain(notes)))
+}
+
+/// Reports faults and notes. Returns whether the log was read completely.
+fn end(reading: &Reading, faults: &Faults, notes: impl Iterator<Item = String>) -> bool {
+    let is_whole = reading.end(faults);
+    for note in notes {
         complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
     }
-    reading.note_losses(&reading.log.losses(events.faults()));
-    Ok(is_whole)
+    reading.note_losses(&reading.log.losses(faults));
+    is_whole
 }
 
 /// Checks the options for folded stacks.

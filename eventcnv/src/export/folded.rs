@@ -10,6 +10,7 @@
 
 use super::timeline::{Action, Timeline};
 use crate::select::Selected;
+use crate::summary::calls::demangled;
 use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
@@ -169,7 +170,7 @@ fn slices(
             thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
         }
         if let Action::Begin { pair } = moment.action {
-            thread.begin(timeline.marks.name(pair));
+            thread.begin(&demangled(&timeline.slice_name(&event, pair)));
         }
         let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
         thread.add_to(table, own, out)?;

@@ -4,6 +4,7 @@
 //!  Event ── timeline.rs ──▶ Moment: when, slice, span, flow, counter ──┬─ chrome.rs    JSON
 //!             └ marks.rs   which event types begin, end, link, count   ├─ perfetto.rs  protobuf.rs
 //!                                                                      └─ folded.rs    a;b;c 17
+//!  Call ── calls/ ──▶ graphviz, callgrind, pprof
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
 //!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
 //!  processes.rs  processes, threads
@@ -11,6 +12,7 @@
 //!
 //! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
 
+pub(crate) mod calls;
 pub(crate) mod chrome;
 pub(crate) mod ctf;
 pub(crate) mod folded;

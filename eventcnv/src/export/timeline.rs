@@ -180,6 +180,16 @@ impl Timeline {
         Moment { ns, action, flow, counter }
     }
 
+    /// Returns the name of the slice that an event begins: a label, if a mark asks for it.
+    pub(crate) fn slice_name<'e>(&'e self, event: &Event<'_, 'e>, pair: u32) -> Cow<'e, str> {
+        let param = self.marks.role(event).name.and_then(|at| event.param_at(at.into()));
+        let id = param.and_then(|value| event.labels.label_id_of(value));
+        match id.and_then(|id| event.labels.string(id)) {
+            Some(label) => String::from_utf8_lossy(label),
+            None => self.marks.name(pair).into(),
+        }
+    }
+
     fn slice(&mut self, mut edge: Edge) -> Action {
         edge.track = self.processes.place(edge.id.stream, edge.thread);
         let pair = edge.pair;

@@ -1,4 +1,4 @@
-//! A log of a shop's calls, made event by event; a tick is a ns.
+//! A log of a shop's calls, made event by event; a tick is a µs.
 //!
 //! ```text
 //!  main ─┬─ sell ×3 ── hash        shop::refund panics; shop::audit is never called
@@ -33,8 +33,9 @@ fn at(function: usize) -> P {
 }
 
 fn sync(maker: &mut Maker<'_>, ticks: u64) {
-    let realtime = 1_700_000_000_000_000_000 + ticks;
-    maker.sync(ClockSync { ticks, monotonic: ticks, realtime, uncertainty: 0 }).unwrap();
+    let monotonic = ticks * 1000;
+    let realtime = 1_700_000_000_000_000_000 + monotonic;
+    maker.sync(ClockSync { ticks, monotonic, realtime, uncertainty: 0 }).unwrap();
 }
 
 /// Records calls of one thread.
@@ -61,12 +62,17 @@ impl Thread<'_, '_> {
     }
 }
 
-/// Makes the log of a shop, whose `hash` takes `hash_ns`.
-pub(crate) fn shop(hash_ns: u64, sales: u64) -> Vec<u8> {
+/// Makes the log of a shop, whose `hash` takes `hash_us`.
+pub(crate) fn shop(hash_us: u64, sales: u64) -> Vec<u8> {
+    shop_of([9; 16], hash_us, sales)
+}
+
+/// As [`shop`], in a stream of its own.
+pub(crate) fn shop_of(uuid: [u8; 16], hash_us: u64, sales: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
     let mut origin = Origin::new();
-    (origin.pid, origin.start, origin.uuid) = (4711, 12, [9; 16]);
+    (origin.pid, origin.start, origin.uuid) = (4711, 12, uuid);
     origin.program = "shop".into();
     maker.begin(&origin).unwrap();
     sync(&mut maker, 1);
@@ -85,7 +91,7 @@ pub(crate) fn shop(hash_ns: u64, sales: u64) -> Vec<u8> {
     for sale in 0..sales {
         main.begin(5, 2);
         main.begin(10, 3);
-        main.end(hash_ns + sale);
+        main.end(hash_us + sale);
         main.end(20);
     }
     main.begin(5, 4);
@@ -100,7 +106,7 @@ pub(crate) fn shop(hash_ns: u64, sales: u64) -> Vec<u8> {
     main.end(1);
     main.begin(1, 8);
     main.end(4);
-    let slow = CallSlow { function: at(5), caller: at(1), elapsed: 50 };
+    let slow = CallSlow { function: at(5), caller: at(1), elapsed: 50_000 };
     main.ticks += 60;
     main.maker.add(1, 1, main.ticks, &slow).unwrap();
     let muted = CallsMuted { function: at(3), count: 12 };

@@ -1,0 +1,43 @@
+//! Call graphs for other tools.
+//!
+//! ```text
+//!  calls of a log ──▶ tree, graph ──┬─ dot.rs        graphviz: functions in their clusters
+//!                                   ├─ callgrind.rs  callgrind_annotate, KCachegrind
+//!                                   └─ pprof.rs      pprof, speedscope: a sample for each path
+//! ```
+//!
+//! Design: `.cnv.export.calls` in `design/eventcnv.md`.
+
+mod callgrind;
+mod dot;
+mod pprof;
+
+use crate::summary::calls::demangled;
+use eventlog::format::text::OneLine;
+use lens_calls::{Calls, Function, Graph};
+use std::io::{self, Write};
+
+/// A format of call graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Dot,
+    Callgrind,
+    Pprof,
+}
+
+/// Writes the calls of a log. Returns notes for the user.
+pub(crate) fn write(form: Form, calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let graph = Graph::of(calls.tree());
+    match form {
+        Form::Dot => dot::write(calls, &graph, out)?,
+        Form::Callgrind => callgrind::write(calls, &graph, out)?,
+        Form::Pprof => return pprof::write(calls, out),
+    }
+    Ok(Vec::new())
+}
+
+/// Returns the name of a function, on one line.
+fn name(calls: &Calls, function: Function) -> String {
+    let name = demangled(calls.functions().name(function));
+    OneLine(name.as_bytes()).to_string()
+}

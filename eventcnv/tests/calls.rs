@@ -43,6 +43,7 @@ fn calls(log: &str, args: &[&str]) -> Vec<u8> {
 fn calls_are_told_in_every_form() {
     let directory = TempDir::new().unwrap();
     let log = shop(&directory);
+    assert_golden("calls/shop.log", &fs::read(&log).unwrap());
     for (name, args) in [
         ("function.txt", &[][..]),
         ("function.csv", &["--csv"]),

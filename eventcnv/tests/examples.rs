@@ -31,6 +31,9 @@ fn prepare(directory: &Path) {
     for name in ["control", "release.log", "run.log.1", "run.log.2"] {
         copy(&golden_path("log/heap.log"), name);
     }
+    for name in ["shop.log", "older-shop.log"] {
+        copy(&golden_path("calls/shop.log"), name);
+    }
     let gzip = Command::new("gzip").args(["-k", "run.log"]).current_dir(directory).status();
     assert!(gzip.is_ok_and(|status| status.success()), "gzip packs an example's log");
     fs::create_dir_all(directory.join(".local/share/bash-completion/completions")).unwrap();

@@ -48,13 +48,13 @@ it leaves out such edges.
 and the probability of such a distance if the durations of both logs had one distribution.
 
 Examples:
-  eventcnv calls run.log                     a row for each function, by its own time
-  eventcnv calls run.log --by path           the tree of calls
-  eventcnv calls run.log --by edge --cutoff 1% --csv
-  eventcnv calls run.log --by cluster --undirected
-  eventcnv calls run.log --unused            functions that were never called
-  eventcnv calls core --unfinished           what each thread was in when it died
-  eventcnv calls new.log --against old.log   what changed from old.log to new.log
+  eventcnv calls shop.log                    a row for each function, by its own time
+  eventcnv calls shop.log --by path          the tree of calls
+  eventcnv calls shop.log --by edge --cutoff 1% --csv
+  eventcnv calls shop.log --by cluster --undirected
+  eventcnv calls shop.log --unused           functions that were never called
+  eventcnv calls shop.log --unfinished       the calls in progress of each thread; also of a core
+  eventcnv calls shop.log --against older-shop.log   what changed from older-shop.log to shop.log
   eventcnv calls mpsio.log --slices          the slices of any log, as calls";
 
 /// Print the calls of a log: callers, counts, times; functions that are never called

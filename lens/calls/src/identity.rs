@@ -4,7 +4,7 @@
 //!  h = 0;  for each number z:  h = (h · (2^19 − 1) + z) mod (2^31 − 1)
 //! ```
 //!
-//! The rolling hash of R. Karp and M. Rabin. Design: `.calls.sql` in `design/calls.md`.
+//! The rolling hash of R. Karp and M. Rabin. Design: `.cnv.sql.calls` in `design/eventcnv.md`.
 
 const MULTIPLIER: u64 = (1 << 19) - 1;
 const MODULUS: u64 = (1 << 31) - 1;

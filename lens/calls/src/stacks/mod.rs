@@ -9,80 +9,22 @@
 //! `slices::Pairing` pairs, and finds gaps. A beginning states its caller, which repairs the stack.
 //! Design: `.calls.lens`, `.calls.repair` in `design/calls.md`.
 
+mod contexts;
+mod frames;
+
 use crate::functions::Functions;
-use crate::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Task, Told, UNSELECTED};
+use crate::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Told, UNSELECTED};
 use crate::source::{Aside, Batch, Sense, UNSTATED, Word, senses};
-use crate::tree::{Above, NODE_COUNT_MAX, Tree};
+use crate::tree::{NODE_COUNT_MAX, Tree};
+use contexts::Contexts;
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
-use foldhash::fast::RandomState;
-use slices::{Edge, Limits, Numbers, Pairing, Slice, Slot, Step, Track, Turn, Verdict};
-use std::collections::{BTreeMap, HashMap};
+use frames::{Frame, NO_FRAME, above, close, functions_on, task_of};
+use slices::{Edge, Limits, Numbers, Pairing, Slot, Step, Track, Turn, Verdict};
+use std::collections::BTreeMap;
 
 /// Calls on a stack in which a caller is searched, at most.
 const SEARCH_COUNT_MAX: usize = 1 << 12;
-/// Coroutines, at most; further ones count as stacks of their threads.
-const CONTEXT_COUNT_MAX: usize = 1 << 20;
-/// In the number of a track: it is that of a coroutine.
-const CONTEXT: u32 = 1 << 31;
-
-/// What is known of an open slice, at its place in the pairing.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    sense: Sense,
-    function: Function,
-    node: u32,
-    parent: Option<Slot>,
-    depth: u32,
-    context: u64,
-    /// The time of the calls in it.
-    inner_ns: u64,
-    is_unwound: bool,
-    /// Whether the log lacks its beginning.
-    is_assumed: bool,
-}
-
-const NO_FRAME: Frame = Frame {
-    sense: Sense::Nothing,
-    function: NONE,
-    node: Tree::ROOT,
-    parent: None,
-    depth: 0,
-    context: 0,
-    inner_ns: 0,
-    is_unwound: false,
-    is_assumed: false,
-};
-
-/// The coroutines that threads are in.
-#[derive(Clone, Debug, Default)]
-struct Contexts {
-    /// The coroutine of each thread that is in one.
-    current: HashMap<Track, (u64, Track), RandomState>,
-    tracks: HashMap<(u16, u64), Track, RandomState>,
-}
-
-impl Contexts {
-    #[inline]
-    fn of(&self, thread: Track) -> (u64, Track) {
-        if self.current.is_empty() {
-            return (0, thread);
-        }
-        self.current.get(&thread).copied().unwrap_or((0, thread))
-    }
-
-    fn switch(&mut self, thread: Track, context: u64) {
-        let count = self.tracks.len();
-        let place = (thread.0, context);
-        if context == 0 || count >= CONTEXT_COUNT_MAX && !self.tracks.contains_key(&place) {
-            self.current.remove(&thread);
-            return;
-        }
-        let track = *self.tracks.entry(place).or_insert((thread.0, CONTEXT | count as u32));
-        self.current.insert(thread, (context, track));
-    }
-}
-
 /// Makes calls of batches, which come in order of time.
 #[derive(Clone, Debug)]
 pub struct Calls {
@@ -415,99 +357,4 @@ impl Calls {
         };
         each(functions, Told::Call(call));
     }
-}
-
-/// Returns the task of a poll.
-fn task_of(begin: &Edge) -> u64 {
-    begin.key.get(1).copied().unwrap_or(0)
-}
-
-/// Returns what of a new call occurs on its stack, whose innermost calls are given first.
-fn above(around: impl Iterator<Item = Function>, function: Function, caller: Function) -> Above {
-    let (mut found, mut is_it) = (Above::default(), false);
-    for outer in around.take(SEARCH_COUNT_MAX) {
-        found.edge |= is_it && outer == caller;
-        is_it = outer == function;
-        found.function |= is_it;
-        if found.edge {
-            return found;
-        }
-    }
-    found.edge |= is_it && caller == NONE;
-    found
-}
-
-/// Returns the functions on a stack, the innermost first.
-fn functions_on<'a>(
-    pairing: &'a Pairing,
-    frames: &'a [Frame],
-    track: Track,
-) -> impl Iterator<Item = Function> + 'a {
-    let function = |(slot, _): (Slot, _)| frames.get(slot as usize).map_or(NONE, |f| f.function);
-    pairing.stack(track).map(function)
-}
-
-/// Tells that a slice ended, or never will.
-#[expect(clippy::too_many_arguments, reason = "the parts of `Calls` that a pairing does not hold")]
-fn close(
-    frames: &mut [Frame],
-    tree: &mut Tree,
-    functions: &Functions,
-    alone: &mut BTreeMap<Function, u64>,
-    slice: &Slice<'_>,
-    extra: u64,
-    verdict: Verdict,
-    each: &mut dyn FnMut(&Functions, Told<'_>),
-) {
-    let Some(frame) = frames.get(slice.slot as usize).copied() else { return };
-    let is_selected = slice.begin.tag & UNSELECTED == 0;
-    if frame.is_assumed {
-        if slice.end.is_some() {
-            *alone.entry(frame.function).or_default() += 1;
-        }
-        return;
-    }
-    if frame.sense == Sense::Task {
-        let task = Task {
-            number: slice.begin.key.first().copied().unwrap_or(0),
-            function: frame.function,
-            begin: slice.begin,
-            end: slice.end,
-            verdict,
-            is_ready: slice.end.is_some() && extra != 0,
-        };
-        if is_selected {
-            each(functions, Told::Task(task));
-        }
-        return;
-    }
-    let duration = slice.duration();
-    // A call that crosses left its caller before it ended.
-    let parent = frame.parent.filter(|_| verdict == Verdict::Whole);
-    if let Some(outer) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
-        outer.inner_ns = outer.inner_ns.saturating_add(duration.unwrap_or(0));
-    }
-    let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
-    if !is_selected {
-        return;
-    }
-    tree.count(frame.node, verdict, duration.zip(own), frame.is_unwound);
-    let node = tree.nodes().get(frame.node as usize);
-    let edge = node.map_or(0, |node| node.edge);
-    let call = Call {
-        function: frame.function,
-        caller: tree.edges().get(edge as usize).map_or(NONE, |(caller, _)| *caller),
-        edge,
-        node: frame.node,
-        depth: frame.depth,
-        context: frame.context,
-        task: (frame.sense == Sense::Poll).then(|| task_of(slice.begin)),
-        is_unwound: frame.is_unwound,
-        begin: slice.begin,
-        end: slice.end,
-        verdict,
-        duration,
-        own,
-    };
-    each(functions, Told::Call(call));
 }

@@ -182,7 +182,8 @@ fn queries_of_the_original_run_unchanged() {
     let lines =
         found.lines().skip(1).filter(|line| !line.contains("script") && !line.contains("x,y"));
     let mut found: Vec<String> = lines.map(|line| line.replace('"', "")).collect();
-    (expected.sort(), found.sort());
+    expected.sort();
+    found.sort();
     assert_eq!(found, expected);
     // T5: calls in progress have no end; the hash of the original names each function.
     let open = "SELECT count(*) FROM call_pts WHERE time_leave IS NULL";

@@ -1,7 +1,7 @@
-//! Prints the calls of a log: who calls, how often, how long.
+//! Prints the calls of a log: callers, counts, times.
 //!
 //! ```text
-//!  log ── reading/calls.rs ──▶ calls, tree ──▶ summary/calls.rs ──▶ view/sheet.rs ──▶ text │ CSV │ …
+//!  log ── reading/calls.rs ──▶ calls, tree ──▶ view/calls.rs ──▶ view/sheet.rs ──▶ text │ CSV
 //!   OLD ── the same ─────────────────────────────┴─ --against
 //! ```
 //!
@@ -10,9 +10,10 @@
 use crate::reading::calls::{self, Found};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
-use crate::summary::calls::{By, Cutoff, Extra, Summary};
+use crate::summary::calls::{By, Cutoff, Extra};
 use crate::summary::pairs::seconds;
 use crate::view;
+use crate::view::calls::Summary;
 use crate::view::pairs::{Overview, against};
 use cli::{Stop, complain};
 use eventlog::reader::{Clock, ClockBase};
@@ -41,7 +42,7 @@ Columns that appear if they count anything:
   without beginning  ends whose beginning is not in the log
   muted       calls that the filter did not select
 
---cutoff 5 leaves out what was called at most 5 times; --cutoff 1% what has less time. For clusters
+--cutoff 5 leaves out functions that were called at most 5 times; --cutoff 1% those with less time. For clusters
 it leaves out such edges.
 
 --against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
@@ -78,7 +79,7 @@ pub(crate) struct Calls {
 
 #[derive(Debug, clap::Args)]
 struct Form {
-    /// What has a row
+    /// The rows
     #[arg(long, value_enum, default_value = "function")]
     by: By,
 
@@ -90,7 +91,7 @@ struct Form {
     #[arg(long, conflicts_with_all = ["by", "against", "cutoff"])]
     unfinished: bool,
 
-    /// Leave out what was called at most N times, or has less than N percent of the time
+    /// Leave out rows that were called at most N times, or have less than N percent of the time
     #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse)]
     cutoff: Option<Cutoff>,
 

@@ -38,7 +38,7 @@ Examples:
   eventcnv export run.log -o run.ctf       for babeltrace2 run.ctf, and Trace Compass
   eventcnv export run.log -o run.folded    for flamegraph.pl: time in slices
   eventcnv export run.log -o run.dot       for graphviz: the call graph, in clusters
-  eventcnv export run.log -o run.callgrind for callgrind_annotate and KCachegrind
+  eventcnv export run.log -o run.callgrind   for callgrind_annotate and KCachegrind
   eventcnv export run.log -o run.pb.gz     for pprof and speedscope: paths of calls
   eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head

@@ -1,7 +1,7 @@
 //! Reads the calls of a log with all processors, and pairs them on one.
 //!
 //! ```text
-//!  partitions ── workers ──▶ batches ── in order ──▶ lens_calls::Calls ──▶ calls, tree, open stacks
+//!  partitions ── workers ──▶ batches ── in order ──▶ lens_calls ──▶ calls, tree, open stacks
 //! ```
 //!
 //! Design: `.cnv.calls` in `design/eventcnv.md`, `.calls.lens` in `design/calls.md`.

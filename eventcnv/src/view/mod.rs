@@ -14,6 +14,7 @@
 
 #[cfg(feature = "sql")]
 pub(crate) mod answer;
+pub(crate) mod calls;
 pub(crate) mod clock;
 pub(crate) mod columns;
 pub(crate) mod csv;

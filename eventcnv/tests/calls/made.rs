@@ -112,20 +112,7 @@ pub(crate) fn shop_of(uuid: [u8; 16], hash_us: u64, sales: u64) -> Vec<u8> {
     let muted = CallsMuted { function: at(3), count: 12 };
     main.maker.add(1, 1, main.ticks, &muted).unwrap();
     let ticks = main.ticks;
-    let mut till = Thread { maker: &mut maker, thread: 2, ticks: ticks + 1, stack: Vec::new() };
-    till.begin(0, 5);
-    for (task, ready) in [(1, true), (2, false)] {
-        let (function, caller) = (at(2), at(5));
-        till.maker.add(2, 2, till.ticks, &TaskStart { task, function }).unwrap();
-        let poll = PollEnter { function, caller, task };
-        till.maker.add(2, 2, till.ticks, &poll).unwrap();
-        till.ticks += 11 * task as u64;
-        till.maker.add(2, 2, till.ticks, &PollLeave { function, task }).unwrap();
-        till.maker.add(2, 2, till.ticks + 4, &TaskFinish { task, ready }).unwrap();
-        till.ticks += 5;
-    }
-    till.begin(9, 3);
-    let ticks = till.ticks;
+    let ticks = serve(&mut maker, ticks);
     // A hostile name, without a place.
     let hostile = P(0x77);
     let name = "=cmd|\"</script>\\\n\u{1b}[2J;x,y";
@@ -138,4 +125,22 @@ pub(crate) fn shop_of(uuid: [u8; 16], hash_us: u64, sales: u64) -> Vec<u8> {
     sync(&mut maker, ticks + 100);
     maker.finish().unwrap();
     bytes
+}
+
+/// Records the calls of the other thread. Returns the time of the last one.
+fn serve(maker: &mut Maker<'_>, ticks: u64) -> u64 {
+    let mut till = Thread { maker, thread: 2, ticks: ticks + 1, stack: Vec::new() };
+    till.begin(0, 5);
+    for (task, ready) in [(1, true), (2, false)] {
+        let (function, caller) = (at(2), at(5));
+        till.maker.add(2, 2, till.ticks, &TaskStart { task, function }).unwrap();
+        let poll = PollEnter { function, caller, task };
+        till.maker.add(2, 2, till.ticks, &poll).unwrap();
+        till.ticks += 11 * task as u64;
+        till.maker.add(2, 2, till.ticks, &PollLeave { function, task }).unwrap();
+        till.maker.add(2, 2, till.ticks + 4, &TaskFinish { task, ready }).unwrap();
+        till.ticks += 5;
+    }
+    till.begin(9, 3);
+    till.ticks
 }

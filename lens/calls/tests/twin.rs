@@ -168,7 +168,8 @@ proptest! {
         prop_assert_eq!(own.1, edges);
         prop_assert_eq!(paths(&found.calls), true_paths);
         // Each call by itself.
-        let mut heard: BTreeMap<Id, Heard> = found.heard.iter().map(|h| (h.id, h.clone())).collect();
+        let heard = found.heard.iter().map(|heard| (heard.id, heard.clone()));
+        let mut heard: BTreeMap<Id, Heard> = heard.collect();
         prop_assert_eq!(heard.len(), found.heard.len());
         for call in &truth.calls {
             let own = heard.remove(&call.id.unwrap()).unwrap();

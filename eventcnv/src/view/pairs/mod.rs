@@ -30,7 +30,7 @@ const BAR_SIZE: u64 = 50;
 /// The slices of a log, summed up.
 pub(crate) struct Overview<'g> {
     pub(crate) base: ClockBase,
-    /// The word for what has a row.
+    /// The word for the subject of a row.
     pub(crate) what: &'static str,
     /// The column of values by which slices are grouped; empty if there are none.
     pub(crate) by: &'g str,

@@ -1,8 +1,8 @@
 //! Batches to calls: the stacks of calls of all threads, coroutines and tasks.
 //!
 //! ```text
-//!  thread 1:  main ── sell ── hash       Enter db (caller sell): hash has ended, its end is missing
-//!  thread 2:  main ── (serve) ── get     Enter get (caller serve): the beginning of serve is missing
+//!  thread 1:  main ── sell ── hash     Enter db, caller sell: hash has ended, its end is missing
+//!  thread 2:  main ── (serve) ── get   Enter get, caller serve: the beginning of serve is missing
 //!  coroutine: step
 //! ```
 //!

@@ -1,0 +1,367 @@
+//! The calls of a log as tables: by function, edge, path, cluster, thread and task.
+//!
+//! ```text
+//!  tree, graph, clusters, durations, owners ──▶ Sheet
+//! ```
+//!
+//! Design: `.cnv.calls` in `design/eventcnv.md`.
+
+use super::pairs::PERCENTS;
+use super::sheet::{Cell, Sheet};
+use crate::reading::calls::Found;
+use crate::summary::calls::{By, Cutoff, Extra, demangled};
+use crate::summary::pairs::{Row, Tally, Threads};
+use eventlog::reader::{Clock, Log};
+use lens_calls::{Function, Functions, Graph, Link, NONE, Sum, Tree, clusters};
+use slices::Group;
+use std::cmp::Reverse;
+
+/// The calls of a log.
+pub(crate) struct Summary<'l> {
+    pub(crate) log: &'l Log,
+    pub(crate) clock: &'l Clock,
+    pub(crate) found: &'l Found,
+    pub(crate) graph: &'l Graph,
+    pub(crate) extra: &'l Extra,
+    pub(crate) cutoff: Option<Cutoff>,
+    pub(crate) is_undirected: bool,
+}
+
+impl Summary<'_> {
+    fn functions(&self) -> &Functions {
+        self.found.calls.functions()
+    }
+
+    fn name(&self, function: Function) -> String {
+        demangled(self.functions().name(function)).into_owned()
+    }
+
+    /// Returns the time in which any call ran, in all threads.
+    fn time(&self) -> u64 {
+        let nodes = self.found.calls.tree().nodes().iter().skip(1);
+        nodes.fold(0, |sum, node| node.sum.own.saturating_add(sum))
+    }
+
+    fn is_shown(&self, sum: &Sum, time: u64) -> bool {
+        let Cutoff::Count(least) = self.cutoff.unwrap_or(Cutoff::Count(0)) else {
+            return sum.count > 0
+                && self.cutoff.is_none_or(|cutoff| cutoff.has(sum.count, sum.outermost, time));
+        };
+        sum.count > least
+    }
+
+    /// Returns the rows of the groups that are asked for.
+    pub(crate) fn sheet(&self) -> Sheet {
+        match self.extra.by() {
+            By::Function => self.by_function(),
+            By::Edge => self.by_edge(),
+            By::Path => self.by_path(),
+            By::Cluster => self.by_cluster(),
+            By::Thread => self.by_thread(),
+            By::Task => self.by_task(),
+        }
+    }
+
+    fn times(sum: &Sum, group: &Group, all: u64) -> Vec<Cell> {
+        let percent = (all > 0).then(|| sum.own as f64 * 100.0 / all as f64);
+        let mut cells: Vec<Cell> = vec![sum.count.into(), sum.own.into(), percent.into()];
+        cells.extend([sum.total, sum.outermost].map(Cell::from));
+        cells.push(group.mean().into());
+        cells.push(group.range().map(|(min, _)| min).into());
+        cells.extend(PERCENTS.map(|(_, percent)| group.percentile(percent).into()));
+        cells.push(group.range().map(|(_, max)| max).into());
+        cells.extend([sum.unfinished, sum.doubtful, sum.unwound].map(Cell::from));
+        cells
+    }
+
+    fn by_function(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            1,
+            &[
+                "function",
+                "calls",
+                "own",
+                "own %",
+                "total",
+                "outermost",
+                "mean",
+                "min",
+                "p50",
+                "p90",
+                "p99",
+                "p99.9",
+                "max",
+                "unfinished",
+                "doubtful",
+                "unwound",
+                "without beginning",
+                "muted",
+            ],
+        );
+        let time = self.time();
+        let mut rows: Vec<(Function, Sum)> = self
+            .functions()
+            .iter()
+            .map(|(function, _)| (function, self.graph.function(function)))
+            .filter(|(function, sum)| {
+                self.is_shown(sum, time)
+                    || self.cutoff.is_none() && self.found.calls.alone(*function) > 0
+            })
+            .collect();
+        rows.sort_by_key(|(function, sum)| {
+            (Reverse(sum.own), Reverse(sum.count), self.functions().name(*function))
+        });
+        for (function, sum) in rows {
+            let group = self.extra.durations.group(function as usize);
+            let mut row = vec![self.name(function).into()];
+            row.extend(Summary::times(&sum, group, time));
+            let calls = &self.found.calls;
+            row.extend([calls.alone(function), calls.muted(function)].map(Cell::from));
+            sheet.rows.push(row);
+        }
+        sheet
+    }
+
+    fn by_edge(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            2,
+            &[
+                "caller",
+                "function",
+                "calls",
+                "own",
+                "own %",
+                "total",
+                "outermost",
+                "mean",
+                "min",
+                "p50",
+                "p90",
+                "p99",
+                "p99.9",
+                "max",
+                "unfinished",
+                "doubtful",
+                "unwound",
+            ],
+        );
+        let time = self.time();
+        let edges = self.graph.edges().iter().enumerate();
+        let mut rows: Vec<_> = edges.filter(|(_, edge)| self.is_shown(&edge.sum, time)).collect();
+        rows.sort_by_key(|(_, edge)| {
+            let names = [edge.caller, edge.function].map(|at| self.functions().name(at));
+            (Reverse(edge.sum.total), Reverse(edge.sum.count), names)
+        });
+        for (at, edge) in rows {
+            let mut row: Vec<Cell> =
+                [edge.caller, edge.function].map(|at| self.name(at).into()).into();
+            row.extend(Summary::times(&edge.sum, self.extra.durations.group(at), time));
+            sheet.rows.push(row);
+        }
+        sheet
+    }
+
+    /// Returns the tree in the order of its paths, the longest time first.
+    fn by_path(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            1,
+            &[
+                "path",
+                "depth",
+                "calls",
+                "own",
+                "own %",
+                "total",
+                "mean",
+                "unfinished",
+                "doubtful",
+                "unwound",
+            ],
+        );
+        let (tree, time) = (self.found.calls.tree(), self.time());
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.nodes().len()];
+        for (at, node) in (0..).zip(tree.nodes()).skip(1) {
+            if let Some(children) = children.get_mut(node.parent as usize) {
+                children.push(at);
+            }
+        }
+        let mut left = vec![(Tree::ROOT, 0u64)];
+        while let Some((at, depth)) = left.pop() {
+            let Some(node) = tree.nodes().get(at as usize) else { continue };
+            let sum = Sum { outermost: node.sum.total, ..node.sum };
+            if at != Tree::ROOT && self.is_shown(&sum, time) {
+                let percent = (time > 0).then(|| sum.own as f64 * 100.0 / time as f64);
+                // Deep recursion would make lines without end.
+                let space = "  ".repeat(depth.saturating_sub(1).min(32) as usize);
+                sheet.rows.push(vec![
+                    format!("{space}{}", self.name(node.function)).into(),
+                    depth.into(),
+                    sum.count.into(),
+                    sum.own.into(),
+                    percent.into(),
+                    sum.total.into(),
+                    sum.mean().into(),
+                    sum.unfinished.into(),
+                    sum.doubtful.into(),
+                    sum.unwound.into(),
+                ]);
+            }
+            let own = children.get_mut(at as usize).map(std::mem::take).unwrap_or_default();
+            let mut own: Vec<_> = own
+                .into_iter()
+                .filter_map(|at| {
+                    let node = tree.nodes().get(at as usize)?;
+                    Some((node.sum.total, Reverse(self.functions().name(node.function)), at))
+                })
+                .collect();
+            own.sort_unstable();
+            left.extend(own.into_iter().map(|(_, _, at)| (at, depth + 1)));
+        }
+        sheet
+    }
+
+    fn by_cluster(&self) -> Sheet {
+        let mut sheet = Sheet::new(3, &["cluster", "size", "function", "calls"]);
+        let functions = self.functions();
+        let time = self.time();
+        let edges = self.graph.edges().iter();
+        let links: Vec<Link> = edges
+            .filter(|edge| edge.caller != NONE && self.is_shown(&edge.sum, time))
+            .map(|edge| Link {
+                caller: edge.caller,
+                function: edge.function,
+                count: edge.sum.count,
+            })
+            .collect();
+        for (leader, members) in clusters(&links, |at| functions.name(at), self.is_undirected) {
+            for member in &members {
+                sheet.rows.push(vec![
+                    self.name(leader).into(),
+                    (members.len() as u64).into(),
+                    self.name(*member).into(),
+                    self.graph.function(*member).count.into(),
+                ]);
+            }
+        }
+        sheet
+    }
+
+    fn by_thread(&self) -> Sheet {
+        let mut sheet = Sheet::new(1, &["thread", "calls", "busy", "depth", "unfinished"]);
+        let threads = Threads::new(self.log);
+        for (&(stream, thread), sum) in self.extra.owners.threads() {
+            sheet.rows.push(vec![
+                threads.name(stream, thread).into(),
+                sum.count.into(),
+                sum.busy.into(),
+                u64::from(sum.depth).into(),
+                sum.unfinished.into(),
+            ]);
+        }
+        sheet
+    }
+
+    fn by_task(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            2,
+            &["task", "function", "tasks", "polls", "busy", "life", "ended", "ready"],
+        );
+        let is_several = self.log.streams().len() > 1;
+        for (&(stream, number, _), sum) in self.extra.owners.tasks() {
+            let number = number.map_or("(others)".to_owned(), |number| number.to_string());
+            let number = if is_several { format!("stream {stream}: {number}") } else { number };
+            sheet.rows.push(vec![
+                number.into(),
+                self.name(sum.function).into(),
+                sum.tasks.into(),
+                sum.polls.into(),
+                sum.busy.into(),
+                sum.life.into(),
+                sum.ended.into(),
+                sum.ready.into(),
+            ]);
+        }
+        sheet
+    }
+
+    /// Returns the functions that the log knows, and that have no call.
+    pub(crate) fn unused(&self) -> Sheet {
+        let mut sheet = Sheet::new(2, &["function", "place"]);
+        let is_unused = |function: Function| {
+            let calls = &self.found.calls;
+            self.graph.function(function).count + calls.alone(function) + calls.muted(function) == 0
+        };
+        let all = self.functions().iter();
+        let mut rows: Vec<_> =
+            all.filter(|(at, facts)| facts.is_stated && is_unused(*at)).collect();
+        rows.sort_by_key(|(_, facts)| &facts.name);
+        for (function, facts) in rows {
+            let file = facts.file.as_deref();
+            let place = file.map(|file| format!("{file}:{}", facts.line));
+            sheet.rows.push(vec![self.name(function).into(), place.into()]);
+        }
+        sheet
+    }
+
+    /// Returns the calls in progress at the end, by stack, the outermost first.
+    pub(crate) fn unfinished(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            2,
+            &["thread", "function", "coroutine", "task", "depth", "since", "running"],
+        );
+        let threads = Threads::new(self.log);
+        for stack in &self.found.open {
+            let last = self.log.span(stack.stream).map(|(_, last)| last);
+            let last = last.map(|ticks| self.clock.ns(stack.stream, ticks));
+            for (depth, call) in (1u64..).zip(&stack.calls) {
+                let running = call.begin.zip(last).map(|(begin, ns)| ns.saturating_sub(begin.ns));
+                let context = Some(stack.context).filter(|context| *context > 0);
+                sheet.rows.push(vec![
+                    threads.name(stack.stream, stack.thread).into(),
+                    self.name(call.function).into(),
+                    context.map(|context| format!("{context:#x}")).into(),
+                    call.task.into(),
+                    depth.into(),
+                    call.begin.map(|begin| begin.ticks).into(),
+                    running.into(),
+                ]);
+            }
+        }
+        sheet
+    }
+
+    /// Returns rows to compare with those of another log.
+    pub(crate) fn rows(&self) -> Vec<Row<'_>> {
+        let tally = |sum: &Sum| Tally {
+            unfinished: sum.unfinished,
+            doubtful: sum.doubtful,
+            ..Default::default()
+        };
+        let group = |at| self.extra.durations.group(at);
+        let mut rows: Vec<Row<'_>> = if self.extra.by() == By::Edge {
+            let edges = self.graph.edges().iter().enumerate().filter(|(_, e)| e.sum.count > 0);
+            let row = |(at, edge): (usize, &lens_calls::CallEdge)| Row {
+                name: self.functions().name(edge.function),
+                value: self.name(edge.caller),
+                tally: tally(&edge.sum),
+                durations: group(at),
+            };
+            edges.map(row).collect()
+        } else {
+            let all = self.functions().iter().map(|(at, _)| (at, self.graph.function(at)));
+            let called = all.filter(|(_, sum)| sum.count > 0);
+            let row = |(at, sum): (Function, Sum)| Row {
+                name: self.functions().name(at),
+                value: String::new(),
+                tally: tally(&sum),
+                durations: group(at as usize),
+            };
+            called.map(row).collect()
+        };
+        rows.sort_by(|a, b| {
+            let key = |row: &Row<'_>| Reverse(row.durations.sum());
+            key(a).cmp(&key(b)).then_with(|| (a.name, &a.value).cmp(&(b.name, &b.value)))
+        });
+        rows
+    }
+}

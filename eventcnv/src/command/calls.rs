@@ -42,8 +42,8 @@ Columns that appear if they count anything:
   without beginning  ends whose beginning is not in the log
   muted       calls that the filter did not select
 
---cutoff 5 leaves out functions that were called at most 5 times; --cutoff 1% those with less time. For clusters
-it leaves out such edges.
+--cutoff 5 leaves out functions that were called at most 5 times; --cutoff 1% those with less of the
+time. For clusters it leaves out such edges.
 
 --against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
 and the probability of such a distance if the durations of both logs had one distribution.

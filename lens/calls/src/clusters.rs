@@ -106,9 +106,7 @@ mod tests {
             }
         }
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        known
-            .iter()
-            .for_each(|(function, key)| groups.entry(name(key.2)).or_default().push(function));
+        known.iter().for_each(|(at, key)| groups.entry(name(key.2)).or_default().push(at));
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_key(|(leader, members)| (Reverse(members.len()), *leader));
         groups
@@ -141,7 +139,9 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None, ..ProptestConfig::default()
+        })]
 
         /// T23: 20 orders of the edges, one result, which is that of the rounds.
         #[test]

@@ -20,7 +20,9 @@ mod program;
 use eventdef::field::P;
 use eventlog::reader::{Clock, Log};
 use eventlog::writer::{Maker, Origin};
-use events::{CallEnter, CallLeave, CallSlow, CallsMuted};
+use events::{
+    CallEnter, CallLeave, CallSlow, CallUnwind, CallsMuted, PollEnter, PollLeave, Switch,
+};
 use lens_calls::{Calls, Function, Graph, NONE, OpenStack, Owners, Told, Tree};
 use program::{NAMES, Program, True, Truth, at, label, sync};
 use proptest::prelude::*;
@@ -249,6 +251,68 @@ proptest! {
             // The beginning states its caller.
             let caller = call.path.iter().rev().nth(1).map_or("", |caller| NAMES[*caller]);
             prop_assert_eq!(found.calls.functions().name(own.caller), caller);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Events in any order and with any values: each beginning is told once, and no time is wrong.
+    #[test]
+    fn events_without_sense_are_told_once(
+        steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 0..300),
+    ) {
+        let mut bytes = Vec::new();
+        let mut program = Program::new(&mut bytes);
+        let any = [0, 0x5640, 0x5680, 0x77, usize::MAX, 1];
+        let mut begun = 0;
+        for (thread, what, first, second) in steps {
+            let thread = u32::from(thread % 2) + 1;
+            let [one, two] = [first, second].map(|at| any[usize::from(at) % any.len()]);
+            let (function, caller, task) = (P(one), P(two), two);
+            begun += u64::from(matches!(what % 10, 0..4));
+            match what % 10 {
+                0 | 1 => program.add(thread, &CallEnter { function, caller }),
+                2 => program.add(thread, &PollEnter { function, caller, task }),
+                3 => program.add(thread, &CallSlow { function, caller, elapsed: one }),
+                4 => program.add(thread, &CallUnwind { function }),
+                5 => program.add(thread, &Switch { context: caller }),
+                6 => program.add(thread, &PollLeave { function, task }),
+                7 => program.add(thread, &CallsMuted { function, count: two }),
+                _ => program.add(thread, &CallLeave { function }),
+            };
+        }
+        program.finish();
+        let found = lens(bytes);
+        prop_assert_eq!(found.heard.len() as u64, begun);
+        let graph = Graph::of(found.calls.tree());
+        let all = 0..found.calls.functions().count() as Function;
+        prop_assert_eq!(all.map(|function| graph.function(function).count).sum::<u64>(), begun);
+        for heard in &found.heard {
+            prop_assert!(heard.own <= heard.duration);
+            prop_assert_eq!(heard.own.is_some(), heard.duration.is_some());
+        }
+    }
+
+    /// A damaged log gives fewer calls, and no panic.
+    #[test]
+    fn a_damaged_log_is_read_as_far_as_possible(
+        steps in prop::collection::vec(any::<(u8, u8, u8)>(), 100..400),
+        places in prop::collection::vec(any::<(u32, u8)>(), 1..8),
+    ) {
+        let (mut bytes, mut truth) = (Vec::new(), Truth::default());
+        let mut program = Program::new(&mut bytes);
+        truth.play(&steps, true, &mut program);
+        program.finish();
+        for (place, value) in places {
+            let at = place as usize % bytes.len();
+            bytes[at] = value;
+        }
+        if Log::from_source(bytes.clone()).is_ok() {
+            prop_assert!(lens(bytes).heard.len() <= truth.calls.len());
         }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use telemetry::__private::say;
+use telemetry::__private::{say, without_signals};
 use telemetry::{FilePlinth, MappedPlinth};
 
 const BEGIN: &str = "+TURTLES";
@@ -294,7 +294,9 @@ impl Flusher {
                 write_out();
             }
         };
-        let thread = std::thread::Builder::new().name("turtles".into()).spawn(run)?;
+        // A program may block signals later, to wait for them in a thread of its choice.
+        let thread = std::thread::Builder::new().name("turtles".into());
+        let thread = without_signals(|| thread.spawn(run))?;
         Ok(Flusher { end: Some(end), thread: Some(thread), process: std::process::id() })
     }
 }

@@ -81,6 +81,35 @@ fn t6_a_group_without_enabled_does_nothing() {
     assert_eq!(ran.said(), [""; 0]);
 }
 
+/// A program may block a signal later, and wait for it: the flushing thread does not receive it.
+#[test]
+fn the_flushing_thread_receives_no_signal() {
+    let test = "the_flushing_thread_receives_no_signal";
+    let what = || {
+        let _released = release("-enabled -dbPath logs");
+        let blocked = || {
+            let threads = std::fs::read_dir("/proc/self/task").unwrap();
+            let folders = threads.map(|thread| thread.unwrap().path());
+            let is_flusher = |folder: &PathBuf| {
+                std::fs::read_to_string(folder.join("comm")).unwrap() == "turtles\n"
+            };
+            let folder = folders.into_iter().find(is_flusher)?;
+            let status = std::fs::read_to_string(folder.join("status")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
+            Some(u64::from_str_radix(line, 16).unwrap())
+        };
+        // The thread gives itself its name.
+        let blocked = std::iter::repeat_with(|| {
+            std::thread::yield_now();
+            blocked()
+        });
+        let blocked = blocked.flatten().next().unwrap();
+        assert_ne!(blocked & 1 << (libc::SIGTERM - 1), 0, "{blocked:#x}");
+        assert_ne!(blocked & 1 << (libc::SIGUSR1 - 1), 0, "{blocked:#x}");
+    };
+    ran(test, &[], what);
+}
+
 /// T7: a wrong option is one line, and the program goes on.
 #[test]
 fn t7_a_wrong_option_is_reported_in_one_line() {

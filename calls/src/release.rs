@@ -303,11 +303,15 @@ impl Flusher {
 
 impl Drop for Flusher {
     fn drop(&mut self) {
-        drop(self.end.take());
-        // A forked child does not have the thread.
-        if let Some(thread) = self.thread.take().filter(|_| self.process == std::process::id()) {
-            let _ = thread.join();
+        let (end, thread) = (self.end.take(), self.thread.take());
+        if self.process != std::process::id() {
+            // A forked child lacks the thread: its handle may stand for another one, and a lock of
+            // the channel may be held for ever.
+            core::mem::forget((end, thread));
+            return;
         }
+        drop(end);
+        let _ = thread.map(JoinHandle::join);
     }
 }
 

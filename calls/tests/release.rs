@@ -310,6 +310,27 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
     }
 }
 
+/// T19: a forked child ends the recording, and leaves the child's own threads alone.
+#[test]
+fn t19_a_forked_child_may_drop_the_guard() {
+    let what = || {
+        let released = release("-enabled -dbPath logs");
+        // SAFETY: the child calls what this thread may call; it ends by `exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // The C library gives it the memory of the thread that the child lacks.
+            let thread = std::thread::spawn(|| std::thread::sleep(Duration::from_millis(100)));
+            drop(released);
+            std::process::exit(i32::from(thread.join().is_err()));
+        }
+        let mut status = 0;
+        // SAFETY: the child of this process; the status is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+    };
+    ran("t19_a_forked_child_may_drop_the_guard", &[], what);
+}
+
 /// The example takes its options, prints the rest, and leaves a log.
 #[test]
 fn the_example_prints_the_arguments_that_are_left() {

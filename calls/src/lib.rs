@@ -63,28 +63,9 @@ mod release;
 mod site;
 mod task;
 
-use events::{CONTROL, Kinds};
-use telemetry::control::RegistryControl;
-
 pub use calls_macros::traced;
 pub use guard::{Current, switch};
-pub use release::{Released, release};
-
-/// Returns the switches of calls, for a program that records them without an option of its user.
-///
-/// ```
-/// use calls::events::Kinds;
-///
-/// // In memory alone: for a traceback, a debugger or a core.
-/// calls::control().set_recorded(Kinds::Call);
-/// // Also to the log.
-/// # telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start().unwrap();
-/// calls::control().set_output(Kinds::Call);
-/// ```
-pub fn control() -> RegistryControl<Kinds> {
-    site::register();
-    telemetry::control::of(&CONTROL)
-}
+pub use release::{Released, control, release};
 
 /// The code behind [`traced`]. Not an API: it changes without notice.
 #[doc(hidden)]

@@ -8,7 +8,7 @@
 //!
 //! Design: `.calls.release` in `design/calls.md`.
 
-use crate::events::Kinds;
+use crate::events::{CONTROL, Kinds};
 use crate::site;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -18,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use telemetry::__private::{say, without_signals};
+use telemetry::control::RegistryControl;
 use telemetry::{FilePlinth, MappedPlinth};
 
 const BEGIN: &str = "+TURTLES";
@@ -107,6 +108,22 @@ pub fn release(arguments: &mut Vec<OsString>) -> Released {
         say(format_args!("+TURTLES: {reason}; calls are not recorded"));
         Released::default()
     })
+}
+
+/// Returns the switches of calls, for a program that records them without an option of its user.
+///
+/// ```
+/// use calls::events::Kinds;
+///
+/// // In memory alone: for a traceback, a debugger or a core.
+/// calls::control().set_recorded(Kinds::Call);
+/// // Also to the log.
+/// # telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start().unwrap();
+/// calls::control().set_output(Kinds::Call);
+/// ```
+pub fn control() -> RegistryControl<Kinds> {
+    site::register();
+    telemetry::control::of(&CONTROL)
 }
 
 /// Takes the words between `+TURTLES` and `-TURTLES` out of the arguments, and these words.
@@ -204,7 +221,7 @@ fn start(options: Options) -> Result<Released, String> {
     if !site::register() {
         return Err("this platform does not record".to_owned());
     }
-    crate::control().set_output(Kinds::Call);
+    control().set_output(Kinds::Call);
     site::tell_all();
     telemetry::flush();
     let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
@@ -265,7 +282,7 @@ impl Drop for Released {
         if self.path.is_some() {
             drop(self.flusher.take());
             site::tell_all_muted();
-            crate::control().reset_output(Kinds::Call);
+            control().reset_output(Kinds::Call);
             site::print(false);
             telemetry::flush();
         }

@@ -296,7 +296,7 @@ fn the_page_of_variables_lists_each_variable_of_the_runtime() {
     let mut shown: Vec<String> =
         rows.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect();
     let mut read = Vec::new();
-    let mut folders = vec![root().join("telemetry/src")];
+    let mut folders = vec![root().join("telemetry/src"), root().join("calls/src")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("a file").path();

@@ -6,8 +6,8 @@
 //!  impl, trait, mod        ─▶ the same for each function in it
 //! ```
 //!
-//! Statements are inserted and never moved, so the user's code keeps its places: errors and coverage
-//! show the same lines. Design: `.calls.traced` in `design/calls.md`.
+//! Statements are inserted and never moved, so the user's code keeps its places: errors and
+//! coverage show the same lines. Design: `.calls.traced` in `design/calls.md`.
 #![forbid(unsafe_code)]
 
 mod function;

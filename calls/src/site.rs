@@ -51,7 +51,7 @@ pub(crate) mod word {
 
 /// A function's static facts. Its address stands for the function.
 #[derive(Debug)]
-#[repr(C, align(8))]
+#[repr(C, align(16))]
 pub struct Site {
     word: AtomicUsize,
     /// Calls that the filter looked at, to select each n-th.

@@ -118,6 +118,25 @@ fn a_selection_records_each_nth_call_with_all_in_it() {
     assert_eq!(muted(&lines, "shop::hash"), CALLS - selected);
 }
 
+/// One pattern for several functions: the calls in a selected call are recorded, also of itself.
+#[test]
+fn a_selection_takes_calls_that_it_fits_too() {
+    let test = "a_selection_takes_calls_that_it_fits_too";
+    let what = || {
+        for _ in 0..5 {
+            shop::sell(3);
+        }
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "filter::shop::*%4");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    // The first and the fifth.
+    assert_eq!(count(&lines, "CallEnter shop::sell -"), 2);
+    assert_eq!(count(&lines, "CallEnter shop::sell shop::sell"), 2 * 3);
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::sell"), 2 * 4);
+    assert_eq!(count(&lines, "CallLeave"), 2 * 8);
+}
+
 #[test]
 fn a_selection_takes_whole_tasks() {
     let test = "a_selection_takes_whole_tasks";

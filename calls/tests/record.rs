@@ -34,6 +34,7 @@ mod shop {
         }
     }
 
+    /// The naked price.
     fn price(count: u32) -> Option<u32> {
         if count == 0 {
             return None;

@@ -8,9 +8,9 @@
 //!
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
-use crate::place;
+use crate::{has, place};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::token::{Async, Move};
@@ -22,11 +22,7 @@ use syn::{
 
 /// Traces a function, unless it cannot be.
 pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &mut Block) {
-    let is_naked = attributes.iter().any(|attribute| {
-        let tokens = attribute.meta.to_token_stream().to_string();
-        tokens.contains("naked")
-    });
-    if signature.constness.is_some() || is_naked {
+    if signature.constness.is_some() || has(attributes, "naked") {
         return;
     }
     let site = place::site(signature, body);

@@ -15,7 +15,7 @@ mod place;
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Error, ImplItem, Item, TraitItem, parse_macro_input};
+use syn::{Attribute, Error, ImplItem, Item, Meta, TraitItem, parse_macro_input};
 
 /// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
 /// module, at any depth.
@@ -71,6 +71,11 @@ fn complain(at: TokenStream, message: &str, item: TokenStream) -> TokenStream {
 /// Returns why an item cannot have the attribute.
 fn refusal(item: &Item) -> Option<Error> {
     match item {
+        Item::Fn(function) if has(&function.attrs, "naked") => {
+            let message = "#[traced]: a naked function cannot be recorded, since its body is \
+                           assembly alone; remove the attribute";
+            Some(Error::new_spanned(&function.sig, message))
+        }
         Item::Fn(function) => {
             let constness = function.sig.constness.as_ref()?;
             let message = "#[traced]: a `const fn` cannot be recorded, since the compiler may run \
@@ -136,6 +141,19 @@ fn attributes(item: &Item) -> &[Attribute] {
 
 /// Returns whether an item has the attribute itself.
 fn decides_itself(attributes: &[Attribute]) -> bool {
-    let last = |attribute: &Attribute| Some(attribute.path().segments.last()?.ident == "traced");
-    attributes.iter().any(|attribute| last(attribute) == Some(true))
+    has(attributes, "traced")
+}
+
+/// Returns whether an item has an attribute with this name.
+fn has(attributes: &[Attribute], name: &str) -> bool {
+    attributes.iter().any(|attribute| is(&attribute.meta, name))
+}
+
+fn is(attribute: &Meta, name: &str) -> bool {
+    match attribute {
+        Meta::List(list) if list.path.is_ident("unsafe") => {
+            list.parse_args::<Meta>().is_ok_and(|inner| is(&inner, name))
+        }
+        _ => attribute.path().segments.last().is_some_and(|last| last.ident == name),
+    }
 }

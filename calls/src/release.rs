@@ -192,13 +192,20 @@ fn parse(words: &[OsString]) -> Result<Options, String> {
     Ok(options)
 }
 
-impl Options {
-    /// Returns the path of the log of the process with this number.
-    fn path(&self, directory: &Path, process: &str) -> PathBuf {
-        let mut name = self.prefix.clone();
-        name.push(format!("-{process}.log"));
-        directory.join(name)
+/// Returns the path of the log of a process: `DIRECTORY/PREFIX-PID.log`.
+fn path_of(stem: impl Into<OsString>, process: impl fmt::Display) -> PathBuf {
+    let mut path = stem.into();
+    path.push(format!("-{process}.log"));
+    path.into()
+}
+
+/// Returns the beginning of a pattern, which stands for this path.
+fn literal(path: &Path) -> Result<OsString, String> {
+    if !path.as_os_str().as_encoded_bytes().contains(&b'%') {
+        return Ok(path.into());
     }
+    let text = path.to_str().map(|text| text.replace('%', "%%").into());
+    text.ok_or_else(|| format!("{}: a path with `%` must be UTF-8", path.display()))
 }
 
 fn start(options: Options) -> Result<Released, String> {
@@ -206,8 +213,9 @@ fn start(options: Options) -> Result<Released, String> {
     let directory = std::fs::create_dir_all(&options.directory)
         .and_then(|()| options.directory.canonicalize())
         .map_err(|error| format!("{shown}: cannot create the directory ({error})"))?;
+    let stem = directory.join(&options.prefix);
     // A forked child begins a log of its own.
-    let pattern = options.path(&directory, "%p");
+    let pattern = path_of(literal(&stem)?, "%p");
     let setup = match options.commit {
         Commit::Direct => MappedPlinth::per_process(&pattern, RING_SIZE)
             .map(|plinth| telemetry::setup().plinth(plinth)),
@@ -228,16 +236,15 @@ fn start(options: Options) -> Result<Released, String> {
     let by_thread = interval.filter(|_| options.schedule == Schedule::Thread);
     let flusher = by_thread.map(Flusher::start).transpose();
     let flusher = flusher.map_err(|error| format!("cannot start a thread ({error})"))?;
-    let path = options.path(&directory, &std::process::id().to_string());
     let due = Mutex::new(Instant::now());
-    Ok(Released { path: Some(path), interval, flusher, due })
+    Ok(Released { stem: Some(stem), interval, flusher, due })
 }
 
 /// The recording of calls that [`release`] started. Its drop ends it.
 #[must_use = "its drop ends the recording of calls"]
 pub struct Released {
-    /// There if calls are recorded.
-    path: Option<PathBuf>,
+    /// The path of the log, without the process. There if calls are recorded.
+    stem: Option<PathBuf>,
     /// Of the staged mode.
     interval: Option<Duration>,
     flusher: Option<Flusher>,
@@ -247,21 +254,22 @@ pub struct Released {
 
 impl Default for Released {
     fn default() -> Released {
-        Released { path: None, interval: None, flusher: None, due: Mutex::new(Instant::now()) }
+        Released { stem: None, interval: None, flusher: None, due: Mutex::new(Instant::now()) }
     }
 }
 
 impl fmt::Debug for Released {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Released").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Released").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 
 impl Released {
-    /// Returns the absolute path of the log; `None` if calls are not recorded.
+    /// Returns the absolute path of the log of this process, also in a forked child; `None` if
+    /// calls are not recorded.
     #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+    pub fn path(&self) -> Option<PathBuf> {
+        Some(path_of(self.stem.as_ref()?, std::process::id()))
     }
 
     /// Writes what was recorded, if the interval is over. A program calls it from its event loop in
@@ -279,7 +287,7 @@ impl Released {
 
 impl Drop for Released {
     fn drop(&mut self) {
-        if self.path.is_some() {
+        if self.stem.is_some() {
             drop(self.flusher.take());
             site::tell_all_muted();
             control().reset_output(Kinds::Call);
@@ -366,7 +374,7 @@ mod tests {
         assert_eq!(options, Options::default());
         assert_eq!(options.interval.as_millis(), 30000);
         assert_eq!((options.commit, options.schedule), (Commit::Staged, Schedule::Thread));
-        assert_eq!(options.path(Path::new("/d"), "7"), Path::new("/d/turtles-7.log"));
+        assert_eq!(path_of(options.prefix, 7), Path::new("turtles-7.log"));
         let text = "-commitMode direct -scheduleMode ev -intervalMillis 5 -dbPath d -dbPrefix p \
                     -debug -enabled";
         let options = parse(&words(text)).unwrap();

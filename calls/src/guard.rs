@@ -10,6 +10,7 @@
 //! function as their caller. Design: `.calls.record` in `design/calls.md`.
 
 use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
+use crate::filter::TIME_UNIT;
 use crate::site::{self, Site, word};
 use core::cell::Cell;
 use eventdef::field::P;
@@ -240,7 +241,7 @@ fn end_special(site: &'static Site, frame: Frame, task: usize) {
         MUTES => {}
         begin => {
             let elapsed = monotonic().saturating_sub(begin);
-            if elapsed >= (site.word() >> word::NUMBER_SHIFT) as u64 {
+            if elapsed / TIME_UNIT >= (site.word() >> word::NUMBER_SHIFT) as u64 {
                 let caller = function_of(frame.word & !frame::BITS);
                 let elapsed = usize::try_from(elapsed).unwrap_or(usize::MAX);
                 event!(CallSlow { function, caller, elapsed });

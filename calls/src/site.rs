@@ -36,7 +36,7 @@ pub(crate) mod word {
     /// Record each call: the whole word, for the fast path.
     pub(crate) const ALL: usize = 1;
     pub(crate) const NONE: usize = 2;
-    /// The number is the least time, in ns.
+    /// The number is the least time, in units of the filter.
     pub(crate) const SLOW: usize = 3;
     /// The number n: record each n-th call.
     pub(crate) const SOME: usize = 4;

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use telemetry::__private::{say, without_signals};
 use telemetry::control::RegistryControl;
-use telemetry::{FilePlinth, MappedPlinth};
+use telemetry::{FilePlinth, MappedPlinth, SetupError};
 
 const BEGIN: &str = "+TURTLES";
 const END: &str = "-TURTLES";
@@ -87,6 +87,9 @@ impl Default for Options {
 ///
 /// In the direct mode the log loses nothing if the program is killed, and keeps the newest 64 MiB.
 /// In the staged mode it lacks at most the calls since the last interval.
+///
+/// Once in a process: a log that the program or an earlier `release` has begun stays where it is.
+/// This is reported in one line, and the calls go to that log.
 ///
 /// A wrong option is reported in one line, and nothing is recorded. A group without its end stays
 /// where it is.
@@ -223,27 +226,39 @@ fn start(options: Options) -> Result<Released, String> {
             FilePlinth::per_process(&pattern).map(|plinth| telemetry::setup().plinth(plinth))
         }
     };
-    let setup = setup.map_err(|error| error.to_string())?;
-    setup.start().map_err(|error| error.to_string())?;
-    site::print(options.debug);
+    let stem = match setup.map_err(|error| error.to_string())?.start() {
+        Ok(()) => Some(stem),
+        Err(SetupError::PlinthTooLate) => {
+            say(format_args!("+TURTLES: the log has already begun; calls go there"));
+            None
+        }
+        Err(error) => return Err(error.to_string()),
+    };
     if !site::register() {
         return Err("this platform does not record".to_owned());
     }
+    let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
+    // From here on its drop ends the recording.
+    let due = Mutex::new(Instant::now());
+    let mut released = Released { is_enabled: true, stem, interval, flusher: None, due };
+    site::print(options.debug);
     control().set_output(Kinds::Call);
     site::tell_all();
     telemetry::flush();
-    let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
-    let by_thread = interval.filter(|_| options.schedule == Schedule::Thread);
-    let flusher = by_thread.map(Flusher::start).transpose();
-    let flusher = flusher.map_err(|error| format!("cannot start a thread ({error})"))?;
-    let due = Mutex::new(Instant::now());
-    Ok(Released { stem: Some(stem), interval, flusher, due })
+    if let Some(interval) = interval.filter(|_| options.schedule == Schedule::Thread) {
+        let flusher = Flusher::start(interval);
+        released.flusher =
+            Some(flusher.map_err(|error| format!("cannot start a thread ({error})"))?);
+    }
+    Ok(released)
 }
 
 /// The recording of calls that [`release`] started. Its drop ends it.
 #[must_use = "its drop ends the recording of calls"]
 pub struct Released {
-    /// The path of the log, without the process. There if calls are recorded.
+    /// Whether its drop ends something.
+    is_enabled: bool,
+    /// The path of the log, without the process. There if the log is that of the options.
     stem: Option<PathBuf>,
     /// Of the staged mode.
     interval: Option<Duration>,
@@ -254,7 +269,8 @@ pub struct Released {
 
 impl Default for Released {
     fn default() -> Released {
-        Released { stem: None, interval: None, flusher: None, due: Mutex::new(Instant::now()) }
+        let due = Mutex::new(Instant::now());
+        Released { is_enabled: false, stem: None, interval: None, flusher: None, due }
     }
 }
 
@@ -266,7 +282,7 @@ impl fmt::Debug for Released {
 
 impl Released {
     /// Returns the absolute path of the log of this process, also in a forked child; `None` if
-    /// calls are not recorded.
+    /// calls are not recorded, or go to a log that had begun before.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         Some(path_of(self.stem.as_ref()?, std::process::id()))
@@ -287,7 +303,7 @@ impl Released {
 
 impl Drop for Released {
     fn drop(&mut self) {
-        if self.stem.is_some() {
+        if self.is_enabled {
             drop(self.flusher.take());
             site::tell_all_muted();
             control().reset_output(Kinds::Call);

@@ -126,6 +126,52 @@ fn t7_a_wrong_option_is_reported_in_one_line() {
     assert_eq!(ran.files(), [""; 0]);
 }
 
+/// A log that the program began before `release` has the calls.
+#[test]
+fn calls_go_to_a_log_that_has_already_begun() {
+    let test = "calls_go_to_a_log_that_has_already_begun";
+    let what = || {
+        calls::control().set_output(calls::events::Kinds::Call);
+        sell();
+        let released = release("-enabled -dbPath logs");
+        assert_eq!(released.path(), None);
+        sell();
+        drop(released);
+        sell();
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    assert_eq!(ran.said(), ["telemetry: +TURTLES: the log has already begun; calls go there"]);
+    let expected = ["CallEnter sell -", "CallLeave sell"].repeat(2);
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+/// Without its flushing thread nothing is recorded, as the line says.
+#[test]
+fn a_thread_that_cannot_start_is_reported() {
+    let test = "a_thread_that_cannot_start_is_reported";
+    let what = || {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = sizes.split(' ').next().unwrap().parse().unwrap();
+        // SAFETY: the structure is writable; then it is read.
+        unsafe {
+            assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &mut limit), 0);
+            // Enough for the log, too little for the stack of a thread.
+            limit.rlim_cur = pages * 4096 + (128 << 20);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
+        }
+        let released = release("-enabled -dbPath logs");
+        sell();
+        assert_eq!(released.path(), None);
+        let recorded = telemetry::control::of(&calls::events::CONTROL).recorded();
+        assert_eq!(recorded, calls::events::Kinds::empty());
+    };
+    let environment = [("RUST_MIN_STACK", "268435456")];
+    let Some(ran) = ran(test, &environment, what) else { return };
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].starts_with("telemetry: +TURTLES: cannot start a thread"));
+}
+
 /// A log that cannot be written does not disturb the program.
 #[test]
 fn a_directory_that_cannot_be_made_is_reported() {

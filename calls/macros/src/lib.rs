@@ -15,7 +15,8 @@ mod place;
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Error, ImplItem, Item, Meta, TraitItem, parse_macro_input};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem, parse_macro_input};
 
 /// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
 /// module, at any depth.
@@ -38,6 +39,8 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, TraitItem, parse_macro_input};
 /// - A generic function is one function in the log.
 /// - `#[traced(skip)]` excludes a function, an `impl` or a module within. A `const fn` is passed
 ///   over there; the attribute on a `const fn` itself is an error.
+/// - An item with the attribute of its own decides for itself: `#[cfg_attr(test, traced)]` excludes
+///   it unless the condition holds, and `#[cfg_attr(test, traced(skip))]` always.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -144,16 +147,20 @@ fn decides_itself(attributes: &[Attribute]) -> bool {
     has(attributes, "traced")
 }
 
-/// Returns whether an item has an attribute with this name.
+/// Returns whether an item has an attribute with this name, be it under a condition.
 fn has(attributes: &[Attribute], name: &str) -> bool {
     attributes.iter().any(|attribute| is(&attribute.meta, name))
 }
 
 fn is(attribute: &Meta, name: &str) -> bool {
+    // The condition of `cfg_attr` comes first.
+    let within = |list: &MetaList, first| {
+        let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+        inner.is_ok_and(|inner| inner.iter().skip(first).any(|inner| is(inner, name)))
+    };
     match attribute {
-        Meta::List(list) if list.path.is_ident("unsafe") => {
-            list.parse_args::<Meta>().is_ok_and(|inner| is(&inner, name))
-        }
+        Meta::List(list) if list.path.is_ident("unsafe") => within(list, 0),
+        Meta::List(list) if list.path.is_ident("cfg_attr") => within(list, 1),
         _ => attribute.path().segments.last().is_some_and(|last| last.ident == name),
     }
 }

@@ -98,7 +98,7 @@ impl Site {
         }
     }
 
-    /// Labels the site, and asks the filter. Two threads may do it at once, with one result.
+    /// Asks the filter, and labels the site. Of threads that do it at once, one labels.
     fn decide(&'static self) -> usize {
         let choice = with_environment(filter::VARIABLE, |patterns| {
             filter::choice(patterns.unwrap_or_default(), self.path())
@@ -113,12 +113,16 @@ impl Site {
         let word = word | printed;
         let name = telemetry::add_string(self.path());
         // Without a label the next call tries again: this one interrupted the runtime.
-        if name != StringId::NONE {
+        if name == StringId::NONE {
+            return word;
+        }
+        let decided =
+            self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed);
+        if decided.is_ok() {
             telemetry::label(self, name);
             telemetry::source(self, self.source);
-            self.word.store(word, Ordering::Relaxed);
         }
-        word
+        decided.err().unwrap_or(word)
     }
 
     /// Returns whether this is the n-th call that asks, for any multiple of n.
@@ -129,7 +133,9 @@ impl Site {
     /// Counts a call that is not recorded.
     pub(crate) fn count_muted(&self) {
         self.muted.fetch_add(1, Ordering::Relaxed);
-        if self.word() & word::MUTED == 0 {
+        let word = self.word();
+        // A word that is new stays so: the filter is still to be asked.
+        if word != word::NEW && word & word::MUTED == 0 {
             self.word.fetch_or(word::MUTED, Ordering::Relaxed);
         }
     }
@@ -163,21 +169,22 @@ pub(crate) fn register() -> bool {
 /// The attempts to label all sites: one that interrupted the runtime labels none.
 const ATTEMPT_COUNT_MAX: usize = 8;
 
-/// Labels all sites, once, and reports invalid patterns.
+/// Labels all sites, once, and reports invalid patterns. One thread does it; until it is done, each
+/// other thread labels the sites that it calls.
 pub(crate) fn tell_all() {
+    /// Whether all sites are labelled, or a thread is at it.
+    static TOLD: AtomicBool = AtomicBool::new(false);
     static ATTEMPT_COUNT: AtomicUsize = AtomicUsize::new(0);
-    let is_left = |count: usize| (count < ATTEMPT_COUNT_MAX).then_some(count + 1);
-    let count = ATTEMPT_COUNT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left);
-    if count == Ok(0) {
-        report_invalid();
-    }
-    if count.is_err() {
+    if TOLD.swap(true, Ordering::Acquire) {
         return;
     }
-    all().for_each(|site| _ = site.decided_word());
-    if all().all(|site| site.word() != word::NEW) {
-        ATTEMPT_COUNT.store(ATTEMPT_COUNT_MAX, Ordering::Relaxed);
+    let before = ATTEMPT_COUNT.fetch_add(1, Ordering::Relaxed);
+    if before == 0 {
+        report_invalid();
     }
+    all().for_each(|site| _ = site.decided_word());
+    let is_done = all().all(|site| site.word() != word::NEW);
+    TOLD.store(is_done || before + 1 >= ATTEMPT_COUNT_MAX, Ordering::Release);
 }
 
 fn report_invalid() {

@@ -244,7 +244,10 @@ fn end_special(site: &'static Site, frame: Frame, task: usize) {
             if elapsed / TIME_UNIT >= (site.word() >> word::NUMBER_SHIFT) as u64 {
                 let caller = function_of(frame.word & !frame::BITS);
                 let elapsed = usize::try_from(elapsed).unwrap_or(usize::MAX);
+                site.tell_muted();
                 event!(CallSlow { function, caller, elapsed });
+            } else {
+                site.count_muted();
             }
         }
     }

@@ -56,7 +56,7 @@ pub struct Site {
     word: AtomicUsize,
     /// Calls that the filter looked at, to select each n-th.
     asked: AtomicUsize,
-    /// Calls that were not recorded, because the filter selected another one.
+    /// Calls that were not recorded: the filter selected another one, or they were too short.
     muted: AtomicUsize,
     /// Returns the path of the function. A call, because a path is not known in a constant.
     path: fn() -> &'static str,
@@ -98,7 +98,7 @@ impl Site {
         }
     }
 
-    /// Asks the filter, and labels the site. Of threads that do it at once, one labels.
+    /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it at once, one labels.
     fn decide(&'static self) -> usize {
         let choice = with_environment(filter::VARIABLE, |patterns| {
             filter::choice(patterns.unwrap_or_default(), self.path())
@@ -111,14 +111,16 @@ impl Site {
         };
         let printed = if PRINTED.load(Ordering::Relaxed) { word::PRINTED } else { 0 };
         let word = word | printed;
-        let name = telemetry::add_string(self.path());
+        // A function that is excluded has no label: it must not look as if it was never called.
+        let is_known = choice != Choice::None;
+        let name = if is_known { telemetry::add_string(self.path()) } else { StringId::NONE };
         // Without a label the next call tries again: this one interrupted the runtime.
-        if name == StringId::NONE {
+        if is_known && name == StringId::NONE {
             return word;
         }
         let decided =
             self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed);
-        if decided.is_ok() {
+        if is_known && decided.is_ok() {
             telemetry::label(self, name);
             telemetry::source(self, self.source);
         }
@@ -130,13 +132,17 @@ impl Site {
         self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
     }
 
-    /// Counts a call that is not recorded.
+    /// Counts a call that is not recorded. The first one is told at once: so the log knows that the
+    /// function is called.
     pub(crate) fn count_muted(&self) {
-        self.muted.fetch_add(1, Ordering::Relaxed);
+        let is_first = self.muted.fetch_add(1, Ordering::Relaxed) == 0;
         let word = self.word();
         // A word that is new stays so: the filter is still to be asked.
         if word != word::NEW && word & word::MUTED == 0 {
             self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+        }
+        if is_first {
+            self.tell_muted();
         }
     }
 

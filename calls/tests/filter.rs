@@ -10,7 +10,7 @@
 mod common;
 
 use calls::traced;
-use common::{ON, lines_of_one, ran};
+use common::{ON, lines_of_one, ran, sources};
 use std::time::Duration;
 
 #[traced]
@@ -60,6 +60,9 @@ fn excluded_functions_are_not_recorded() {
     ];
     assert_eq!(lines_of_one(&ran.log()), expected);
     assert_eq!(ran.said(), [""; 0]);
+    // It does not look as if it was never called.
+    let sources = sources(&ran.log());
+    assert!(sources.contains_key("shop::sleep") && !sources.contains_key("shop::hash"));
 }
 
 #[test]
@@ -95,6 +98,8 @@ fn a_threshold_keeps_the_slow_calls() {
     }
     assert_eq!(count(&lines, "CallEnter shop::hash shop::sleep"), 4);
     assert_eq!(count(&lines, "CallEnter shop::sleep"), 0);
+    // The first short call is told at once.
+    assert!(muted(&lines, "shop::sleep") >= 1, "{lines:?}");
 }
 
 #[test]

@@ -289,6 +289,9 @@ pub struct Current(usize);
 /// # resume(&mut Coroutine { current: calls::Current::default() });
 /// ```
 pub fn switch<T>(context: *const T, current: Current) -> Current {
-    event!(Switch { context: context });
+    // The kinds are off by default, which the registration makes so.
+    if is_recorded::<Switch>() && site::register() {
+        event!(Switch { context: context });
+    }
     Current(CURRENT.replace(current.0))
 }

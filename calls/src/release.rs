@@ -114,6 +114,8 @@ pub fn release(arguments: &mut Vec<OsString>) -> Released {
 }
 
 /// Returns the switches of calls, for a program that records them without an option of its user.
+/// `telemetry::control::of` gives the same switches, but the first call undoes what they switched
+/// on in memory alone.
 ///
 /// ```
 /// use calls::events::Kinds;

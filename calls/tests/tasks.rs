@@ -245,6 +245,16 @@ fn parameters_of_a_future_are_dropped_in_order() {
     assert_eq!(traced, plain);
 }
 
+#[test]
+fn a_switch_before_the_first_call_is_off() {
+    let what = || {
+        calls::switch(std::ptr::without_provenance::<u8>(0x1000), calls::Current::default());
+        assert_eq!(telemetry::losses().requested, 0);
+        assert_eq!(calls::control().recorded(), calls::events::Kinds::empty());
+    };
+    ran("a_switch_before_the_first_call_is_off", &[], what);
+}
+
 /// A coroutine with a stack of its own, played by hand: T16.
 #[test]
 fn a_switch_gives_each_coroutine_its_own_caller() {

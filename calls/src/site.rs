@@ -1,7 +1,7 @@
 //! Sites: a function's static facts, and the word that tells how its calls are recorded.
 //!
 //! ```text
-//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites` ─▶ all sites of the program
+//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_1` ─▶ all sites
 //!                              │ word: 0 until its first call, or until all sites are labelled
 //!                              └ its address stands for the function in the log
 //! ```
@@ -62,6 +62,10 @@ pub struct Site {
     path: fn() -> &'static str,
     source: telemetry::Source<'static>,
 }
+
+/// A program may link two versions of this crate: if the layout of a site changes, the number in the
+/// section's name does too.
+const _: () = assert!(usize::BITS != 64 || size_of::<Site>() == 64);
 
 impl Site {
     /// Makes a site. For the code that `#[traced]` makes.
@@ -249,7 +253,7 @@ macro_rules! __site {
                 target_os = "dragonfly"
             ),
             used,
-            unsafe(link_section = "telemetry_sites")
+            unsafe(link_section = "telemetry_sites_1")
         )]
         static SITE: $crate::__private::Site = $crate::__private::Site::new(site, $file, $place);
         &SITE
@@ -269,15 +273,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
     /// The section exists in each program, with or without sites.
     #[used]
     // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`.
-    #[unsafe(link_section = "telemetry_sites")]
+    #[unsafe(link_section = "telemetry_sites_1")]
     static NO_SITES: [Site; 0] = [];
 
     // SAFETY: the linker defines both symbols, at the ends of a section that exists. Only their
     // addresses are used.
     unsafe extern "C" {
-        #[link_name = "__start_telemetry_sites"]
+        #[link_name = "__start_telemetry_sites_1"]
         static START: u8;
-        #[link_name = "__stop_telemetry_sites"]
+        #[link_name = "__stop_telemetry_sites_1"]
         static STOP: u8;
     }
     // The compiler may not conclude that the section is as small as the symbol at its start.

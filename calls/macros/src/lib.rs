@@ -41,6 +41,8 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem, pa
 ///   over there; the attribute on a `const fn` itself is an error.
 /// - An item with the attribute of its own decides for itself: `#[cfg_attr(test, traced)]` excludes
 ///   it unless the condition holds, and `#[cfg_attr(test, traced(skip))]` always.
+/// - A function that C code leaves by `longjmp`, or that calls such a function, needs
+///   `#[traced(skip)]`: nothing ends its call.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -215,6 +215,7 @@ twins! {
         _: Dropped<'a>,
         mut two: Dropped<'a>,
         (three, _): (Dropped<'a>, Dropped<'a>),
+        #[allow(clippy::toplevel_ref_arg, reason = "a pattern that moves nothing")]
         ref four: Dropped<'a>,
         #[allow(unused_variables, reason = "it is dropped all the same")] five: Dropped<'a>,
     ) {

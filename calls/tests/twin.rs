@@ -11,6 +11,9 @@
 #![forbid(unsafe_code)]
 
 mod common;
+#[macro_use]
+#[path = "common/spread.rs"]
+mod spread;
 
 use calls::traced;
 use common::{ON, each, ran, without_crate};
@@ -230,4 +233,15 @@ fn racing_first_calls_label_each_function_once() {
         assert!(counts.len() > MANY.len());
         assert!(counts.values().all(|count| *count == 1), "{counts:?}");
     }
+}
+
+spread! { in_two_files {} }
+
+/// A function whose first and last token are in two files has no size.
+#[test]
+fn a_function_in_two_files_has_no_size() {
+    let Some(ran) = ran("a_function_in_two_files_has_no_size", &[ON], in_two_files) else { return };
+    let (file, [.., size]) = &common::sources(&ran.log())["in_two_files"];
+    assert!(file.ends_with("spread.rs"), "{file}");
+    assert_eq!(*size, 0);
 }

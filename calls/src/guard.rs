@@ -253,7 +253,7 @@ fn end_special(site: &'static Site, frame: Frame, task: usize) {
     }
 }
 
-/// Mutes the calls below a poll that is not recorded.
+/// Mutes the calls in a call or poll that is not recorded.
 pub(crate) fn mute() -> Frame {
     match CURRENT.replace(MUTED) {
         MUTED => Frame::OFF,

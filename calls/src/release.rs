@@ -83,7 +83,7 @@ impl Default for Options {
 /// | `-scheduleMode ev` | `mt` | flushes by a thread; `ev`: by [`tick`](Released::tick) |
 /// | `-dbPath DIRECTORY` | `.` | the directory of the log |
 /// | `-dbPrefix NAME` | `turtles` | the log is `DIRECTORY/NAME-PID.log` |
-/// | `-debug` | off | prints each call on standard error |
+/// | `-debug` | off | prints each call on standard error, at its beginning and its end |
 ///
 /// In the direct mode the log loses nothing if the program is killed, and keeps the newest 64 MiB.
 /// In the staged mode it lacks at most the calls since the last interval.

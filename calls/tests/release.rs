@@ -310,14 +310,14 @@ fn t11_the_log_has_an_absolute_path_with_the_process() {
     assert_eq!(folder(&ran), ["a", "logs%p"]);
 }
 
-/// T12: `-debug` prints a line for each event.
+/// T12: `-debug` prints a line for the beginning and the end of each call.
 #[test]
-fn t12_debug_prints_each_event() {
+fn t12_debug_prints_each_call() {
     let what = || {
         let _released = release("-enabled -debug -dbPath logs");
         sell();
     };
-    let Some(ran) = ran("t12_debug_prints_each_event", &[], what) else { return };
+    let Some(ran) = ran("t12_debug_prints_each_call", &[], what) else { return };
     let expected = ["telemetry: CallEnter release::sell", "telemetry: CallLeave release::sell"];
     assert_eq!(ran.said(), expected);
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));

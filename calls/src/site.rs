@@ -63,8 +63,8 @@ pub struct Site {
     source: telemetry::Source<'static>,
 }
 
-/// A program may link two versions of this crate: if the layout of a site changes, the number in the
-/// section's name does too.
+/// A program may link two versions of this crate: if the layout of a site changes, the number in
+/// the section's name does too.
 const _: () = assert!(usize::BITS != 64 || size_of::<Site>() == 64);
 
 impl Site {
@@ -102,7 +102,8 @@ impl Site {
         }
     }
 
-    /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it at once, one labels.
+    /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it
+    /// at once, one labels.
     fn decide(&'static self) -> usize {
         let choice = with_environment(filter::VARIABLE, |patterns| {
             filter::choice(patterns.unwrap_or_default(), self.path())

@@ -80,7 +80,8 @@ telemetry::events! {
         /// the task
         task: W,
     }
-    /// Calls of a function that were not recorded, since the filter records some calls of many.
+    /// Calls of a function that were not recorded, since the filter records some calls of many, or
+    /// those that take long.
     CallsMuted(0x000A, always, Call) {
         /// the function
         function: P,

@@ -12,6 +12,7 @@
 //! `design/calls.md`.
 
 use core::ffi::CStr;
+use core::str::FromStr;
 
 /// The environment variable with the patterns.
 pub(crate) const VARIABLE: &CStr = c"MPS_TELEMETRY_CALLS";
@@ -23,7 +24,7 @@ pub(crate) enum Choice {
     All,
     /// Record none.
     None,
-    /// Record calls that take at least this time, in ns.
+    /// Record calls that take at least this number of [`TIME_UNIT`]s.
     Slow(usize),
     /// Record each n-th call, and all calls in it.
     Some(usize),
@@ -31,6 +32,9 @@ pub(crate) enum Choice {
 
 /// The greatest number in a choice. A site has it in one word, next to five bits.
 pub(crate) const NUMBER_MAX: usize = usize::MAX >> 5;
+
+/// The unit of thresholds, in ns: so that a site of 32-bit words has thresholds up to 134 s.
+pub(crate) const TIME_UNIT: u64 = if usize::BITS == 64 { 1 } else { 1_000 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pattern<'a> {
@@ -41,8 +45,9 @@ struct Pattern<'a> {
 /// Returns the choice for the function with this path.
 pub(crate) fn choice(patterns: &[u8], path: &str) -> Choice {
     let valid = || words(patterns).filter_map(|word| parse(word).ok());
-    // With exclusions alone, all other functions are recorded.
-    let has_inclusion = valid().any(|pattern| pattern.choice != Choice::None);
+    // With exclusions alone, all other functions are recorded. An invalid pattern counts too: a
+    // mistake in the only pattern must not record everything.
+    let has_inclusion = words(patterns).any(|word| !word.starts_with(b"-"));
     let other = if has_inclusion { Choice::None } else { Choice::All };
     valid().filter(|pattern| pattern.fits(path)).last().map_or(other, |pattern| pattern.choice)
 }
@@ -60,10 +65,11 @@ fn parse(word: &[u8]) -> Result<Pattern<'_>, &'static str> {
     let (path, choice) = if let Some(path) = word.strip_prefix(b"-") {
         (path, Choice::None)
     } else if let Some((path, time)) = split(word, b">=") {
-        (path, Choice::Slow(nanoseconds(time)?))
+        (path, Choice::Slow(time_units(time)?))
     } else if let Some((path, count)) = split(word, b"%") {
         const WRONG: &str = "after `%` comes a number, 1 or more";
-        (path, Choice::Some(number(count).filter(|count| *count != 0).ok_or(WRONG)?))
+        let count = number(count).filter(|count| (1..=NUMBER_MAX).contains(count));
+        (path, Choice::Some(count.ok_or(WRONG)?))
     } else {
         (word, Choice::All)
     };
@@ -80,12 +86,11 @@ fn split<'a>(word: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((&word[..at], &word[at + mark.len()..]))
 }
 
-fn number(digits: &[u8]) -> Option<usize> {
-    let number = core::str::from_utf8(digits).ok()?.parse().ok()?;
-    Some(number).filter(|number| *number <= NUMBER_MAX)
+fn number<N: FromStr>(digits: &[u8]) -> Option<N> {
+    core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-fn nanoseconds(time: &[u8]) -> Result<usize, &'static str> {
+fn time_units(time: &[u8]) -> Result<usize, &'static str> {
     const WRONG: &str = "after `>=` comes a time: 500ns, 10us, 2ms or 1s";
     let end = time.iter().position(|byte| !byte.is_ascii_digit()).ok_or(WRONG)?;
     let (digits, unit) = time.split_at(end);
@@ -96,9 +101,10 @@ fn nanoseconds(time: &[u8]) -> Result<usize, &'static str> {
         b"s" => 1_000_000_000,
         _ => return Err(WRONG),
     };
-    let count = number(digits).ok_or(WRONG)?;
-    let time = count.checked_mul(scale).filter(|time| *time <= NUMBER_MAX);
-    time.ok_or("the time is too long")
+    let count: u64 = number(digits).ok_or(WRONG)?;
+    let units = count.checked_mul(scale).map(|time| time.div_ceil(TIME_UNIT));
+    let units = units.and_then(|units| usize::try_from(units).ok());
+    units.filter(|units| *units <= NUMBER_MAX).ok_or("the time is too long")
 }
 
 impl Pattern<'_> {
@@ -144,7 +150,7 @@ mod tests {
             ("shop::cart::add", Choice::All),
             ("shop::hash", Choice::None),
             ("shop::hash2", Choice::All),
-            ("db::read", Choice::Slow(10_000)),
+            ("db::read", Choice::Slow(10_000 / TIME_UNIT as usize)),
             ("net::send", Choice::Some(64)),
             ("main", Choice::None),
             ("<shop::Cart as core::fmt::Debug>::fmt", Choice::All),
@@ -163,7 +169,9 @@ mod tests {
         assert_eq!(invalid(patterns).count(), 8);
         assert_eq!(choice(patterns, "f"), Choice::All);
         assert_eq!(choice(patterns, "a"), Choice::None);
-        assert_eq!(invalid(b"a b>=1ns c>=2ms d>=3s e%1 -f *::g").count(), 0);
+        assert_eq!(choice(b"a>=10", "main"), Choice::None, "an inclusion, though invalid");
+        assert_eq!(choice(b"-a -", "main"), Choice::All);
+        assert_eq!(invalid(b"a b>=1ns c>=2ms d>=100s e%1 -f *::g").count(), 0);
     }
 
     /// A naive twin: a star matches any beginning.

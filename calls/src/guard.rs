@@ -10,6 +10,7 @@
 //! function as their caller. Design: `.calls.record` in `design/calls.md`.
 
 use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
+use crate::filter::TIME_UNIT;
 use crate::site::{self, Site, word};
 use core::cell::Cell;
 use eventdef::field::P;
@@ -19,18 +20,26 @@ use telemetry::{Event, event};
 
 thread_local! {
     /// The address of the site of the function that runs in this thread, of those that are
-    /// recorded; 0: none; `MUTED`: the filter selected another call, and all calls in this one are
-    /// muted.
+    /// recorded; 0: none. With `SELECTED`: the filter records all calls in this one. `MUTED`: the
+    /// filter selected another call, and all calls in this one are muted.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The bytes that a call takes in a log of 64-bit words.
 const _: () = assert!(usize::BITS != 64 || CallEnter::FIXED_SIZE + CallLeave::FIXED_SIZE == 40);
 
-/// No address of a site, which is a multiple of 8.
+/// No address of a site, which is a multiple of 16.
 const MUTED: usize = 8 - 1;
+/// Next to a function: this call, or one that it is in, was selected by the filter.
+const SELECTED: usize = 8;
+const _: () = assert!(align_of::<Site>() > MUTED + SELECTED);
 
-/// The low bits of a frame's word; the rest is the address that `CURRENT` had.
+/// Returns the address of the function that a value of `CURRENT` stands for.
+fn function_of(current: usize) -> P {
+    P(current & !SELECTED)
+}
+
+/// The low bits of a frame's word; the rest is that of the value that `CURRENT` had.
 mod frame {
     /// The frame's end has something to do.
     pub(super) const ON: usize = 1;
@@ -94,7 +103,7 @@ impl Drop for Call {
 #[inline(never)]
 fn begin(site: &'static Site) -> Frame {
     let before = CURRENT.get();
-    if site.word() != word::ALL || before == MUTED || panicking() {
+    if site.word() != word::ALL || before & (MUTED | SELECTED) != 0 || panicking() {
         return begin_as_decided(site, 0);
     }
     let function = site.pointer();
@@ -108,16 +117,17 @@ pub(crate) fn begin_poll(site: &'static Site, task: usize) -> Frame {
     begin_as_decided(site, task)
 }
 
-/// Makes a function current, and records that it was called, or that its task is polled.
-fn enter(site: &'static Site, task: usize) -> Frame {
+/// Makes a function current, and records that it was called, or that its task is polled. `selected`
+/// is 0 or `SELECTED`.
+fn enter(site: &'static Site, task: usize, selected: usize) -> Frame {
     let before = CURRENT.get();
     if before == MUTED {
         site.count_muted();
         return Frame::OFF;
     }
     let function = site.pointer();
-    CURRENT.set(function.0);
-    let caller = P(before);
+    CURRENT.set(function.0 | selected);
+    let caller = function_of(before);
     if task == 0 {
         record(CallEnter { function, caller });
     } else {
@@ -136,6 +146,7 @@ fn unwinding() -> usize {
 fn begin_as_decided(site: &'static Site, task: usize) -> Frame {
     let Some(decided) = decided(site) else { return Frame::OFF };
     let before = CURRENT.get();
+    let selected = before & SELECTED;
     match decided & word::CHOICE {
         word::NONE => Frame::OFF,
         word::SOME if task == 0 && before != MUTED && !is_selected(site, decided) => {
@@ -143,13 +154,14 @@ fn begin_as_decided(site: &'static Site, task: usize) -> Frame {
             mute()
         }
         word::SLOW if before != MUTED => {
-            CURRENT.set(site.pointer().0);
+            CURRENT.set(site.pointer().0 | selected);
             Frame::special(before, monotonic().clamp(MUTES + 1, PRINTED - 1))
         }
-        _ if before == MUTED => enter(site, task),
-        _ => {
+        _ if before == MUTED => enter(site, task, 0),
+        choice => {
             site.tell_muted();
-            let frame = enter(site, task);
+            let selected = if choice == word::SOME { SELECTED } else { selected };
+            let frame = enter(site, task, selected);
             if decided & word::PRINTED == 0 {
                 return frame;
             }
@@ -178,8 +190,9 @@ pub(crate) fn decided(site: &'static Site) -> Option<usize> {
     Some(site.decided_word())
 }
 
+/// Returns whether a selection records a call: each n-th, and all that are in a selected one.
 pub(crate) fn is_selected(site: &Site, decided: usize) -> bool {
-    site.is_selected(decided >> word::NUMBER_SHIFT)
+    CURRENT.get() & SELECTED != 0 || site.is_selected(decided >> word::NUMBER_SHIFT)
 }
 
 #[cold]
@@ -228,16 +241,19 @@ fn end_special(site: &'static Site, frame: Frame, task: usize) {
         MUTES => {}
         begin => {
             let elapsed = monotonic().saturating_sub(begin);
-            if elapsed >= (site.word() >> word::NUMBER_SHIFT) as u64 {
-                let caller = P(frame.word & !frame::BITS);
+            if elapsed / TIME_UNIT >= (site.word() >> word::NUMBER_SHIFT) as u64 {
+                let caller = function_of(frame.word & !frame::BITS);
                 let elapsed = usize::try_from(elapsed).unwrap_or(usize::MAX);
+                site.tell_muted();
                 event!(CallSlow { function, caller, elapsed });
+            } else {
+                site.count_muted();
             }
         }
     }
 }
 
-/// Mutes the calls below a poll that is not recorded.
+/// Mutes the calls in a call or poll that is not recorded.
 pub(crate) fn mute() -> Frame {
     match CURRENT.replace(MUTED) {
         MUTED => Frame::OFF,
@@ -273,6 +289,9 @@ pub struct Current(usize);
 /// # resume(&mut Coroutine { current: calls::Current::default() });
 /// ```
 pub fn switch<T>(context: *const T, current: Current) -> Current {
-    event!(Switch { context: context });
+    // The kinds are off by default, which the registration makes so.
+    if is_recorded::<Switch>() && site::register() {
+        event!(Switch { context: context });
+    }
     Current(CURRENT.replace(current.0))
 }

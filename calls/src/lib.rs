@@ -29,7 +29,8 @@
 //!
 //! Calls are recorded while the kind `Call` is output: by `MPS_TELEMETRY_CONTROL=Call`, by
 //! [`release`], by [`control`], or by `eventcnv control`. The log names all functions of
-//! the program, also those that were never called, with their files and lines.
+//! the program that the filter includes, also those that were never called, with their files and
+//! lines.
 //!
 //! # Filter
 //!

@@ -17,9 +17,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use telemetry::__private::say;
+use telemetry::__private::{say, without_signals};
 use telemetry::control::RegistryControl;
-use telemetry::{FilePlinth, MappedPlinth};
+use telemetry::{FilePlinth, MappedPlinth, SetupError};
 
 const BEGIN: &str = "+TURTLES";
 const END: &str = "-TURTLES";
@@ -83,10 +83,13 @@ impl Default for Options {
 /// | `-scheduleMode ev` | `mt` | flushes by a thread; `ev`: by [`tick`](Released::tick) |
 /// | `-dbPath DIRECTORY` | `.` | the directory of the log |
 /// | `-dbPrefix NAME` | `turtles` | the log is `DIRECTORY/NAME-PID.log` |
-/// | `-debug` | off | prints each call on standard error |
+/// | `-debug` | off | prints each call on standard error, at its beginning and its end |
 ///
 /// In the direct mode the log loses nothing if the program is killed, and keeps the newest 64 MiB.
 /// In the staged mode it lacks at most the calls since the last interval.
+///
+/// Once in a process: a log that the program or an earlier `release` has begun stays where it is.
+/// This is reported in one line, and the calls go to that log.
 ///
 /// A wrong option is reported in one line, and nothing is recorded. A group without its end stays
 /// where it is.
@@ -111,6 +114,8 @@ pub fn release(arguments: &mut Vec<OsString>) -> Released {
 }
 
 /// Returns the switches of calls, for a program that records them without an option of its user.
+/// `telemetry::control::of` gives the same switches, but the first call undoes what they switched
+/// on in memory alone.
 ///
 /// ```
 /// use calls::events::Kinds;
@@ -192,13 +197,20 @@ fn parse(words: &[OsString]) -> Result<Options, String> {
     Ok(options)
 }
 
-impl Options {
-    /// Returns the path of the log of the process with this number.
-    fn path(&self, directory: &Path, process: &str) -> PathBuf {
-        let mut name = self.prefix.clone();
-        name.push(format!("-{process}.log"));
-        directory.join(name)
+/// Returns the path of the log of a process: `DIRECTORY/PREFIX-PID.log`.
+fn path_of(stem: impl Into<OsString>, process: impl fmt::Display) -> PathBuf {
+    let mut path = stem.into();
+    path.push(format!("-{process}.log"));
+    path.into()
+}
+
+/// Returns the beginning of a pattern, which stands for this path.
+fn literal(path: &Path) -> Result<OsString, String> {
+    if !path.as_os_str().as_encoded_bytes().contains(&b'%') {
+        return Ok(path.into());
     }
+    let text = path.to_str().map(|text| text.replace('%', "%%").into());
+    text.ok_or_else(|| format!("{}: a path with `%` must be UTF-8", path.display()))
 }
 
 fn start(options: Options) -> Result<Released, String> {
@@ -206,8 +218,9 @@ fn start(options: Options) -> Result<Released, String> {
     let directory = std::fs::create_dir_all(&options.directory)
         .and_then(|()| options.directory.canonicalize())
         .map_err(|error| format!("{shown}: cannot create the directory ({error})"))?;
+    let stem = directory.join(&options.prefix);
     // A forked child begins a log of its own.
-    let pattern = options.path(&directory, "%p");
+    let pattern = path_of(literal(&stem)?, "%p");
     let setup = match options.commit {
         Commit::Direct => MappedPlinth::per_process(&pattern, RING_SIZE)
             .map(|plinth| telemetry::setup().plinth(plinth)),
@@ -215,29 +228,40 @@ fn start(options: Options) -> Result<Released, String> {
             FilePlinth::per_process(&pattern).map(|plinth| telemetry::setup().plinth(plinth))
         }
     };
-    let setup = setup.map_err(|error| error.to_string())?;
-    setup.start().map_err(|error| error.to_string())?;
-    site::print(options.debug);
+    let stem = match setup.map_err(|error| error.to_string())?.start() {
+        Ok(()) => Some(stem),
+        Err(SetupError::PlinthTooLate) => {
+            say(format_args!("+TURTLES: the log has already begun; calls go there"));
+            None
+        }
+        Err(error) => return Err(error.to_string()),
+    };
     if !site::register() {
         return Err("this platform does not record".to_owned());
     }
+    let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
+    // From here on its drop ends the recording.
+    let due = Mutex::new(Instant::now());
+    let mut released = Released { is_enabled: true, stem, interval, flusher: None, due };
+    site::print(options.debug);
     control().set_output(Kinds::Call);
     site::tell_all();
     telemetry::flush();
-    let interval = Some(options.interval).filter(|_| options.commit == Commit::Staged);
-    let by_thread = interval.filter(|_| options.schedule == Schedule::Thread);
-    let flusher = by_thread.map(Flusher::start).transpose();
-    let flusher = flusher.map_err(|error| format!("cannot start a thread ({error})"))?;
-    let path = options.path(&directory, &std::process::id().to_string());
-    let due = Mutex::new(Instant::now());
-    Ok(Released { path: Some(path), interval, flusher, due })
+    if let Some(interval) = interval.filter(|_| options.schedule == Schedule::Thread) {
+        let flusher = Flusher::start(interval);
+        released.flusher =
+            Some(flusher.map_err(|error| format!("cannot start a thread ({error})"))?);
+    }
+    Ok(released)
 }
 
 /// The recording of calls that [`release`] started. Its drop ends it.
 #[must_use = "its drop ends the recording of calls"]
 pub struct Released {
-    /// There if calls are recorded.
-    path: Option<PathBuf>,
+    /// Whether its drop ends something.
+    is_enabled: bool,
+    /// The path of the log, without the process. There if the log is that of the options.
+    stem: Option<PathBuf>,
     /// Of the staged mode.
     interval: Option<Duration>,
     flusher: Option<Flusher>,
@@ -247,21 +271,23 @@ pub struct Released {
 
 impl Default for Released {
     fn default() -> Released {
-        Released { path: None, interval: None, flusher: None, due: Mutex::new(Instant::now()) }
+        let due = Mutex::new(Instant::now());
+        Released { is_enabled: false, stem: None, interval: None, flusher: None, due }
     }
 }
 
 impl fmt::Debug for Released {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Released").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Released").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 
 impl Released {
-    /// Returns the absolute path of the log; `None` if calls are not recorded.
+    /// Returns the absolute path of the log of this process, also in a forked child; `None` if
+    /// calls are not recorded, or go to a log that had begun before.
     #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+    pub fn path(&self) -> Option<PathBuf> {
+        Some(path_of(self.stem.as_ref()?, std::process::id()))
     }
 
     /// Writes what was recorded, if the interval is over. A program calls it from its event loop in
@@ -279,7 +305,7 @@ impl Released {
 
 impl Drop for Released {
     fn drop(&mut self) {
-        if self.path.is_some() {
+        if self.is_enabled {
             drop(self.flusher.take());
             site::tell_all_muted();
             control().reset_output(Kinds::Call);
@@ -311,18 +337,24 @@ impl Flusher {
                 write_out();
             }
         };
-        let thread = std::thread::Builder::new().name("turtles".into()).spawn(run)?;
+        // A program may block signals later, to wait for them in a thread of its choice.
+        let thread = std::thread::Builder::new().name("turtles".into());
+        let thread = without_signals(|| thread.spawn(run))?;
         Ok(Flusher { end: Some(end), thread: Some(thread), process: std::process::id() })
     }
 }
 
 impl Drop for Flusher {
     fn drop(&mut self) {
-        drop(self.end.take());
-        // A forked child does not have the thread.
-        if let Some(thread) = self.thread.take().filter(|_| self.process == std::process::id()) {
-            let _ = thread.join();
+        let (end, thread) = (self.end.take(), self.thread.take());
+        if self.process != std::process::id() {
+            // A forked child lacks the thread: its handle may stand for another one, and a lock of
+            // the channel may be held for ever.
+            core::mem::forget((end, thread));
+            return;
         }
+        drop(end);
+        let _ = thread.map(JoinHandle::join);
     }
 }
 
@@ -360,7 +392,7 @@ mod tests {
         assert_eq!(options, Options::default());
         assert_eq!(options.interval.as_millis(), 30000);
         assert_eq!((options.commit, options.schedule), (Commit::Staged, Schedule::Thread));
-        assert_eq!(options.path(Path::new("/d"), "7"), Path::new("/d/turtles-7.log"));
+        assert_eq!(path_of(options.prefix, 7), Path::new("turtles-7.log"));
         let text = "-commitMode direct -scheduleMode ev -intervalMillis 5 -dbPath d -dbPrefix p \
                     -debug -enabled";
         let options = parse(&words(text)).unwrap();

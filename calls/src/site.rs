@@ -1,7 +1,7 @@
 //! Sites: a function's static facts, and the word that tells how its calls are recorded.
 //!
 //! ```text
-//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites` ─▶ all sites of the program
+//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_1` ─▶ all sites
 //!                              │ word: 0 until its first call, or until all sites are labelled
 //!                              └ its address stands for the function in the log
 //! ```
@@ -36,7 +36,7 @@ pub(crate) mod word {
     /// Record each call: the whole word, for the fast path.
     pub(crate) const ALL: usize = 1;
     pub(crate) const NONE: usize = 2;
-    /// The number is the least time, in ns.
+    /// The number is the least time, in units of the filter.
     pub(crate) const SLOW: usize = 3;
     /// The number n: record each n-th call.
     pub(crate) const SOME: usize = 4;
@@ -51,17 +51,21 @@ pub(crate) mod word {
 
 /// A function's static facts. Its address stands for the function.
 #[derive(Debug)]
-#[repr(C, align(8))]
+#[repr(C, align(16))]
 pub struct Site {
     word: AtomicUsize,
     /// Calls that the filter looked at, to select each n-th.
     asked: AtomicUsize,
-    /// Calls that were not recorded, because the filter selected another one.
+    /// Calls that were not recorded: the filter selected another one, or they were too short.
     muted: AtomicUsize,
     /// Returns the path of the function. A call, because a path is not known in a constant.
     path: fn() -> &'static str,
     source: telemetry::Source<'static>,
 }
+
+/// A program may link two versions of this crate: if the layout of a site changes, the number in
+/// the section's name does too.
+const _: () = assert!(usize::BITS != 64 || size_of::<Site>() == 64);
 
 impl Site {
     /// Makes a site. For the code that `#[traced]` makes.
@@ -98,7 +102,8 @@ impl Site {
         }
     }
 
-    /// Labels the site, and asks the filter. Two threads may do it at once, with one result.
+    /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it
+    /// at once, one labels.
     fn decide(&'static self) -> usize {
         let choice = with_environment(filter::VARIABLE, |patterns| {
             filter::choice(patterns.unwrap_or_default(), self.path())
@@ -111,14 +116,20 @@ impl Site {
         };
         let printed = if PRINTED.load(Ordering::Relaxed) { word::PRINTED } else { 0 };
         let word = word | printed;
-        let name = telemetry::add_string(self.path());
+        // A function that is excluded has no label: it must not look as if it was never called.
+        let is_known = choice != Choice::None;
+        let name = if is_known { telemetry::add_string(self.path()) } else { StringId::NONE };
         // Without a label the next call tries again: this one interrupted the runtime.
-        if name != StringId::NONE {
+        if is_known && name == StringId::NONE {
+            return word;
+        }
+        let decided =
+            self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed);
+        if is_known && decided.is_ok() {
             telemetry::label(self, name);
             telemetry::source(self, self.source);
-            self.word.store(word, Ordering::Relaxed);
         }
-        word
+        decided.err().unwrap_or(word)
     }
 
     /// Returns whether this is the n-th call that asks, for any multiple of n.
@@ -126,11 +137,17 @@ impl Site {
         self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
     }
 
-    /// Counts a call that is not recorded.
+    /// Counts a call that is not recorded. The first one is told at once: so the log knows that the
+    /// function is called.
     pub(crate) fn count_muted(&self) {
-        self.muted.fetch_add(1, Ordering::Relaxed);
-        if self.word() & word::MUTED == 0 {
+        let is_first = self.muted.fetch_add(1, Ordering::Relaxed) == 0;
+        let word = self.word();
+        // A word that is new stays so: the filter is still to be asked.
+        if word != word::NEW && word & word::MUTED == 0 {
             self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+        }
+        if is_first {
+            self.tell_muted();
         }
     }
 
@@ -163,21 +180,22 @@ pub(crate) fn register() -> bool {
 /// The attempts to label all sites: one that interrupted the runtime labels none.
 const ATTEMPT_COUNT_MAX: usize = 8;
 
-/// Labels all sites, once, and reports invalid patterns.
+/// Labels all sites, once, and reports invalid patterns. One thread does it; until it is done, each
+/// other thread labels the sites that it calls.
 pub(crate) fn tell_all() {
+    /// Whether all sites are labelled, or a thread is at it.
+    static TOLD: AtomicBool = AtomicBool::new(false);
     static ATTEMPT_COUNT: AtomicUsize = AtomicUsize::new(0);
-    let is_left = |count: usize| (count < ATTEMPT_COUNT_MAX).then_some(count + 1);
-    let count = ATTEMPT_COUNT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left);
-    if count == Ok(0) {
-        report_invalid();
-    }
-    if count.is_err() {
+    if TOLD.swap(true, Ordering::Acquire) {
         return;
     }
-    all().for_each(|site| _ = site.decided_word());
-    if all().all(|site| site.word() != word::NEW) {
-        ATTEMPT_COUNT.store(ATTEMPT_COUNT_MAX, Ordering::Relaxed);
+    let before = ATTEMPT_COUNT.fetch_add(1, Ordering::Relaxed);
+    if before == 0 {
+        report_invalid();
     }
+    all().for_each(|site| _ = site.decided_word());
+    let is_done = all().all(|site| site.word() != word::NEW);
+    TOLD.store(is_done || before + 1 >= ATTEMPT_COUNT_MAX, Ordering::Release);
 }
 
 fn report_invalid() {
@@ -236,7 +254,7 @@ macro_rules! __site {
                 target_os = "dragonfly"
             ),
             used,
-            unsafe(link_section = "telemetry_sites")
+            unsafe(link_section = "telemetry_sites_1")
         )]
         static SITE: $crate::__private::Site = $crate::__private::Site::new(site, $file, $place);
         &SITE
@@ -256,15 +274,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
     /// The section exists in each program, with or without sites.
     #[used]
     // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`.
-    #[unsafe(link_section = "telemetry_sites")]
+    #[unsafe(link_section = "telemetry_sites_1")]
     static NO_SITES: [Site; 0] = [];
 
     // SAFETY: the linker defines both symbols, at the ends of a section that exists. Only their
     // addresses are used.
     unsafe extern "C" {
-        #[link_name = "__start_telemetry_sites"]
+        #[link_name = "__start_telemetry_sites_1"]
         static START: u8;
-        #[link_name = "__stop_telemetry_sites"]
+        #[link_name = "__stop_telemetry_sites_1"]
         static STOP: u8;
     }
     // The compiler may not conclude that the section is as small as the symbol at its start.

@@ -10,7 +10,7 @@
 mod common;
 
 use calls::traced;
-use common::{ON, lines_of_one, ran};
+use common::{ON, lines_of_one, ran, sources};
 use std::time::Duration;
 
 #[traced]
@@ -60,6 +60,9 @@ fn excluded_functions_are_not_recorded() {
     ];
     assert_eq!(lines_of_one(&ran.log()), expected);
     assert_eq!(ran.said(), [""; 0]);
+    // It does not look as if it was never called.
+    let sources = sources(&ran.log());
+    assert!(sources.contains_key("shop::sleep") && !sources.contains_key("shop::hash"));
 }
 
 #[test]
@@ -82,8 +85,9 @@ fn a_threshold_keeps_the_slow_calls() {
         for time in [0, 20, 0, 20] {
             shop::sleep(Duration::from_millis(time));
         }
+        shop::sell(0);
     };
-    let filter = ("MPS_TELEMETRY_CALLS", "* *::sleep>=20ms");
+    let filter = ("MPS_TELEMETRY_CALLS", "* *::sleep>=20ms *::sell>=100s");
     let Some(ran) = ran(test, &[ON, filter], what) else { return };
     let lines = lines_of_one(&ran.log());
     // A loaded machine may make a short sleep a long one.
@@ -95,6 +99,8 @@ fn a_threshold_keeps_the_slow_calls() {
     }
     assert_eq!(count(&lines, "CallEnter shop::hash shop::sleep"), 4);
     assert_eq!(count(&lines, "CallEnter shop::sleep"), 0);
+    // A function without long calls does not look as if it was never called.
+    assert_eq!(muted(&lines, "shop::sell"), 1, "{lines:?}");
 }
 
 #[test]
@@ -116,6 +122,25 @@ fn a_selection_records_each_nth_call_with_all_in_it() {
     // Before the last recorded call of each function, its muted calls were told.
     assert_eq!(muted(&lines, "shop::sleep"), 15 * 63);
     assert_eq!(muted(&lines, "shop::hash"), CALLS - selected);
+}
+
+/// One pattern for several functions: the calls in a selected call are recorded, also of itself.
+#[test]
+fn a_selection_takes_calls_that_it_fits_too() {
+    let test = "a_selection_takes_calls_that_it_fits_too";
+    let what = || {
+        for _ in 0..5 {
+            shop::sell(3);
+        }
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "filter::shop::*%4");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    // The first and the fifth.
+    assert_eq!(count(&lines, "CallEnter shop::sell -"), 2);
+    assert_eq!(count(&lines, "CallEnter shop::sell shop::sell"), 2 * 3);
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::sell"), 2 * 4);
+    assert_eq!(count(&lines, "CallLeave"), 2 * 8);
 }
 
 #[test]

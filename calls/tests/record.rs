@@ -34,6 +34,7 @@ mod shop {
         }
     }
 
+    /// The naked price.
     fn price(count: u32) -> Option<u32> {
         if count == 0 {
             return None;
@@ -58,12 +59,13 @@ mod shop {
         7
     }
 
-    #[calls::traced(skip)]
+    #[cfg_attr(unix, calls::traced(skip))]
     pub(crate) fn skipped() -> u32 {
         8
     }
 
     pub(crate) mod cellar {
+        #[cfg_attr(unix, calls::traced)]
         pub(crate) fn depth(of: u32) -> u32 {
             if of == 0 { 0 } else { depth(of - 1) + 1 }
         }

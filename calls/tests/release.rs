@@ -81,6 +81,35 @@ fn t6_a_group_without_enabled_does_nothing() {
     assert_eq!(ran.said(), [""; 0]);
 }
 
+/// A program may block a signal later, and wait for it: the flushing thread does not receive it.
+#[test]
+fn the_flushing_thread_receives_no_signal() {
+    let test = "the_flushing_thread_receives_no_signal";
+    let what = || {
+        let _released = release("-enabled -dbPath logs");
+        let blocked = || {
+            let threads = std::fs::read_dir("/proc/self/task").unwrap();
+            let folders = threads.map(|thread| thread.unwrap().path());
+            let is_flusher = |folder: &PathBuf| {
+                std::fs::read_to_string(folder.join("comm")).unwrap() == "turtles\n"
+            };
+            let folder = folders.into_iter().find(is_flusher)?;
+            let status = std::fs::read_to_string(folder.join("status")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
+            Some(u64::from_str_radix(line, 16).unwrap())
+        };
+        // The thread gives itself its name.
+        let blocked = std::iter::repeat_with(|| {
+            std::thread::yield_now();
+            blocked()
+        });
+        let blocked = blocked.flatten().next().unwrap();
+        assert_ne!(blocked & 1 << (libc::SIGTERM - 1), 0, "{blocked:#x}");
+        assert_ne!(blocked & 1 << (libc::SIGUSR1 - 1), 0, "{blocked:#x}");
+    };
+    ran(test, &[], what);
+}
+
 /// T7: a wrong option is one line, and the program goes on.
 #[test]
 fn t7_a_wrong_option_is_reported_in_one_line() {
@@ -95,6 +124,52 @@ fn t7_a_wrong_option_is_reported_in_one_line() {
                 are not recorded";
     assert_eq!(ran.said(), [line]);
     assert_eq!(ran.files(), [""; 0]);
+}
+
+/// A log that the program began before `release` has the calls.
+#[test]
+fn calls_go_to_a_log_that_has_already_begun() {
+    let test = "calls_go_to_a_log_that_has_already_begun";
+    let what = || {
+        calls::control().set_output(calls::events::Kinds::Call);
+        sell();
+        let released = release("-enabled -dbPath logs");
+        assert_eq!(released.path(), None);
+        sell();
+        drop(released);
+        sell();
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    assert_eq!(ran.said(), ["telemetry: +TURTLES: the log has already begun; calls go there"]);
+    let expected = ["CallEnter sell -", "CallLeave sell"].repeat(2);
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+/// Without its flushing thread nothing is recorded, as the line says.
+#[test]
+fn a_thread_that_cannot_start_is_reported() {
+    let test = "a_thread_that_cannot_start_is_reported";
+    let what = || {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = sizes.split(' ').next().unwrap().parse().unwrap();
+        // SAFETY: the structure is writable; then it is read.
+        unsafe {
+            assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &mut limit), 0);
+            // Enough for the log, too little for the stack of a thread.
+            limit.rlim_cur = pages * 4096 + (128 << 20);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
+        }
+        let released = release("-enabled -dbPath logs");
+        sell();
+        assert_eq!(released.path(), None);
+        let recorded = telemetry::control::of(&calls::events::CONTROL).recorded();
+        assert_eq!(recorded, calls::events::Kinds::empty());
+    };
+    let environment = [("RUST_MIN_STACK", "268435456")];
+    let Some(ran) = ran(test, &environment, what) else { return };
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].starts_with("telemetry: +TURTLES: cannot start a thread"));
 }
 
 /// A log that cannot be written does not disturb the program.
@@ -165,7 +240,7 @@ fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
     let test = "t8_a_killed_program_loses_an_interval_in_staged_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let released = release("-enabled -intervalMillis 50 -dbPath logs");
-        let path = released.path().unwrap().to_owned();
+        let path = released.path().unwrap();
         sell();
         // The thread flushes, while this thread does nothing.
         let begin = Instant::now();
@@ -191,7 +266,7 @@ fn t10_a_tick_writes_what_the_thread_writes() {
     let what = || {
         let options = format!("-intervalMillis {INTERVAL} -scheduleMode ev");
         let released = release(&format!("-enabled {options} -dbPath logs"));
-        let path = released.path().unwrap().to_owned();
+        let path = released.path().unwrap();
         let lines = || lines_of_one(&open_partly(&path));
         let begin = Instant::now();
         sell();
@@ -218,10 +293,10 @@ fn open_partly(path: &Path) -> eventlog::reader::Log {
 fn t11_the_log_has_an_absolute_path_with_the_process() {
     let test = "t11_the_log_has_an_absolute_path_with_the_process";
     let what = || {
-        let released = release("-enabled -dbPath a/../logs -dbPrefix p");
-        let name = format!("logs/p-{}.log", std::process::id());
+        let released = release("-enabled -dbPath a/../logs%p -dbPrefix 5%%");
+        let name = format!("logs%p/5%%-{}.log", std::process::id());
         let here = std::env::current_dir().unwrap().canonicalize().unwrap();
-        assert_eq!(released.path(), Some(&*here.join(name)));
+        assert_eq!(released.path(), Some(here.join(name)));
         assert!(released.path().unwrap().is_file());
         drop(released);
     };
@@ -232,17 +307,17 @@ fn t11_the_log_has_an_absolute_path_with_the_process() {
     }) else {
         return;
     };
-    assert_eq!(folder(&ran), ["a", "logs"]);
+    assert_eq!(folder(&ran), ["a", "logs%p"]);
 }
 
-/// T12: `-debug` prints a line for each event.
+/// T12: `-debug` prints a line for the beginning and the end of each call.
 #[test]
-fn t12_debug_prints_each_event() {
+fn t12_debug_prints_each_call() {
     let what = || {
         let _released = release("-enabled -debug -dbPath logs");
         sell();
     };
-    let Some(ran) = ran("t12_debug_prints_each_event", &[], what) else { return };
+    let Some(ran) = ran("t12_debug_prints_each_call", &[], what) else { return };
     let expected = ["telemetry: CallEnter release::sell", "telemetry: CallLeave release::sell"];
     assert_eq!(ran.said(), expected);
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
@@ -261,7 +336,9 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
         if child == 0 {
             sell();
             sell();
-            std::process::exit(0);
+            let name = format!("turtles-{}.log", std::process::id());
+            let is_own = released.path().is_some_and(|path| path.ends_with(&name));
+            std::process::exit(i32::from(!is_own));
         }
         let mut status = 0;
         // SAFETY: the child of this process; the status is writable.
@@ -279,6 +356,30 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
         let sources = common::sources(&log);
         assert!(sources.contains_key("sell") && sources.contains_key("serve"), "{sources:?}");
     }
+}
+
+/// T19: a forked child ends the recording, and leaves the child's own threads alone.
+#[test]
+fn t19_a_forked_child_may_drop_the_guard() {
+    let what = || {
+        let released = release("-enabled -dbPath logs");
+        // SAFETY: the child calls what this thread may call; it ends by `exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // The C library gives it the memory of the thread that the child lacks.
+            let thread = std::thread::spawn(|| std::thread::sleep(Duration::from_millis(100)));
+            drop(released);
+            // The join of a detached thread panics.
+            let join = std::panic::AssertUnwindSafe(|| thread.join());
+            let joined = std::panic::catch_unwind(join);
+            std::process::exit(i32::from(!matches!(joined, Ok(Ok(())))));
+        }
+        let mut status = 0;
+        // SAFETY: the child of this process; the status is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+    };
+    ran("t19_a_forked_child_may_drop_the_guard", &[], what);
 }
 
 /// The example takes its options, prints the rest, and leaves a log.

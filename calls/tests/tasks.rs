@@ -5,12 +5,13 @@
 //! ```
 //!
 //! Design: `.calls.task` in `design/calls.md`.
-#![forbid(unsafe_code)]
+#![forbid(unsafe_code, unreachable_code)]
 
 mod common;
 
 use calls::traced;
 use common::{ON, lines_of_one, ran};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -182,6 +183,77 @@ fn a_traced_future_returns_what_its_signature_tells() {
         assert_eq!(format!("{:?}", work::shown().await), "1");
         assert!(work::outer("x").await.is_err());
     })]);
+}
+
+/// Tells when it is dropped.
+struct Dropped<'a>(&'static str, &'a RefCell<Vec<&'static str>>);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        self.1.borrow_mut().push(self.0);
+    }
+}
+
+/// Two functions of the same text: the second is traced.
+macro_rules! twins {
+    ($($text:tt)*) => {
+        mod plain {
+            use super::Dropped;
+            pub(super) $($text)*
+        }
+        mod traced {
+            use super::Dropped;
+            #[calls::traced]
+            pub(super) $($text)*
+        }
+    };
+}
+
+twins! {
+    async fn drops<'a>(
+        one: Dropped<'a>,
+        _: Dropped<'a>,
+        mut two: Dropped<'a>,
+        (three, _): (Dropped<'a>, Dropped<'a>),
+        #[allow(clippy::toplevel_ref_arg, reason = "a pattern that moves nothing")]
+        ref four: Dropped<'a>,
+        #[allow(unused_variables, reason = "it is dropped all the same")] five: Dropped<'a>,
+    ) {
+        let _local = Dropped("local", one.1);
+        two.0 = "two again";
+        four.1.borrow_mut().push(three.0);
+    }
+}
+
+/// The parameters of a traced `async fn` are dropped in the order of an untraced one.
+#[test]
+fn parameters_of_a_future_are_dropped_in_order() {
+    let [plain, traced] = [RefCell::default(), RefCell::default()];
+    let parameter = |name, order| Dropped(name, order);
+    macro_rules! run {
+        ($function:path, $order:ident) => {{
+            let new = |name| parameter(name, &$order);
+            let pair = (new("three"), new("rest"));
+            let future =
+                $function(new("one"), new("wild"), new("two"), pair, new("four"), new("five"));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(std::pin::pin!(future).as_mut().poll(&mut context).is_ready());
+        }};
+    }
+    run!(plain::drops, plain);
+    run!(traced::drops, traced);
+    assert_eq!(plain.borrow().len(), 9);
+    assert_eq!(traced, plain);
+}
+
+#[test]
+fn a_switch_before_the_first_call_is_off() {
+    let what = || {
+        calls::switch(std::ptr::without_provenance::<u8>(0x1000), calls::Current::default());
+        assert_eq!(telemetry::losses().requested, 0);
+        assert_eq!(calls::control().recorded(), calls::events::Kinds::empty());
+    };
+    ran("a_switch_before_the_first_call_is_off", &[], what);
 }
 
 /// A coroutine with a stack of its own, played by hand: T16.

@@ -11,11 +11,15 @@
 #![forbid(unsafe_code)]
 
 mod common;
+#[macro_use]
+#[path = "common/spread.rs"]
+mod spread;
 
 use calls::traced;
 use common::{ON, each, ran, without_crate};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
 
 const THREAD_COUNT: u64 = 16;
 const CALLS_PER_THREAD: u32 = 3000;
@@ -190,4 +194,54 @@ fn t1_counts_equal_those_of_a_naive_twin() {
     assert!(stacks.values().all(Vec::is_empty), "calls are open");
     assert_eq!(found, expected);
     assert!(unwound > 100, "{unwound}");
+}
+
+/// Makes traced functions, and a list of them.
+macro_rules! many {
+    ($($name:ident)*) => {
+        $(#[traced] fn $name() {})*
+        const MANY: &[fn()] = &[$($name),*];
+    };
+}
+many! { f00 f01 f02 f03 f04 f05 f06 f07 f08 f09 f10 f11 f12 f13 f14 f15 f16 f17 f18 f19 f20 f21 }
+
+/// Threads whose first calls race label each function once.
+#[test]
+fn racing_first_calls_label_each_function_once() {
+    const THREADS: usize = 8;
+    let what = || {
+        let barrier = Barrier::new(THREADS);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    MANY.iter().cycle().skip(3 * thread).take(MANY.len()).for_each(|call| call());
+                });
+            }
+        });
+    };
+    let test = "racing_first_calls_label_each_function_once";
+    for _ in 0..10 {
+        let Some(ran) = ran(test, &[ON], what) else { return };
+        let mut counts = BTreeMap::<u64, usize>::new();
+        each(&ran.log(), |event| {
+            if event.name() == "Source" {
+                *counts.entry(event.param("address").unwrap().as_u64().unwrap()).or_default() += 1;
+            }
+        });
+        assert!(counts.len() > MANY.len());
+        assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    }
+}
+
+spread! { in_two_files {} }
+
+/// A function whose first and last token are in two files has no size.
+#[test]
+fn a_function_in_two_files_has_no_size() {
+    let Some(ran) = ran("a_function_in_two_files_has_no_size", &[ON], in_two_files) else { return };
+    let (file, [.., size]) = &common::sources(&ran.log())["in_two_files"];
+    assert!(file.ends_with("spread.rs"), "{file}");
+    assert_eq!(*size, 0);
 }

@@ -12,7 +12,7 @@
 crate::events! {
     @runtime
     /// The event log itself: names, threads, losses and what was switched.
-    registry "telemetry" version(1, 1, 0);
+    registry "telemetry" version(1, 0, 1);
     kinds {
         /// What is recorded whatever the masks say, and never overwritten.
         Store = 0,

@@ -62,6 +62,11 @@ pub fn say(message: fmt::Arguments<'_>) {
 }
 
 /// Does the work.
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+/// Does the work.
 pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
     work()
 }

@@ -128,7 +128,9 @@ pub use record::annotation::{VARIETY, Variety};
 /// Not an API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::record::around::{after, before, monotonic, say, uncancelled, with_environment};
+    pub use crate::record::around::{
+        after, before, monotonic, say, uncancelled, with_environment, without_signals,
+    };
     pub use crate::record::fast_path::{is_recorded, record, record_here};
     pub use eventdef;
 }

@@ -214,7 +214,6 @@ fn a_volume_of_a_few_small_blocks_is_a_log() {
     assert_eq!(of_main, (0..count).collect::<Vec<_>>());
 }
 
-/// The log of an earlier program counts as a volume: it is renamed with the others.
 /// A program that runs for years changes its volume any number of times.
 #[test]
 #[cfg(target_os = "linux")]
@@ -239,6 +238,7 @@ fn a_change_of_volume_takes_no_memory() {
     assert!(read_all(ran.folder.path())[0].volume > 150);
 }
 
+/// The log of an earlier program counts as a volume: it is renamed with the others.
 #[test]
 fn the_runtime_renames_the_files_of_an_earlier_run() {
     let test = "the_runtime_renames_the_files_of_an_earlier_run";

@@ -8,31 +8,28 @@
 //!
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
-use crate::place;
+use crate::{has, place};
+use core::mem::replace;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::token::{Async, Move};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, ExprAsync, ExprCall, ReturnType, Signature, Stmt, Type, parse_quote,
-    parse2,
+    Attribute, Block, Expr, ExprAsync, ExprCall, FnArg, Pat, PatIdent, PatType, ReturnType,
+    Signature, Stmt, Type, parse_quote, parse2,
 };
 
 /// Traces a function, unless it cannot be.
 pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &mut Block) {
-    let is_naked = attributes.iter().any(|attribute| {
-        let tokens = attribute.meta.to_token_stream().to_string();
-        tokens.contains("naked")
-    });
-    if signature.constness.is_some() || is_naked {
+    if signature.constness.is_some() || has(attributes, "naked") {
         return;
     }
     let site = place::site(signature, body);
     if let Some(Async { span }) = signature.asyncness {
         let typed = returned(&signature.output);
-        let inner = block(body, typed);
+        let inner = block(body, moved(signature).into_iter().chain(typed));
         let inner = ExprAsync {
             attrs: Vec::new(),
             async_token: Async { span },
@@ -67,10 +64,30 @@ fn own(statements: TokenStream) -> Vec<Stmt> {
     Block::parse_within.parse2(spanned.collect()).unwrap_or_default()
 }
 
-/// Returns a copy of a block that begins with a statement.
-fn block(body: &Block, first: Option<Stmt>) -> Block {
-    let stmts = first.into_iter().chain(body.stmts.iter().cloned()).collect();
+/// Returns a copy of a block that begins with some statements.
+fn block(body: &Block, first: impl Iterator<Item = Stmt>) -> Block {
+    let stmts = first.chain(body.stmts.iter().cloned()).collect();
     Block { brace_token: body.brace_token, stmts }
+}
+
+/// Returns statements that move the parameters into a block, as the compiler does in an `async fn`:
+/// so they are dropped with the block's variables, the last one first. Patterns move too.
+fn moved(signature: &mut Signature) -> Vec<Stmt> {
+    let own = Span::mixed_site();
+    let mut statements = TokenStream::new();
+    for (index, parameter) in signature.inputs.iter_mut().enumerate() {
+        let FnArg::Typed(PatType { attrs, pat, .. }) = parameter else { continue };
+        let name = match &**pat {
+            Pat::Ident(PatIdent { ident, by_ref: None, subpat: None, .. }) => ident.clone(),
+            _ => Ident::new(&format!("_parameter{index}"), own),
+        };
+        let pattern = replace(&mut **pat, parse_quote!(#name));
+        if !matches!(&pattern, Pat::Ident(pattern) if pattern.ident == name) {
+            statements.extend(quote_spanned!(own=> #(#attrs)* let #name = #name;));
+        }
+        statements.extend(quote_spanned!(own=> #(#attrs)* let #pattern = #name;));
+    }
+    Block::parse_within.parse2(statements).unwrap_or_default()
 }
 
 /// Returns a statement that tells the compiler the type of a block, as the function's signature
@@ -85,21 +102,9 @@ fn returned(output: &ReturnType) -> Option<Stmt> {
     if matches!(output, Type::Never(_)) {
         return None;
     }
-    let allowed = quote!(
-        unknown_lints,
-        unreachable_code,
-        clippy::diverging_sub_expression,
-        clippy::empty_loop,
-        clippy::let_unit_value,
-        clippy::let_with_type_underscore,
-        clippy::needless_return,
-        clippy::unreachable
-    );
     let statement = quote_spanned! { span=>
-        #[allow(#allowed)]
-        if false {
-            let _returned: #output = loop {};
-            return _returned;
+        if let ::core::option::Option::Some(returned) = ::core::option::Option::<#output>::None {
+            return returned;
         }
     };
     parse2(statement).ok()

@@ -15,7 +15,8 @@ mod place;
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Error, ImplItem, Item, TraitItem, parse_macro_input};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem, parse_macro_input};
 
 /// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
 /// module, at any depth.
@@ -38,6 +39,10 @@ use syn::{Attribute, Error, ImplItem, Item, TraitItem, parse_macro_input};
 /// - A generic function is one function in the log.
 /// - `#[traced(skip)]` excludes a function, an `impl` or a module within. A `const fn` is passed
 ///   over there; the attribute on a `const fn` itself is an error.
+/// - An item with the attribute of its own decides for itself: `#[cfg_attr(test, traced)]` excludes
+///   it unless the condition holds, and `#[cfg_attr(test, traced(skip))]` always.
+/// - A function that C code leaves by `longjmp`, or that calls such a function, needs
+///   `#[traced(skip)]`: nothing ends its call.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -71,6 +76,11 @@ fn complain(at: TokenStream, message: &str, item: TokenStream) -> TokenStream {
 /// Returns why an item cannot have the attribute.
 fn refusal(item: &Item) -> Option<Error> {
     match item {
+        Item::Fn(function) if has(&function.attrs, "naked") => {
+            let message = "#[traced]: a naked function cannot be recorded, since its body is \
+                           assembly alone; remove the attribute";
+            Some(Error::new_spanned(&function.sig, message))
+        }
         Item::Fn(function) => {
             let constness = function.sig.constness.as_ref()?;
             let message = "#[traced]: a `const fn` cannot be recorded, since the compiler may run \
@@ -136,6 +146,23 @@ fn attributes(item: &Item) -> &[Attribute] {
 
 /// Returns whether an item has the attribute itself.
 fn decides_itself(attributes: &[Attribute]) -> bool {
-    let last = |attribute: &Attribute| Some(attribute.path().segments.last()?.ident == "traced");
-    attributes.iter().any(|attribute| last(attribute) == Some(true))
+    has(attributes, "traced")
+}
+
+/// Returns whether an item has an attribute with this name, be it under a condition.
+fn has(attributes: &[Attribute], name: &str) -> bool {
+    attributes.iter().any(|attribute| is(&attribute.meta, name))
+}
+
+fn is(attribute: &Meta, name: &str) -> bool {
+    // The condition of `cfg_attr` comes first.
+    let within = |list: &MetaList, first| {
+        let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+        inner.is_ok_and(|inner| inner.iter().skip(first).any(|inner| is(inner, name)))
+    };
+    match attribute {
+        Meta::List(list) if list.path.is_ident("unsafe") => within(list, 0),
+        Meta::List(list) if list.path.is_ident("cfg_attr") => within(list, 1),
+        _ => attribute.path().segments.last().is_some_and(|last| last.ident == name),
+    }
 }

@@ -26,7 +26,9 @@ pub(crate) fn site(signature: &Signature, body: &Block) -> TokenStream {
     let end = body.brace_token.span.close().unwrap().end();
     let file = begin.file();
     let [line, column] = [begin.line(), begin.column()].map(number);
+    // The tokens of a macro may come from two files: then the size is not known.
     let (offset, size) = match (offset(begin), offset(end)) {
+        (Some(begin), _) if end.file() != file => (number(begin), 0),
         (Some(begin), Some(end)) => (number(begin), number(end.saturating_sub(begin))),
         _ => (0, 0),
     };

@@ -15,7 +15,7 @@ use eventdef::Event;
 
 pub use crate::block::clock::monotonic;
 pub use crate::os::report::say;
-pub use crate::os::sys::with_environment;
+pub use crate::os::sys::{with_environment, without_signals};
 
 /// Records an event before the call that it describes.
 #[inline(always)]

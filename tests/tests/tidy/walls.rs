@@ -33,6 +33,7 @@ const WALLS: [(&str, &[&str]); 14] = [
 const UNSAFE_MODULES: &[&str] = &[
     "calls/src/site.rs",
     "calls/tests/interrupted.rs",
+    "calls/tests/refused/naked.rs",
     "calls/tests/release.rs",
     "interpose/src/calls.rs",
     "interpose/src/lifecycle.rs",

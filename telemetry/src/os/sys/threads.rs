@@ -197,13 +197,7 @@ impl Drop for Uncancelled {
 /// Starts a thread that receives no signals; returns false if the system cannot start it.
 pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
     // SAFETY: each structure's own call fills it before use, and it lives through the calls.
-    unsafe {
-        let mut all: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigfillset(&mut all);
-        // The handler of this signal repairs a mapped file that was truncated.
-        libc::sigdelset(&mut all, libc::SIGBUS);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    without_signals(|| unsafe {
         let mut thread: libc::pthread_t = core::mem::zeroed();
         let result = libc::pthread_create(&mut thread, null(), run, null_mut());
         if result == 0 {
@@ -213,8 +207,24 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
             let _ = name; // On other systems only a thread itself can set its name.
             libc::pthread_detach(thread);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut());
         result == 0
+    })
+}
+
+/// Calls a function while this thread receives no signals; a thread that the function starts never
+/// receives one.
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: each structure's own call fills it before use, and it lives through the calls.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        // The handler of this signal repairs a mapped file that was truncated.
+        libc::sigdelset(&mut all, libc::SIGBUS);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut());
+        result
     }
 }
 

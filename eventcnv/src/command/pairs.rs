@@ -18,10 +18,10 @@ use crate::view::columns::Columns;
 use crate::view::line::Lines;
 use crate::view::pairs::{End, Overview, Slow, against};
 use crate::view::{self, View};
-use cli::{Stop, complain};
+use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Counts, Edge, Long};
+use slices::{Edge, Long};
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ count anything:
   doubtful           ended, but events may be missing in between; they have no duration
   again              began again before they ended
   unfinished         did not end in the log
+  gave way           did not end while too many others were open; the oldest of the most frequent
+                     pair give way
   without beginning  ends whose beginning is not in the log
 
 --against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
@@ -205,14 +207,7 @@ impl<'l> Summed<'l> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.found.faults);
-        let Counts { full, .. } = self.found.counts;
-        if full > 0 {
-            complain(&format!(
-                "eventcnv: {}: note: {full} slices are left out: they began while too many were \
-                 open\n",
-                self.reading.name
-            ));
-        }
+        self.reading.note(self.found.note());
         self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
         Ok(is_whole)
     }

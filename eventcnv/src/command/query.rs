@@ -8,6 +8,7 @@
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Refusal, begin_new, functions};
+use crate::reading::pairs::Found;
 use crate::reading::{Known, Reading};
 use crate::select::{self, Select};
 use crate::view::answer::{Answer, Form};
@@ -131,7 +132,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
     let slices = read.contains("slices").then(|| import.add_slices(&connection, &selection));
-    let slice_faults = slices.transpose().map_err(refused)?;
+    let slices = slices.transpose().map_err(refused)?;
     let note = import.note();
     if read.contains("losses") {
         // Reading the tables of the query may have met only some of the damage.
@@ -141,15 +142,16 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     import.finish(&connection).map_err(refused)?;
     reading.finish();
     reading.note(note);
+    reading.note(slices.as_ref().and_then(Found::note));
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,
         _ => Form::Columns,
     };
     answer(&mut connection, sql, form)?;
-    Ok(match slice_faults {
+    Ok(match slices {
         _ if has_any => reading.end(events.faults()),
-        Some(faults) => reading.end(&faults),
+        Some(found) => reading.end(&found.faults),
         None => reading.end_unread(),
     })
 }

@@ -119,13 +119,14 @@ fn add(
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
-    import.add_slices(&connection, &selection).map_err(refused)?;
+    let slices = import.add_slices(&connection, &selection).map_err(refused)?;
     let note = import.note();
     let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);
+    reading.note(slices.note());
     reading.note_losses(&losses);
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());

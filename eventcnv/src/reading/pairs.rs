@@ -52,6 +52,8 @@ pub(crate) enum By {
 pub(crate) enum Told<'a> {
     /// A slice ended, or never will. Its beginning is selected.
     Slice(Slice<'a>),
+    /// A slice gave way in a full table. Its beginning is selected.
+    GaveWay(Slice<'a>),
     /// A selected event found nothing to end.
     Alone(&'a Edge),
 }
@@ -111,10 +113,25 @@ impl Values {
 }
 
 /// What a reading of slices found apart from them.
+#[derive(Default)]
 pub(crate) struct Found {
     pub(crate) faults: Faults,
     pub(crate) counts: Counts,
     pub(crate) values: Values,
+}
+
+impl Found {
+    /// Returns a note for the user about slices that gave way.
+    pub(crate) fn note(&self) -> Option<String> {
+        let Counts { gave_way, late, .. } = self.counts;
+        (gave_way > 0).then(|| {
+            format!(
+                "note: {gave_way} slices are unfinished, as they gave way while {} were open; \
+                 {late} ends came later",
+                Limits::default().open_count
+            )
+        })
+    }
 }
 
 impl Marked<'_> {
@@ -191,6 +208,11 @@ impl Marked<'_> {
                     }
                     Step::Edge(edge) => numbered(edge, &ids),
                 };
+                if !edge.is_end {
+                    pairing.make_room(|slice| {
+                        is_wanted = tell(Told::GaveWay(slice), slice.begin);
+                    });
+                }
                 let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
                 if pairing.take(&edge, each) == Turn::Alone {
                     is_wanted = tell(Told::Alone(&edge), &edge);

@@ -25,17 +25,20 @@ pub(crate) struct Tally {
     pub(crate) doubtful: u64,
     pub(crate) again: u64,
     pub(crate) unfinished: u64,
+    /// Unfinished, as they gave way in a full table.
+    pub(crate) gave_way: u64,
     /// Ends that found nothing to end.
     pub(crate) alone: u64,
 }
 
 impl Tally {
     /// The names of these counts.
-    pub(crate) const NAMES: [&'static str; 5] =
-        ["crossing", "doubtful", "again", "unfinished", "without beginning"];
+    pub(crate) const NAMES: [&'static str; 6] =
+        ["crossing", "doubtful", "again", "unfinished", "gave way", "without beginning"];
 
-    pub(crate) fn counts(&self) -> [u64; 5] {
-        [self.crossing, self.doubtful, self.again, self.unfinished, self.alone]
+    pub(crate) fn counts(&self) -> [u64; 6] {
+        let Tally { crossing, doubtful, again, unfinished, gave_way, alone } = *self;
+        [crossing, doubtful, again, unfinished, gave_way, alone]
     }
 }
 
@@ -100,7 +103,7 @@ impl Groups {
     #[inline]
     pub(crate) fn add(&mut self, told: Told<'_>) {
         let (edge, value) = match &told {
-            Told::Slice(slice) => (slice.begin, Values::of(slice)),
+            Told::Slice(slice) | Told::GaveWay(slice) => (slice.begin, Values::of(slice)),
             Told::Alone(edge) => (*edge, Values::of_edge(edge)),
         };
         let name = self.names.get(edge.pair as usize).copied().unwrap_or_default();
@@ -111,9 +114,10 @@ impl Groups {
         };
         let place = self.place((name, value));
         let Some((_, tally)) = self.groups.get_mut(place) else { return };
-        let Told::Slice(slice) = told else {
-            tally.alone += 1;
-            return;
+        let slice = match told {
+            Told::Slice(slice) => slice,
+            Told::GaveWay(_) => return tally.gave_way += 1,
+            Told::Alone(_) => return tally.alone += 1,
         };
         match slice.verdict {
             Verdict::Whole => {}

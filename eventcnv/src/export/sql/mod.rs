@@ -22,6 +22,7 @@ mod rows;
 mod slices;
 mod tables;
 
+use crate::reading::pairs::Found;
 use crate::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Losses};
 use refusal::TABLES_VERSION;
@@ -101,12 +102,12 @@ impl<'l> Import<'l> {
         rows::add(connection, to, known.transpose()?, events)
     }
 
-    /// Adds the slices of the log that begin in a selection. Returns the faults of the events.
+    /// Adds the slices of the log that begin in a selection. Returns what the reading found.
     pub(crate) fn add_slices(
         &self,
         connection: &Connection,
         selection: &Selection,
-    ) -> Result<Faults, Refusal> {
+    ) -> Result<Found, Refusal> {
         slices::add(connection, self.log, &self.streams, selection)
     }
 

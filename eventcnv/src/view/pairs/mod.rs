@@ -249,7 +249,7 @@ fn group(overview: &Overview<'_>, row: &Row<'_>) -> Value {
         found[name] = json!(group.percentile(percent).map(|found| found.ns));
     }
     for (name, count) in Tally::NAMES.iter().zip(row.tally.counts()) {
-        found[name.replace(" b", "B")] = json!(count);
+        found[name.replace(" b", "B").replace(" w", "W")] = json!(count);
     }
     found
 }

@@ -441,21 +441,25 @@ fn missing_events_make_slices_doubtful() {
         let time = format!("0x{middle:X}");
         let (_, code, errors) = run(&["cut", &whole, option, &time, "-o", part, "--force"]);
         assert_eq!((code, &*errors), (0, ""));
+        let (_, _, errors) = run(&["pairs", part]);
+        assert!(errors.contains("note: stream 0 is cut: slices may pair across"), "{errors}");
         let groups = pairs(&[part]);
         let events = dumped(&[part]);
         for pair in &MADE {
             let expected = naive(&events, pair, |_| true);
             assert!(if is_in { expected.alone > 0 } else { expected.unfinished > 0 });
             let group = group_of(&groups, pair.name);
-            if group["doubtful"] == 0 {
-                assert_group(group, &expected, option);
-            }
-            // What a thread lacks may come after the beginning of a task.
-            assert_eq!(group["doubtful"].as_u64() > Some(0), is_in && pair.name == "Task");
-            let counts = ["count", "doubtful"].map(|name| group[name].as_u64().unwrap());
-            assert_eq!(counts.iter().sum::<u64>(), expected.durations.len() as u64);
+            assert_eq!(group["doubtful"], 0);
+            assert_group(group, &expected, option);
         }
     }
+    // A cut of single events: what is left pairs.
+    let part = directory.path().join("jobs.log");
+    let part = part.to_str().unwrap();
+    run(&["cut", &whole, "--events", "JobBegin,JobEnd", "-o", part]);
+    let (jobs, expected) = (pairs(&[part]), naive(&events, &MADE[0], |_| true));
+    assert_eq!((jobs.len(), &jobs[0]["doubtful"]), (1, &0.into()));
+    assert_group(&jobs[0], &expected, "--events");
     // A log that ends in the middle of a block, and one with a damaged block.
     let bytes = fs::read(&whole).unwrap();
     let mut damaged = bytes.clone();

@@ -207,7 +207,7 @@ impl<'l> Summed<'l> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.found.faults);
-        self.reading.note(self.found.note());
+        self.reading.note(self.found.notes.clone());
         self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
         Ok(is_whole)
     }

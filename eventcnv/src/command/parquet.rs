@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
-    reading.note(found.note());
+    reading.note(found.notes);
     reading.note_losses(&reading.log.losses(&faults));
     let (count, file_count) = (written.row_count.saturating_sub(slice_count), written.file_count);
     let path = OneLine(args.output.as_os_str().as_encoded_bytes());

@@ -8,7 +8,6 @@
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Refusal, begin_new, functions};
-use crate::reading::pairs::Found;
 use crate::reading::{Known, Reading};
 use crate::select::{self, Select};
 use crate::view::answer::{Answer, Form};
@@ -142,7 +141,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     import.finish(&connection).map_err(refused)?;
     reading.finish();
     reading.note(note);
-    reading.note(slices.as_ref().and_then(Found::note));
+    reading.note(slices.iter().flat_map(|found| found.notes.clone()));
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,

@@ -126,7 +126,7 @@ fn add(
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);
-    reading.note(slices.note());
+    reading.note(slices.notes);
     reading.note_losses(&losses);
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());

@@ -116,22 +116,8 @@ impl Values {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) faults: Faults,
-    pub(crate) counts: Counts,
     pub(crate) values: Values,
-}
-
-impl Found {
-    /// Returns a note for the user about slices that gave way.
-    pub(crate) fn note(&self) -> Option<String> {
-        let Counts { gave_way, late, .. } = self.counts;
-        (gave_way > 0).then(|| {
-            format!(
-                "note: {gave_way} slices are unfinished, as they gave way while {} were open; \
-                 {late} ends came later",
-                Limits::default().open_count
-            )
-        })
-    }
+    pub(crate) notes: Vec<String>,
 }
 
 impl Marked<'_> {
@@ -227,8 +213,24 @@ impl Marked<'_> {
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, counts: pairing.counts(), values })
+        Ok(Found { faults, values, notes: notes(log, &pairing.counts()) })
     }
+}
+
+/// Returns notes for the user about the slices of a log.
+fn notes(log: &Log, counts: &Counts) -> Vec<String> {
+    let Counts { gave_way, late, .. } = *counts;
+    let room = Limits::default().open_count;
+    let gave_way = (gave_way > 0).then(|| {
+        format!(
+            "note: {gave_way} slices are unfinished, as they gave way while {room} were open; \
+             {late} ends came later"
+        )
+    });
+    let cut = log.streams().iter().position(|stream| stream.is_cut).map(|index| {
+        format!("note: stream {index} is cut: slices may pair across events that were left out")
+    });
+    gave_way.into_iter().chain(cut).collect()
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

@@ -1,6 +1,7 @@
 //! Logs in an SQLite database. `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.labels`, `.cnv.sql.names`
 
 use crate::logs;
+use crate::made::{Step, made};
 use crate::support::{eventcnv, mps, run, told};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -203,6 +204,37 @@ fn slices_of_a_log_that_has_grown_get_their_ends() {
     // Again the whole log, and again its beginning: nothing changes.
     assert!(add(&whole, &database) == expected);
     assert!(add(&whole[..80_000], &database) == expected);
+}
+
+/// `.cnv.sql.again`, `.cnv.sql.slices`: a span that began again is not unfinished any more.
+#[test]
+fn slices_of_a_growing_log_are_those_of_the_whole() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (log, grown, fresh) = (path("a.log"), path("grown.db"), path("fresh.db"));
+    let mut state = 5u64;
+    let mut byte = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as u8
+    };
+    let step = |_| Step {
+        thread: u32::from(byte() % 2) + 1,
+        wait: 10,
+        code: u16::from(byte() % 8) + 1,
+        key: u64::from(byte() % 3),
+    };
+    let steps: Vec<Step> = (0..80).map(step).collect();
+    let add = |count: usize, database: &Path| {
+        fs::write(&log, made(&steps[..count])).unwrap();
+        run(&["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()]);
+        rows(database, "SELECT * FROM slices ORDER BY begin_event")
+    };
+    let expected = add(steps.len(), &fresh);
+    let prefixes: Vec<_> = (1..=steps.len()).map(|count| add(count, &grown)).collect();
+    let has = |rows: &[String], verdict: &str| rows.iter().any(|row| row.ends_with(verdict));
+    assert!(["again", "whole", "doubtful"].into_iter().all(|verdict| has(&expected, verdict)));
+    assert!(prefixes.iter().any(|rows| has(rows, "unfinished")));
+    assert_eq!(prefixes.last(), Some(&expected));
 }
 
 #[test]

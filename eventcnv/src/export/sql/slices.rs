@@ -36,7 +36,8 @@ pub(crate) fn add(
          ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
            end_event = excluded.end_event, verdict = excluded.verdict
          WHERE duration IS NULL AND (excluded.duration IS NOT NULL
-           OR end IS NULL AND excluded.end IS NOT NULL)",
+           OR end IS NULL AND excluded.end IS NOT NULL
+           OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished')",
     )?;
     let keys = Keys::load(connection, streams)?;
     let mut rows = Rows { marks: &marks, sorts: marked.key_sorts(), streams, keys, insert };

@@ -91,7 +91,7 @@ pub struct Pairing {
     /// The newest open slice of each pair, key and owner.
     newest: HashTable<Slot>,
     hasher: RandomState,
-    /// The innermost slice of each thread.
+    /// The innermost slice of each thread that has any.
     tops: HashMap<Track, Slot, RandomState>,
     /// The first and the last of the slices that cross: the first one left its stack first.
     crossing: (Slot, Slot),
@@ -382,10 +382,10 @@ impl Pairing {
         let (track, below, above) = (edge.track, *below, *above);
         self.change(below, |open| open.above = above);
         self.change(above, |open| open.below = below);
-        if above == NONE
-            && let Some(top) = self.tops.get_mut(&track)
-        {
-            *top = below;
+        match (above, below) {
+            (NONE, NONE) => drop(self.tops.remove(&track)),
+            (NONE, below) => drop(self.tops.insert(track, below)),
+            _ => {}
         }
     }
 

@@ -338,6 +338,8 @@ fn twin(
         numbers.follow(batch);
     }
     pairing.finish(|slice| all.push(found(&slice)));
+    // Only threads with open slices have an entry.
+    assert!(pairing.tops.keys().all(|track| pairing.stack(*track).next().is_some()));
     [(all, pairing.counts()), twin.finish()]
 }
 

@@ -407,12 +407,19 @@ fn two_logs_compare_by_group() {
         let (csv, ..) = run(&["pairs", new, "--against", &old, "--csv"]);
         let csv = String::from_utf8(csv).unwrap();
         let line = csv.lines().nth(1).unwrap();
-        assert!(line.starts_with(&format!("Job,300,300,{old_p50},")), "{csv}");
+        assert!(line.starts_with(&format!("Job,ns,300,300,{old_p50},")), "{csv}");
         assert!(line.ends_with(&format!(",{is_significant},true")), "{csv}");
     }
     let (text, ..) = run(&["pairs", &slow, "--against", &old]);
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("Kolmogorov") && text.contains(" yes\n"), "{text}");
+    // Ticks of an unknown length do not compare with ns.
+    let [ns, ticks] = [slow.clone(), mps("mpmss-1.116-cut.log")];
+    let (text, code, errors) = run(&["pairs", &ns, "--against", &ticks]);
+    let expected = format!("{ticks}: durations are in ticks and those of {ns} in ns; state ");
+    assert!(text.is_empty() && code == 2 && errors.contains(&expected), "{errors}");
+    let (text, ..) = run(&[&["pairs", &ns, "--against", &ticks], &RATE[..]].concat());
+    assert!(!text.is_empty());
     let (_, code, errors) = run(&["pairs", &slow, "--against", "none.log"]);
     assert!(code == 2 && errors.contains("none.log"), "{errors}");
 }

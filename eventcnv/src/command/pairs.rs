@@ -132,17 +132,27 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     };
     let old = Reading::open_other(&args.input, path)?;
     let mut old = Summed::new(args, &old)?;
+    let name = &new.reading.name;
     let text = {
         let (old, new) = (old.overview(&args.form), new.overview(&args.form));
-        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
+        if old.unit() != new.unit() {
+            return Err(Stop::Message(format!(
+                "{}: durations are in {} and those of {} in {}; state --clock-rate",
+                path.display(),
+                old.unit(),
+                name,
+                new.unit()
+            )));
+        }
+        let rows = against::compared(&old, &new);
         let mut text = Vec::new();
         if args.form.json {
-            let json = format!("{:#}\n", against::json(sides, &rows));
+            let json = format!("{:#}\n", against::json(&new, &rows));
             text = view::json::escaped(&json).into_bytes();
         } else if args.form.csv {
-            against::write_csv(new.by, &rows, &mut text);
+            against::write_csv(&new, &rows, &mut text);
         } else {
-            against::write(sides, &rows, &mut text)?;
+            against::write(&new, &rows, &mut text)?;
         }
         text
     };

@@ -60,17 +60,13 @@ fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
     (old > 0).then(|| (new as f64 / old as f64 - 1.0) * 100.0)
 }
 
-/// Writes a table of two logs.
+/// Writes a table of two logs, whose durations have one unit.
 pub(crate) fn write(
-    overviews: [&Overview<'_>; 2],
+    new: &Overview<'_>,
     rows: &[Compared<'_>],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let [old, new] = overviews;
     write_unit(new.base, out)?;
-    if old.unit() != new.unit() {
-        writeln!(out, "durations of the old log in {}", old.unit())?;
-    }
     let by = Some(new.by).filter(|by| !by.is_empty());
     let mut heading = vec!["slice"];
     heading.extend(by);
@@ -111,14 +107,15 @@ pub(crate) fn write(
 }
 
 /// Writes the same as CSV.
-pub(crate) fn write_csv(by: &str, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+    let by = new.by;
     out.extend_from_slice(b"slice,");
     if !by.is_empty() {
         csv::field(out, by.as_bytes());
         out.push(b',');
     }
     out.extend_from_slice(
-        b"old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
+        b"unit,old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
     );
     let count = comparison_count(rows);
     for row in rows {
@@ -128,8 +125,8 @@ pub(crate) fn write_csv(by: &str, rows: &[Compared<'_>], out: &mut Vec<u8>) {
             csv::field(out, row.value.as_bytes());
             out.push(b',');
         }
-        let mut cells: Vec<String> =
-            row.groups.map(|group| group.map_or(0, Group::count).to_string()).into();
+        let mut cells = vec![new.unit().to_owned()];
+        cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
         for percent in [Percent::P50, Percent::P99] {
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
             cells.extend(found.map(|p| p.map_or_else(String::new, |p| p.ns.to_string())));
@@ -149,8 +146,7 @@ pub(crate) fn write_csv(by: &str, rows: &[Compared<'_>], out: &mut Vec<u8>) {
 }
 
 /// Returns the same as JSON.
-pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Value {
-    let [old, new] = overviews;
+pub(crate) fn json(overview: &Overview<'_>, rows: &[Compared<'_>]) -> Value {
     let count = comparison_count(rows);
     let side = |group: Option<&Group>| {
         let mut found = json!({ "count": group.map_or(0, Group::count) });
@@ -164,7 +160,7 @@ pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Valu
         let [old, new] = row.groups.map(side);
         json!({
             "slice": row.name,
-            "value": Some(row.value).filter(|_| !overviews[0].by.is_empty()),
+            "value": Some(row.value).filter(|_| !overview.by.is_empty()),
             "old": old,
             "new": new,
             "distance": row.comparison.map(|found| found.distance),
@@ -174,8 +170,7 @@ pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Valu
         })
     };
     json!({
-        "unit": new.unit(),
-        "oldUnit": old.unit(),
+        "unit": overview.unit(),
         "test": "Kolmogorov-Smirnov",
         "groups": rows.iter().map(row).collect::<Value>(),
     })

@@ -54,7 +54,7 @@ pub(crate) struct End {
 }
 
 impl Overview<'_> {
-    fn unit(&self) -> &'static str {
+    pub(crate) fn unit(&self) -> &'static str {
         if self.base == ClockBase::Ticks { "ticks" } else { "ns" }
     }
 
@@ -175,7 +175,7 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
         csv::field(out, overview.by.as_bytes());
         out.push(b',');
     }
-    out.extend_from_slice(b"count,per_s,total,mean");
+    out.extend_from_slice(b"unit,count,per_s,total,mean");
     PERCENTS.iter().for_each(|(name, _)| drop(write!(out, ",{name}")));
     out.extend_from_slice(b",max,exact");
     Tally::NAMES.iter().for_each(|name| drop(write!(out, ",{}", name.replace(' ', "_"))));
@@ -188,7 +188,7 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
             csv::field(out, row.value.as_bytes());
             out.push(b',');
         }
-        let mut cells = vec![group.count().to_string()];
+        let mut cells = vec![overview.unit().to_owned(), group.count().to_string()];
         cells.push(overview.rate(group.count()).map_or_else(String::new, |rate| rate.to_string()));
         cells.push(group.sum().to_string());
         cells.push(group.mean().map_or_else(String::new, |mean| mean.to_string()));

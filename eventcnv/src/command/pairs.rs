@@ -21,7 +21,8 @@ use crate::view::{self, View};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Edge, Long};
+use slices::{Edge, Id, Long};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -225,8 +226,9 @@ impl<'l> Summed<'l> {
 
 /// Returns the longest slices with the lines of their events.
 fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
-    let name_width = view::name_width(log.registries());
-    let lines = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let edges = slowest.iter().flat_map(|long| [&long.begin, &long.end]);
+    let lines = lines(log, edges);
+    let line = |edge: &Edge| lines.get(&edge.id).cloned().unwrap_or_default();
     let slow = |long: &Long| Slow {
         name: marks.name(long.begin.pair).to_owned(),
         ns: long.ns,
@@ -234,28 +236,42 @@ fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
         ends: [&long.begin, &long.end].map(|edge| End {
             id: edge.id,
             ticks: edge.ticks,
-            line: line(log, &lines, edge),
+            line: line(edge),
         }),
     };
     slowest.iter().map(slow).collect()
 }
 
-/// Returns the line of an event. Blocks without its time and thread are not read.
-fn line(log: &Log, lines: &impl View, edge: &Edge) -> String {
-    #[expect(clippy::reversed_empty_ranges, reason = "it is empty")]
-    let never = 1..=0;
-    let mut filter = Filter::new().threads([(edge.id.stream, edge.thread)]);
-    for stream in 0..log.streams().len() {
-        let is_own = stream == usize::from(edge.id.stream);
-        filter = filter.times(if is_own { edge.ticks..=edge.ticks } else { never.clone() });
-    }
-    let mut page = Page::new();
-    log.events(Order::Time, &filter).each_while(|event| {
-        let is_it = (event.buffer, event.number) == (edge.id.buffer, edge.id.number);
-        if is_it {
-            lines.write(event, &mut page);
+/// Returns the lines of events, in one pass over their threads from the first event to the last.
+fn lines<'e>(log: &Log, edges: impl Iterator<Item = &'e Edge>) -> HashMap<Id, String> {
+    let mut times: Vec<Option<(u64, u64)>> = vec![None; log.streams().len()];
+    let (mut wanted, mut threads) = (HashSet::new(), BTreeSet::new());
+    for &Edge { id, thread, ticks, .. } in edges {
+        wanted.insert(id);
+        threads.insert((id.stream, thread));
+        if let Some(times) = times.get_mut(usize::from(id.stream)) {
+            let (from, to) = times.unwrap_or((ticks, ticks));
+            *times = Some((from.min(ticks), to.max(ticks)));
         }
-        !is_it
+    }
+    if wanted.is_empty() {
+        return HashMap::new();
+    }
+    let filter = times.into_iter().fold(Filter::new().threads(threads), |filter, times| {
+        let (from, to) = times.unwrap_or((1, 0));
+        filter.times(from..=to)
     });
-    String::from_utf8_lossy(page.text()).trim_end().to_owned()
+    let name_width = view::name_width(log.registries());
+    let view = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let mut found = HashMap::new();
+    log.events(Order::Time, &filter).each_while(|event| {
+        let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };
+        if wanted.remove(&id) {
+            let mut page = Page::new();
+            view.write(event, &mut page);
+            found.insert(id, String::from_utf8_lossy(page.text()).trim_end().to_owned());
+        }
+        !wanted.is_empty()
+    });
+    found
 }

@@ -237,6 +237,24 @@ fn slices_of_a_growing_log_are_those_of_the_whole() {
     assert_eq!(prefixes.last(), Some(&expected));
 }
 
+/// `.cnv.sql`: an earlier version gave an event type the name of a later table.
+#[test]
+fn a_database_whose_slices_are_events_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("a.db");
+    let log = mps("labels.log");
+    add(log.as_ref(), &database);
+    let earlier = "DROP TABLE slices; CREATE TABLE Slices(event INTEGER PRIMARY KEY, log INTEGER);
+                   INSERT INTO event_tables VALUES('Slices', 'EVENT_Slices', 'r', 'Slices', '')";
+    Connection::open(&database).unwrap().execute_batch(earlier).unwrap();
+    let before = fs::read(&database).unwrap();
+    let path = database.to_str().unwrap();
+    let (text, code, errors) = run(&["sql", &log, "-o", path]);
+    let expected = "a.db: its table Slices belongs to an event type; use a new database\n";
+    assert!(text.is_empty() && code == 2 && errors.ends_with(expected), "{errors}");
+    assert!(fs::read(&database).unwrap() == before);
+}
+
 #[test]
 fn a_log_added_again_leaves_the_size_of_the_database() {
     let directory = TempDir::new().unwrap();

@@ -28,7 +28,7 @@ use eventlog::reader::{Faults, Log, Losses};
 use refusal::TABLES_VERSION;
 pub(crate) use refusal::{Counts, Refusal};
 use rows::Destination;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use tables::Tables;
 
 /// Marks our databases: `PRAGMA application_id`.
@@ -137,7 +137,12 @@ fn recognise(connection: &Connection) -> Result<(), Refusal> {
     let table_count: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
-        (APPLICATION_ID, ..=TABLES_VERSION) => return Ok(()),
+        (APPLICATION_ID, ..=TABLES_VERSION) => {
+            // Earlier versions left these names to event types.
+            let sql = "SELECT name FROM event_tables WHERE lower(name) IN ('losses', 'slices')";
+            let taken = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional()?;
+            return taken.map_or(Ok(()), |name| Err(Refusal::taken(&name)));
+        }
         (APPLICATION_ID, later) => return Err(Refusal::later(later)),
         _ if table_count > 0 => return Err(Refusal::foreign()),
         _ => {}

@@ -518,6 +518,10 @@ fn streams_of_one_boot_pair_apart() {
             assert_eq!(both[name].as_u64(), alone[name].as_u64().map(|count| 2 * count), "{name}");
         }
     }
+    let (text, ..) = run(&["pairs", path, "--slowest", "2"]);
+    let text = String::from_utf8(text).unwrap();
+    let [first, second] = ["stream 0, thread ", "stream 1, thread "].map(|of| text.contains(of));
+    assert!(first && second, "{text}");
     let by_thread = pairs(&[path, "--by", "thread"]);
     let values: Vec<&str> = by_thread.iter().filter_map(|group| group["value"].as_str()).collect();
     assert!(values.contains(&"stream 1: 3"), "{values:?}");

@@ -196,7 +196,8 @@ impl<'l> Summed<'l> {
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let slowest = slow(&self.reading.log, &self.marks, &slowest);
         let rows = self.groups.rows(&self.reading.log, &self.found.values);
-        Overview { base: self.base, by, seconds: self.seconds, rows, slowest }
+        let is_stream_shown = self.reading.log.streams().len() > 1;
+        Overview { base: self.base, by, seconds: self.seconds, rows, slowest, is_stream_shown }
     }
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {

@@ -36,6 +36,8 @@ pub(crate) struct Overview<'g> {
     pub(crate) seconds: Option<f64>,
     pub(crate) rows: Vec<Row<'g>>,
     pub(crate) slowest: Vec<Slow>,
+    /// Whether threads and buffers are named with their stream.
+    pub(crate) is_stream_shown: bool,
 }
 
 /// A long slice, with the lines of its beginning and its end.
@@ -160,7 +162,11 @@ fn write_slowest(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         if index == 0 {
             writeln!(out, "\nthe slowest, each with the number of its events in their buffer")?;
         }
-        writeln!(out, "{} {} {}, thread {}", slow.ns, overview.unit(), slow.name, slow.thread)?;
+        let [End { id, .. }, _] = &slow.ends;
+        let stream = Some(id.stream).filter(|_| overview.is_stream_shown);
+        let stream = stream.map_or_else(String::new, |stream| format!("stream {stream}, "));
+        let Slow { name, ns, thread, .. } = slow;
+        writeln!(out, "{ns} {} {name}, {stream}thread {thread}", overview.unit())?;
         for End { id, line, .. } in &slow.ends {
             writeln!(out, "  {line}  #{} of buffer {}", id.number, id.buffer)?;
         }

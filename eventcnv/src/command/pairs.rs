@@ -21,7 +21,7 @@ use crate::view::{self, View};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Edge, Id, Long};
+use slices::{Edge, Id, Limits, Long};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -182,7 +182,8 @@ impl<'l> Summed<'l> {
             reading.use_seconds();
         }
         let seconds = seconds(log, &clock, selection.filter());
-        let mut groups = Groups::new(&marks, by.clone(), args.form.slowest.unwrap_or(0).into());
+        let slowest_count = args.form.slowest.unwrap_or(0).into();
+        let mut groups = Groups::new(&marks, by.clone(), slowest_count, Limits::default());
         let marked = Marked { log, clock: &clock, marks: &marks };
         let Ok(found) = marked.each(&selection, &by, |told| {
             groups.add(told);
@@ -220,6 +221,7 @@ impl<'l> Summed<'l> {
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.found.faults);
         self.reading.note(self.found.notes.clone());
+        self.reading.note(self.groups.note());
         self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
         Ok(is_whole)
     }

@@ -66,6 +66,10 @@ pub(crate) struct Parquet {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
 
+    /// Leave out the slices, which take another pass
+    #[arg(long)]
+    no_slices: bool,
+
     /// Replace an existing directory
     #[arg(long)]
     force: bool,
@@ -98,7 +102,8 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
         // After a failure to write, which is the error to report, no more rows are taken.
         let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
-        let (found, slice_count) = write_slices(&reading.log, &sets, &selection, take)?;
+        let slices = (!args.no_slices).then(|| write_slices(&reading.log, &sets, &selection, take));
+        let (found, slice_count) = slices.transpose()?.unwrap_or_default();
         Ok::<_, Stop>((faults, found, slice_count))
     });
     let written = written.map_err(refused)?;
@@ -125,7 +130,7 @@ fn write_slices(
 ) -> Result<(Found, u64), Stop> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_pairs() {
+    if !marked.has_beginnings(selection) {
         return Ok((Found::default(), 0));
     }
     let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);

@@ -78,6 +78,10 @@ pub(crate) struct Sql {
     #[arg(short = 'o', long = "output", value_name = "DB")]
     output: Option<PathBuf>,
 
+    /// Leave out the slices, which take another pass
+    #[arg(long)]
+    no_slices: bool,
+
     /// Replace an existing database
     #[arg(long)]
     force: bool,
@@ -119,7 +123,8 @@ fn add(
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
-    let slices = import.add_slices(&connection, &selection).map_err(refused)?;
+    let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection));
+    let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
     let note = import.note();
     let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;

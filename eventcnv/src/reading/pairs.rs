@@ -15,9 +15,11 @@ use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventdef::Sort;
 use eventlog::format::text::OneLine;
-use eventlog::reader::marks::Marks;
 #[cfg(any(feature = "parquet", feature = "sql"))]
-use eventlog::reader::marks::{Form, Key};
+use eventlog::reader::Picker;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventlog::reader::marks::Key;
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
@@ -121,10 +123,16 @@ pub(crate) struct Found {
 }
 
 impl Marked<'_> {
-    /// Returns whether the log declares event types that begin and end anything.
+    /// Returns whether a selection may have events that begin anything.
     #[cfg(any(feature = "parquet", feature = "sql"))]
-    pub(crate) fn has_pairs(&self) -> bool {
-        self.marks.pairs.iter().any(|pair| matches!(pair.form, Form::Slice | Form::Span))
+    pub(crate) fn has_beginnings(&self, selection: &Selection) -> bool {
+        let registries = self.log.registries();
+        let picker = Picker::new(selection.filter(), registries);
+        registries.iter().enumerate().any(|(at, registry)| {
+            let begins = |code| self.marks.role_of(registry, code).part.is_some_and(|s| !s.is_end);
+            let rows = registry.event_types.iter().enumerate();
+            rows.into_iter().any(|(index, row)| begins(row.code) && picker.has_type(at, index))
+        })
     }
 
     /// Returns the sorts of the parameters that distinguish the slices of each pair.

@@ -178,6 +178,17 @@ fn slices_join_the_events_that_begin_and_end_them() {
     let missing = "SELECT count(*) FROM slices AS s JOIN ArenaPollBegin AS b
                    ON b.event = s.begin_event JOIN buffers ON buffers.id = s.end_event >> 40";
     assert_eq!(rows(&chosen, missing), ["72"]);
+    // Nothing that the selection has begins anything; or the user wants no slices.
+    for (option, has_events) in [("--events=ArenaPollEnd", false), ("--no-slices", true)] {
+        run(&["sql", &log, "-o", chosen.to_str().unwrap(), "--force", option]);
+        assert_eq!(rows(&chosen, count), [""; 0], "{option}");
+        let begins = rows(&chosen, "SELECT count(*) FROM ArenaPollBegin");
+        assert_eq!(begins, [if has_events { "72" } else { "0" }]);
+    }
+    let sets = directory.path().join("sets");
+    let (text, code, _) = run(&["parquet", &log, "-o", sets.to_str().unwrap(), "--no-slices"]);
+    assert!(code == 0 && !String::from_utf8(text).unwrap().contains("slices"));
+    assert!(!sets.join("slices").exists());
 }
 
 /// `.cnv.sql.again`, `.cnv.sql.slices`

@@ -28,7 +28,7 @@ pub(crate) fn add(
 ) -> Result<Found, Refusal> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_pairs() {
+    if !marked.has_beginnings(selection) {
         return Ok(Found::default());
     }
     let insert = connection.prepare(

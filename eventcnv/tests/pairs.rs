@@ -424,6 +424,29 @@ fn two_logs_compare_by_group() {
     assert!(code == 2 && errors.contains("none.log"), "{errors}");
 }
 
+/// `.cnv.pairs`: the same thing has another address in each run.
+#[test]
+fn labelled_pointers_compare_by_their_labels() {
+    let directory = TempDir::new().unwrap();
+    let write = |name: &str, bytes: Vec<u8>| {
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let old = write("old.log", made::labelled(0xA0, "letters"));
+    let new = write("new.log", made::labelled(0xB0, "letters"));
+    let other = write("other.log", made::labelled(0xB0, "digits"));
+    for (old, counts) in [(&old, &[(100, 100)][..]), (&other, &[(0, 100), (100, 0)])] {
+        let (text, ..) = run(&["pairs", &new, "--against", old, "--by", "task", "--json"]);
+        let found: Value = serde_json::from_slice(&text).unwrap();
+        let groups = found["groups"].as_array().unwrap();
+        let count = |group: &Value, of: &str| group[of]["count"].as_u64().unwrap();
+        let both = groups.iter().map(|group| (count(group, "old"), count(group, "new")));
+        assert_eq!(both.collect::<Vec<_>>(), counts, "{found}");
+        assert_eq!(groups[0]["value"], "0xB0[\"letters\"]");
+    }
+}
+
 /// `.slice.gap`: what lost events in between has no duration.
 #[test]
 fn missing_events_make_slices_doubtful() {

@@ -13,6 +13,7 @@ use crate::view::csv;
 use cli::table::Table;
 use serde_json::{Value, json};
 use slices::{Comparison, Group, Percent, Percentile};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -29,7 +30,11 @@ pub(crate) struct Compared<'g> {
 
 /// Returns the groups of two logs, in the order of the new one.
 pub(crate) fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g>> {
-    let key = |row: &'g Row<'_>| (row.name, &*row.value);
+    let [labels, others] = [old, new].map(Labels::new);
+    let key = |row: &'g Row<'_>| {
+        let has_label = labels.is_one(row) && others.is_one(row);
+        (row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
+    };
     let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row.durations)).collect();
     let after: HashSet<_> = new.rows.iter().map(key).collect();
     let both = new.rows.iter().map(|row| {
@@ -42,6 +47,39 @@ pub(crate) fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<
         Compared { name: row.name, value: &row.value, groups, comparison: None }
     });
     both.chain(gone).collect()
+}
+
+/// The number of groups of a log with the same labels: a label stands for a pointer in both logs
+/// if it has one group in each.
+struct Labels<'g>(HashMap<(&'g str, Cow<'g, str>), usize>);
+
+impl<'g> Labels<'g> {
+    fn new(overview: &'g Overview<'_>) -> Labels<'g> {
+        let mut counts = HashMap::new();
+        for row in &overview.rows {
+            *counts.entry((row.name, labelled(&row.value))).or_default() += 1;
+        }
+        Labels(counts)
+    }
+
+    fn is_one(&self, row: &'g Row<'_>) -> bool {
+        self.0.get(&(row.name, labelled(&row.value))).is_none_or(|count| *count == 1)
+    }
+}
+
+/// Returns a value without the pointers that have labels, as they differ in each run.
+fn labelled(value: &str) -> Cow<'_, str> {
+    let mut parts = value.split("[\"");
+    let first = parts.next().unwrap_or_default();
+    let mut text = String::new();
+    let mut before = first;
+    for part in parts {
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_hexdigit());
+        text += digits.strip_suffix("0x").filter(|_| digits.len() < before.len()).unwrap_or(before);
+        text += "[\"";
+        before = part;
+    }
+    if text.is_empty() { Cow::Borrowed(value) } else { Cow::Owned(text + before) }
 }
 
 /// Returns whether a difference is significant, among `count` comparisons.
@@ -174,4 +212,24 @@ pub(crate) fn json(overview: &Overview<'_>, rows: &[Compared<'_>]) -> Value {
         "test": "Kolmogorov-Smirnov",
         "groups": rows.iter().map(row).collect::<Value>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labelled;
+
+    #[test]
+    fn a_label_stands_for_its_pointer() {
+        for (value, expected) in [
+            ("0x7F57[\"letters\"]", "[\"letters\"]"),
+            ("0xA[\"a\"] 0xB[\"b\"]", "[\"a\"] [\"b\"]"),
+            ("0x7F57", "0x7F57"),
+            ("17 0xA[\"a\"] 0xB", "17 [\"a\"] 0xB"),
+            ("0x[\"", "0x[\""),
+            ("face[\"", "face[\""),
+            ("", ""),
+        ] {
+            assert_eq!(labelled(value), expected);
+        }
+    }
 }

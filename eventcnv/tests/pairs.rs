@@ -259,6 +259,11 @@ fn a_selection_chooses_slices_by_their_beginning() {
         }
         assert!(count > 100, "{options:?}");
     }
+    // The time in which counted slices could begin is unknown.
+    for (options, is_known) in [(["--from", &*from], true), (["--first", &*number], false)] {
+        let groups = pairs(&[&[&*log], &options[..]].concat());
+        assert_eq!(groups[0]["perSecond"].is_null(), !is_known, "{options:?}");
+    }
     let (_, code, errors) = run(&["pairs", &log, "--where", "job == 77"]);
     assert!(code == 0 && errors.contains("no event is selected"), "{errors}");
 }

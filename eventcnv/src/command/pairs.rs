@@ -181,7 +181,9 @@ impl<'l> Summed<'l> {
         if clock.base == ClockBase::Start {
             reading.use_seconds();
         }
-        let seconds = seconds(log, &clock, selection.filter());
+        // Which part of the time `--first` and `--last` choose is unknown.
+        let is_known = !selection.is_counted();
+        let seconds = seconds(log, &clock, selection.filter()).filter(|_| is_known);
         let slowest_count = args.form.slowest.unwrap_or(0).into();
         let mut groups = Groups::new(&marks, by.clone(), slowest_count, Limits::default());
         let marked = Marked { log, clock: &clock, marks: &marks };

@@ -5,6 +5,9 @@
 mod hostile;
 #[path = "data/logs.rs"]
 mod logs;
+#[allow(dead_code, reason = "not every test file uses all of it")]
+#[path = "pairs/made.rs"]
+mod made;
 #[path = "data/parquet.rs"]
 mod parquet;
 #[path = "data/python.rs"]

@@ -290,6 +290,11 @@ fn a_selection_chooses_slices_by_their_beginning() {
         }
         assert!(count > 100, "{options:?}");
     }
+    // The time in which counted slices could begin is unknown.
+    for (options, is_known) in [(["--from", &*from], true), (["--first", &*number], false)] {
+        let groups = pairs(&[&[&*log], &options[..]].concat());
+        assert_eq!(groups[0]["perSecond"].is_null(), !is_known, "{options:?}");
+    }
     let (_, code, errors) = run(&["pairs", &log, "--where", "job == 77"]);
     assert!(code == 0 && errors.contains("no event is selected"), "{errors}");
 }
@@ -438,14 +443,44 @@ fn two_logs_compare_by_group() {
         let (csv, ..) = run(&["pairs", new, "--against", &old, "--csv"]);
         let csv = String::from_utf8(csv).unwrap();
         let line = csv.lines().nth(1).unwrap();
-        assert!(line.starts_with(&format!("Job,300,300,{old_p50},")), "{csv}");
+        assert!(line.starts_with(&format!("Job,ns,300,300,{old_p50},")), "{csv}");
         assert!(line.ends_with(&format!(",{is_significant},true")), "{csv}");
     }
     let (text, ..) = run(&["pairs", &slow, "--against", &old]);
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("Kolmogorov") && text.contains(" yes\n"), "{text}");
+    // Ticks of an unknown length do not compare with ns.
+    let [ns, ticks] = [slow.clone(), mps("mpmss-1.116-cut.log")];
+    let (text, code, errors) = run(&["pairs", &ns, "--against", &ticks]);
+    let expected = format!("{ticks}: durations are in ticks and those of {ns} in ns; state ");
+    assert!(text.is_empty() && code == 2 && errors.contains(&expected), "{errors}");
+    let (text, ..) = run(&[&["pairs", &ns, "--against", &ticks], &RATE[..]].concat());
+    assert!(!text.is_empty());
     let (_, code, errors) = run(&["pairs", &slow, "--against", "none.log"]);
     assert!(code == 2 && errors.contains("none.log"), "{errors}");
+}
+
+/// `.cnv.pairs`: the same thing has another address in each run.
+#[test]
+fn labelled_pointers_compare_by_their_labels() {
+    let directory = TempDir::new().unwrap();
+    let write = |name: &str, bytes: Vec<u8>| {
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let old = write("old.log", made::labelled(0xA0, "letters"));
+    let new = write("new.log", made::labelled(0xB0, "letters"));
+    let other = write("other.log", made::labelled(0xB0, "digits"));
+    for (old, counts) in [(&old, &[(100, 100)][..]), (&other, &[(0, 100), (100, 0)])] {
+        let (text, ..) = run(&["pairs", &new, "--against", old, "--by", "task", "--json"]);
+        let found: Value = serde_json::from_slice(&text).unwrap();
+        let groups = found["groups"].as_array().unwrap();
+        let count = |group: &Value, of: &str| group[of]["count"].as_u64().unwrap();
+        let both = groups.iter().map(|group| (count(group, "old"), count(group, "new")));
+        assert_eq!(both.collect::<Vec<_>>(), counts, "{found}");
+        assert_eq!(groups[0]["value"], "0xB0[\"letters\"]");
+    }
 }
 
 /// `.slice.gap`: what lost events in between has no duration.
@@ -472,21 +507,25 @@ fn missing_events_make_slices_doubtful() {
         let time = format!("0x{middle:X}");
         let (_, code, errors) = run(&["cut", &whole, option, &time, "-o", part, "--force"]);
         assert_eq!((code, &*errors), (0, ""));
+        let (_, _, errors) = run(&["pairs", part]);
+        assert!(errors.contains("note: stream 0 is cut: slices may pair across"), "{errors}");
         let groups = pairs(&[part]);
         let events = dumped(&[part]);
         for pair in &MADE {
             let expected = naive(&events, pair, |_| true);
             assert!(if is_in { expected.alone > 0 } else { expected.unfinished > 0 });
             let group = group_of(&groups, pair.name);
-            if group["doubtful"] == 0 {
-                assert_group(group, &expected, option);
-            }
-            // What a thread lacks may come after the beginning of a task.
-            assert_eq!(group["doubtful"].as_u64() > Some(0), is_in && pair.name == "Task");
-            let counts = ["count", "doubtful"].map(|name| group[name].as_u64().unwrap());
-            assert_eq!(counts.iter().sum::<u64>(), expected.durations.len() as u64);
+            assert_eq!(group["doubtful"], 0);
+            assert_group(group, &expected, option);
         }
     }
+    // A cut of single events: what is left pairs.
+    let part = directory.path().join("jobs.log");
+    let part = part.to_str().unwrap();
+    run(&["cut", &whole, "--events", "JobBegin,JobEnd", "-o", part]);
+    let (jobs, expected) = (pairs(&[part]), naive(&events, &MADE[0], |_| true));
+    assert_eq!((jobs.len(), &jobs[0]["doubtful"]), (1, &0.into()));
+    assert_group(&jobs[0], &expected, "--events");
     // A log that ends in the middle of a block, and one with a damaged block.
     let bytes = fs::read(&whole).unwrap();
     let mut damaged = bytes.clone();
@@ -538,6 +577,10 @@ fn streams_of_one_boot_pair_apart() {
             assert_eq!(both[name].as_u64(), alone[name].as_u64().map(|count| 2 * count), "{name}");
         }
     }
+    let (text, ..) = run(&["pairs", path, "--slowest", "2"]);
+    let text = String::from_utf8(text).unwrap();
+    let [first, second] = ["stream 0, thread ", "stream 1, thread "].map(|of| text.contains(of));
+    assert!(first && second, "{text}");
     let by_thread = pairs(&[path, "--by", "thread"]);
     let values: Vec<&str> = by_thread.iter().filter_map(|group| group["value"].as_str()).collect();
     assert!(values.contains(&"stream 1: 3"), "{values:?}");

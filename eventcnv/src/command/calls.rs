@@ -130,22 +130,10 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
     };
     let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
     let old = Summed::new(args, &old)?;
-    let text = {
-        let summaries = [old.summary(form), new.summary(form)];
-        let [before, after] = &summaries;
-        let (old, new) = (old.overview(before, form), new.overview(after, form));
-        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
-        let mut text = Vec::new();
-        if form.json {
-            let json = format!("{:#}\n", against::json(sides, &rows));
-            text = view::json::escaped(&json).into_bytes();
-        } else if form.csv {
-            against::write_csv(&new, &rows, &mut text);
-        } else {
-            against::write(sides, &rows, &mut text)?;
-        }
-        text
-    };
+    let names = [&*path.display().to_string(), &*new.reading.name];
+    let [before, after] = &[old.summary(form), new.summary(form)];
+    let overviews = [&old.overview(before, form), &new.overview(after, form)];
+    let text = against::text(overviews, names, (form.json, form.csv))?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -206,6 +194,7 @@ impl<'l> Summed<'l> {
             seconds: self.seconds,
             rows,
             slowest: Vec::new(),
+            is_stream_shown: false,
         }
     }
 

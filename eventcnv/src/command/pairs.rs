@@ -18,10 +18,11 @@ use crate::view::columns::Columns;
 use crate::view::line::Lines;
 use crate::view::pairs::{End, Overview, Slow, against};
 use crate::view::{self, View};
-use cli::{Stop, complain};
+use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Counts, Edge, Long};
+use slices::{Edge, Id, Limits, Long};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -43,6 +44,8 @@ count anything:
   doubtful           ended, but events may be missing in between; they have no duration
   again              began again before they ended
   unfinished         did not end in the log
+  gave way           did not end while too many others were open; the oldest of the most frequent
+                     pair give way
   without beginning  ends whose beginning is not in the log
 
 --against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
@@ -130,20 +133,10 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     };
     let old = Reading::open_other(&args.input, path)?;
     let mut old = Summed::new(args, &old)?;
-    let text = {
-        let (old, new) = (old.overview(&args.form), new.overview(&args.form));
-        let (rows, sides) = (against::compared(&old, &new), [&old, &new]);
-        let mut text = Vec::new();
-        if args.form.json {
-            let json = format!("{:#}\n", against::json(sides, &rows));
-            text = view::json::escaped(&json).into_bytes();
-        } else if args.form.csv {
-            against::write_csv(&new, &rows, &mut text);
-        } else {
-            against::write(sides, &rows, &mut text)?;
-        }
-        text
-    };
+    let names = [&*path.display().to_string(), &*new.reading.name];
+    let form = (args.form.json, args.form.csv);
+    let overviews = [&old.overview(&args.form), &new.overview(&args.form)];
+    let text = against::text(overviews, names, form)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -168,8 +161,11 @@ impl<'l> Summed<'l> {
         if clock.base == ClockBase::Start {
             reading.use_seconds();
         }
-        let seconds = seconds(log, &clock, selection.filter());
-        let mut groups = Groups::new(&marks, by.clone(), args.form.slowest.unwrap_or(0).into());
+        // Which part of the time `--first` and `--last` choose is unknown.
+        let is_known = !selection.is_counted();
+        let seconds = seconds(log, &clock, selection.filter()).filter(|_| is_known);
+        let slowest_count = args.form.slowest.unwrap_or(0).into();
+        let mut groups = Groups::new(&marks, by.clone(), slowest_count, Limits::default());
         let marked = Marked { log, clock: &clock, marks: &marks };
         let Ok(found) = marked.each(&selection, &by, |told| {
             groups.add(told);
@@ -183,7 +179,9 @@ impl<'l> Summed<'l> {
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let slowest = slow(&self.reading.log, &self.marks, &slowest);
         let rows = self.groups.rows(&self.reading.log, &self.found.values);
-        Overview { base: self.base, what: "slice", by, seconds: self.seconds, rows, slowest }
+        let is_stream_shown = self.reading.log.streams().len() > 1;
+        let (base, seconds) = (self.base, self.seconds);
+        Overview { base, what: "slice", by, seconds, rows, slowest, is_stream_shown }
     }
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
@@ -205,14 +203,8 @@ impl<'l> Summed<'l> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.found.faults);
-        let Counts { full, .. } = self.found.counts;
-        if full > 0 {
-            complain(&format!(
-                "eventcnv: {}: note: {full} slices are left out: they began while too many were \
-                 open\n",
-                self.reading.name
-            ));
-        }
+        self.reading.note(self.found.notes.clone());
+        self.reading.note(self.groups.note());
         self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
         Ok(is_whole)
     }
@@ -220,8 +212,9 @@ impl<'l> Summed<'l> {
 
 /// Returns the longest slices with the lines of their events.
 fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
-    let name_width = view::name_width(log.registries());
-    let lines = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let edges = slowest.iter().flat_map(|long| [&long.begin, &long.end]);
+    let lines = lines(log, edges);
+    let line = |edge: &Edge| lines.get(&edge.id).cloned().unwrap_or_default();
     let slow = |long: &Long| Slow {
         name: marks.name(long.begin.pair).to_owned(),
         ns: long.ns,
@@ -229,28 +222,42 @@ fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
         ends: [&long.begin, &long.end].map(|edge| End {
             id: edge.id,
             ticks: edge.ticks,
-            line: line(log, &lines, edge),
+            line: line(edge),
         }),
     };
     slowest.iter().map(slow).collect()
 }
 
-/// Returns the line of an event. Blocks without its time and thread are not read.
-fn line(log: &Log, lines: &impl View, edge: &Edge) -> String {
-    #[expect(clippy::reversed_empty_ranges, reason = "it is empty")]
-    let never = 1..=0;
-    let mut filter = Filter::new().threads([(edge.id.stream, edge.thread)]);
-    for stream in 0..log.streams().len() {
-        let is_own = stream == usize::from(edge.id.stream);
-        filter = filter.times(if is_own { edge.ticks..=edge.ticks } else { never.clone() });
-    }
-    let mut page = Page::new();
-    log.events(Order::Time, &filter).each_while(|event| {
-        let is_it = (event.buffer, event.number) == (edge.id.buffer, edge.id.number);
-        if is_it {
-            lines.write(event, &mut page);
+/// Returns the lines of events, in one pass over their threads from the first event to the last.
+fn lines<'e>(log: &Log, edges: impl Iterator<Item = &'e Edge>) -> HashMap<Id, String> {
+    let mut times: Vec<Option<(u64, u64)>> = vec![None; log.streams().len()];
+    let (mut wanted, mut threads) = (HashSet::new(), BTreeSet::new());
+    for &Edge { id, thread, ticks, .. } in edges {
+        wanted.insert(id);
+        threads.insert((id.stream, thread));
+        if let Some(times) = times.get_mut(usize::from(id.stream)) {
+            let (from, to) = times.unwrap_or((ticks, ticks));
+            *times = Some((from.min(ticks), to.max(ticks)));
         }
-        !is_it
+    }
+    if wanted.is_empty() {
+        return HashMap::new();
+    }
+    let filter = times.into_iter().fold(Filter::new().threads(threads), |filter, times| {
+        let (from, to) = times.unwrap_or((1, 0));
+        filter.times(from..=to)
     });
-    String::from_utf8_lossy(page.text()).trim_end().to_owned()
+    let name_width = view::name_width(log.registries());
+    let view = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let mut found = HashMap::new();
+    log.events(Order::Time, &filter).each_while(|event| {
+        let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };
+        if wanted.remove(&id) {
+            let mut page = Page::new();
+            view.write(event, &mut page);
+            found.insert(id, String::from_utf8_lossy(page.text()).trim_end().to_owned());
+        }
+        !wanted.is_empty()
+    });
+    found
 }

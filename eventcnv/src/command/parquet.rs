@@ -8,7 +8,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::{self, Failure, Piece, RowBuffer, Sets};
-use crate::reading::pairs::{By, Marked, Told, key_text};
+use crate::reading::pairs::{By, Found, Marked, Told, key_text};
 use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
@@ -66,6 +66,10 @@ pub(crate) struct Parquet {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
 
+    /// Leave out the slices, which take another pass
+    #[arg(long)]
+    no_slices: bool,
+
     /// Replace an existing directory
     #[arg(long)]
     force: bool,
@@ -98,14 +102,16 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
         // After a failure to write, which is the error to report, no more rows are taken.
         let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
-        let slice_count = write_slices(&reading.log, &sets, &selection, take)?;
-        Ok::<_, Stop>((faults, slice_count))
+        let slices = (!args.no_slices).then(|| write_slices(&reading.log, &sets, &selection, take));
+        let (found, slice_count) = slices.transpose()?.unwrap_or_default();
+        Ok::<_, Stop>((faults, found, slice_count))
     });
     let written = written.map_err(refused)?;
-    let (faults, slice_count) = written.result?;
+    let (faults, found, slice_count) = written.result?;
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
+    reading.note(found.notes);
     reading.note_losses(&reading.log.losses(&faults));
     let (count, file_count) = (written.row_count.saturating_sub(slice_count), written.file_count);
     let path = OneLine(args.output.as_os_str().as_encoded_bytes());
@@ -114,21 +120,22 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Passes the rows of the slices that begin in a selection to `take`. Returns their number.
+/// Passes the rows of the slices that begin in a selection to `take`. Returns what the
+/// reading found, and their number.
 fn write_slices(
     log: &Log,
     sets: &Sets,
     selection: &Selection,
     mut take: impl FnMut(Piece) -> Result<(), Stop>,
-) -> Result<u64, Stop> {
+) -> Result<(Found, u64), Stop> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_pairs() {
-        return Ok(0);
+    if !marked.has_beginnings(selection) {
+        return Ok((Found::default(), 0));
     }
     let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
-    marked.each(selection, &By::Event, |told| {
-        let Told::Slice(slice) = told else { return Ok(()) };
+    let found = marked.each(selection, &By::Event, |told| {
+        let (Told::Slice(slice) | Told::GaveWay(slice)) = told else { return Ok(()) };
         let sorts = sorts.get(slice.begin.pair as usize).map_or(&[][..], Vec::as_slice);
         let key = (!sorts.is_empty()).then(|| key_text(&slice.begin.key, sorts));
         rows.push_slice(&slice, marks.name(slice.begin.pair), key.as_deref());
@@ -136,7 +143,7 @@ fn write_slices(
         if rows.is_full() { take(rows.take()) } else { Ok(()) }
     })?;
     take(rows.take())?;
-    Ok(count)
+    Ok((found, count))
 }
 
 fn has_labels(log: &Log) -> bool {

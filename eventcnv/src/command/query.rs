@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
     let slices = read.contains("slices").then(|| import.add_slices(&connection, &selection));
-    let slice_faults = slices.transpose().map_err(refused)?;
+    let slices = slices.transpose().map_err(refused)?;
     let has_calls = ["calls", "functions"].iter().any(|table| read.contains(*table));
     let calls = has_calls.then(|| import.add_calls(&connection, &selection));
     let call_faults = calls.transpose().map_err(refused)?;
@@ -146,13 +146,14 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     import.finish(&connection).map_err(refused)?;
     reading.finish();
     reading.note(note);
+    reading.note(slices.iter().flat_map(|found| found.notes.clone()));
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,
         _ => Form::Columns,
     };
     answer(&mut connection, sql, form)?;
-    Ok(match slice_faults.or(call_faults) {
+    Ok(match slices.map(|found| found.faults).or(call_faults) {
         _ if has_any => reading.end(events.faults()),
         Some(faults) => reading.end(&faults),
         None => reading.end_unread(),

@@ -86,6 +86,10 @@ pub(crate) struct Sql {
     #[arg(short = 'o', long = "output", value_name = "DB")]
     output: Option<PathBuf>,
 
+    /// Leave out the slices, which take another pass
+    #[arg(long)]
+    no_slices: bool,
+
     /// Replace an existing database
     #[arg(long)]
     force: bool,
@@ -127,7 +131,8 @@ fn add(
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
-    import.add_slices(&connection, &selection).map_err(refused)?;
+    let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection));
+    let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
     import.add_calls(&connection, &selection).map_err(refused)?;
     let note = import.note();
     let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
@@ -135,6 +140,7 @@ fn add(
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);
+    reading.note(slices.notes);
     reading.note_losses(&losses);
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());

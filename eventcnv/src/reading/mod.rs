@@ -243,9 +243,10 @@ impl Reading {
         self.end(&Faults::default())
     }
 
-    /// Prints a note to standard error, if there is one.
-    pub(crate) fn note(&self, note: Option<String>) {
-        note.iter().for_each(|note| complain(&format!("eventcnv: {}: {note}\n", self.name)));
+    /// Prints notes to standard error.
+    pub(crate) fn note(&self, notes: impl IntoIterator<Item = String>) {
+        let print = |note| complain(&format!("eventcnv: {}: {note}\n", self.name));
+        notes.into_iter().for_each(print);
     }
 
     /// Notes how many requested events are not in the log.

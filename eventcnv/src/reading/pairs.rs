@@ -15,9 +15,11 @@ use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventdef::Sort;
 use eventlog::format::text::OneLine;
-use eventlog::reader::marks::Marks;
 #[cfg(any(feature = "parquet", feature = "sql"))]
-use eventlog::reader::marks::{Form, Key};
+use eventlog::reader::Picker;
+#[cfg(any(feature = "parquet", feature = "sql"))]
+use eventlog::reader::marks::Key;
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
@@ -52,6 +54,8 @@ pub(crate) enum By {
 pub(crate) enum Told<'a> {
     /// A slice ended, or never will. Its beginning is selected.
     Slice(Slice<'a>),
+    /// A slice gave way in a full table. Its beginning is selected.
+    GaveWay(Slice<'a>),
     /// A selected event found nothing to end.
     Alone(&'a Edge),
 }
@@ -111,17 +115,24 @@ impl Values {
 }
 
 /// What a reading of slices found apart from them.
+#[derive(Default)]
 pub(crate) struct Found {
     pub(crate) faults: Faults,
-    pub(crate) counts: Counts,
     pub(crate) values: Values,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Marked<'_> {
-    /// Returns whether the log declares event types that begin and end anything.
+    /// Returns whether a selection may have events that begin anything.
     #[cfg(any(feature = "parquet", feature = "sql"))]
-    pub(crate) fn has_pairs(&self) -> bool {
-        self.marks.pairs.iter().any(|pair| matches!(pair.form, Form::Slice | Form::Span))
+    pub(crate) fn has_beginnings(&self, selection: &Selection) -> bool {
+        let registries = self.log.registries();
+        let picker = Picker::new(selection.filter(), registries);
+        registries.iter().enumerate().any(|(at, registry)| {
+            let begins = |code| self.marks.role_of(registry, code).part.is_some_and(|s| !s.is_end);
+            let rows = registry.event_types.iter().enumerate();
+            rows.into_iter().any(|(index, row)| begins(row.code) && picker.has_type(at, index))
+        })
     }
 
     /// Returns the sorts of the parameters that distinguish the slices of each pair.
@@ -191,6 +202,11 @@ impl Marked<'_> {
                     }
                     Step::Edge(edge) => numbered(edge, &ids),
                 };
+                if !edge.is_end {
+                    pairing.make_room(|slice| {
+                        is_wanted = tell(Told::GaveWay(slice), slice.begin);
+                    });
+                }
                 let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
                 if pairing.take(&edge, each) == Turn::Alone {
                     is_wanted = tell(Told::Alone(&edge), &edge);
@@ -205,8 +221,24 @@ impl Marked<'_> {
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, counts: pairing.counts(), values })
+        Ok(Found { faults, values, notes: notes(log, &pairing.counts()) })
     }
+}
+
+/// Returns notes for the user about the slices of a log.
+fn notes(log: &Log, counts: &Counts) -> Vec<String> {
+    let Counts { gave_way, late, .. } = *counts;
+    let room = Limits::default().open_count;
+    let gave_way = (gave_way > 0).then(|| {
+        format!(
+            "note: {gave_way} slices are unfinished, as they gave way while {room} were open; \
+             {late} ends came later"
+        )
+    });
+    let cut = log.streams().iter().position(|stream| stream.is_cut).map(|index| {
+        format!("note: stream {index} is cut: slices may pair across events that were left out")
+    });
+    gave_way.into_iter().chain(cut).collect()
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

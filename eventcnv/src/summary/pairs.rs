@@ -25,17 +25,20 @@ pub(crate) struct Tally {
     pub(crate) doubtful: u64,
     pub(crate) again: u64,
     pub(crate) unfinished: u64,
+    /// Unfinished, as they gave way in a full table.
+    pub(crate) gave_way: u64,
     /// Ends that found nothing to end.
     pub(crate) alone: u64,
 }
 
 impl Tally {
     /// The names of these counts.
-    pub(crate) const NAMES: [&'static str; 5] =
-        ["crossing", "doubtful", "again", "unfinished", "without beginning"];
+    pub(crate) const NAMES: [&'static str; 6] =
+        ["crossing", "doubtful", "again", "unfinished", "gave way", "without beginning"];
 
-    pub(crate) fn counts(&self) -> [u64; 5] {
-        [self.crossing, self.doubtful, self.again, self.unfinished, self.alone]
+    pub(crate) fn counts(&self) -> [u64; 6] {
+        let Tally { crossing, doubtful, again, unfinished, gave_way, alone } = *self;
+        [crossing, doubtful, again, unfinished, gave_way, alone]
     }
 }
 
@@ -49,6 +52,7 @@ pub(crate) struct Groups {
     places: HashMap<(u32, u64), usize>,
     groups: Vec<((u32, u64), Tally)>,
     durations: Durations,
+    limits: Limits,
     /// The place that was found last.
     last: ((u32, u64), usize),
     pub(crate) slowest: Slowest,
@@ -63,7 +67,7 @@ pub(crate) struct Row<'g> {
 }
 
 impl Groups {
-    pub(crate) fn new(marks: &Marks, by: By, slowest_count: usize) -> Groups {
+    pub(crate) fn new(marks: &Marks, by: By, slowest_count: usize, limits: Limits) -> Groups {
         // Two pairs of one name, such as XStart=XEnd and XCreate=XDestroy, differ by their types.
         let mut places = HashMap::new();
         let mut kinds: Vec<&Pair> = Vec::new();
@@ -90,7 +94,8 @@ impl Groups {
             texts,
             places: HashMap::new(),
             groups: Vec::new(),
-            durations: Durations::new(Limits::default()),
+            durations: Durations::new(limits),
+            limits,
             last: ((u32::MAX, 0), 0),
             slowest: Slowest::new(slowest_count),
         }
@@ -100,7 +105,7 @@ impl Groups {
     #[inline]
     pub(crate) fn add(&mut self, told: Told<'_>) {
         let (edge, value) = match &told {
-            Told::Slice(slice) => (slice.begin, Values::of(slice)),
+            Told::Slice(slice) | Told::GaveWay(slice) => (slice.begin, Values::of(slice)),
             Told::Alone(edge) => (*edge, Values::of_edge(edge)),
         };
         let name = self.names.get(edge.pair as usize).copied().unwrap_or_default();
@@ -111,9 +116,10 @@ impl Groups {
         };
         let place = self.place((name, value));
         let Some((_, tally)) = self.groups.get_mut(place) else { return };
-        let Told::Slice(slice) = told else {
-            tally.alone += 1;
-            return;
+        let slice = match told {
+            Told::Slice(slice) => slice,
+            Told::GaveWay(_) => return tally.gave_way += 1,
+            Told::Alone(_) => return tally.alone += 1,
         };
         match slice.verdict {
             Verdict::Whole => {}
@@ -126,6 +132,17 @@ impl Groups {
             self.durations.add(place, ns);
             self.slowest.add(&slice);
         }
+    }
+
+    /// Returns a note for the user about groups without percentiles.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (count, Limits { duration_count, .. }) = (self.durations.lost_count(), self.limits);
+        (count > 0).then(|| {
+            format!(
+                "note: {count} groups have no percentiles: all groups together have more than \
+                 {duration_count} durations; select fewer slices"
+            )
+        })
     }
 
     #[inline]
@@ -220,4 +237,37 @@ pub(crate) fn seconds(log: &Log, clock: &Clock, filter: &Filter) -> Option<f64> 
         _ => all.map(|(from, to)| to.saturating_sub(from) as f64 / 1e9),
     }
     .filter(|seconds| *seconds > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eventlog::reader::marks::Form;
+    use slices::{Edge, Slice};
+
+    /// `.slice.durations`: no percentile goes without a word.
+    #[test]
+    fn a_note_counts_the_groups_without_percentiles() {
+        let pair = Pair { form: Form::Slice, name: "Job".into(), from: "a".into(), to: None };
+        let mut marks = Marks::default();
+        marks.pairs.push(pair);
+        let limits = Limits { duration_count: 10, histogram_count: 1, ..Limits::default() };
+        let mut groups = Groups::new(&marks, By::Thread, 0, limits);
+        let mut note = None;
+        for (count, expected) in [(9, false), (40, true)] {
+            for thread in 0..count {
+                let begin = Edge { thread, ..Edge::default() };
+                let (begin, verdict) = (&begin, Verdict::Whole);
+                groups.add(Told::Slice(Slice { slot: 0, begin, end: Some(begin), verdict }));
+            }
+            note = groups.note();
+            assert_eq!(note.is_some(), expected, "{note:?}");
+        }
+        let lost =
+            groups.durations.groups().iter().filter(|group| {
+                group.count() > 0 && group.percentile(slices::Percent::P50).is_none()
+            });
+        let expected = format!("note: {} groups have no percentiles", lost.count());
+        assert!(note.unwrap().starts_with(&expected));
+    }
 }

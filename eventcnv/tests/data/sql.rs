@@ -1,6 +1,7 @@
 //! Logs in an SQLite database. `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.labels`, `.cnv.sql.names`
 
 use crate::logs;
+use crate::made::{Step, made};
 use crate::support::{eventcnv, mps, run, told};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -177,6 +178,17 @@ fn slices_join_the_events_that_begin_and_end_them() {
     let missing = "SELECT count(*) FROM slices AS s JOIN ArenaPollBegin AS b
                    ON b.event = s.begin_event JOIN buffers ON buffers.id = s.end_event >> 40";
     assert_eq!(rows(&chosen, missing), ["72"]);
+    // Nothing that the selection has begins anything; or the user wants no slices.
+    for (option, has_events) in [("--events=ArenaPollEnd", false), ("--no-slices", true)] {
+        run(&["sql", &log, "-o", chosen.to_str().unwrap(), "--force", option]);
+        assert_eq!(rows(&chosen, count), [""; 0], "{option}");
+        let begins = rows(&chosen, "SELECT count(*) FROM ArenaPollBegin");
+        assert_eq!(begins, [if has_events { "72" } else { "0" }]);
+    }
+    let sets = directory.path().join("sets");
+    let (text, code, _) = run(&["parquet", &log, "-o", sets.to_str().unwrap(), "--no-slices"]);
+    assert!(code == 0 && !String::from_utf8(text).unwrap().contains("slices"));
+    assert!(!sets.join("slices").exists());
 }
 
 /// `.cnv.sql.again`, `.cnv.sql.slices`
@@ -203,6 +215,55 @@ fn slices_of_a_log_that_has_grown_get_their_ends() {
     // Again the whole log, and again its beginning: nothing changes.
     assert!(add(&whole, &database) == expected);
     assert!(add(&whole[..80_000], &database) == expected);
+}
+
+/// `.cnv.sql.again`, `.cnv.sql.slices`: a span that began again is not unfinished any more.
+#[test]
+fn slices_of_a_growing_log_are_those_of_the_whole() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (log, grown, fresh) = (path("a.log"), path("grown.db"), path("fresh.db"));
+    let mut state = 5u64;
+    let mut byte = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as u8
+    };
+    let step = |_| Step {
+        thread: u32::from(byte() % 2) + 1,
+        wait: 10,
+        code: u16::from(byte() % 8) + 1,
+        key: u64::from(byte() % 3),
+    };
+    let steps: Vec<Step> = (0..80).map(step).collect();
+    let add = |count: usize, database: &Path| {
+        fs::write(&log, made(&steps[..count])).unwrap();
+        run(&["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()]);
+        rows(database, "SELECT * FROM slices ORDER BY begin_event")
+    };
+    let expected = add(steps.len(), &fresh);
+    let prefixes: Vec<_> = (1..=steps.len()).map(|count| add(count, &grown)).collect();
+    let has = |rows: &[String], verdict: &str| rows.iter().any(|row| row.ends_with(verdict));
+    assert!(["again", "whole", "doubtful"].into_iter().all(|verdict| has(&expected, verdict)));
+    assert!(prefixes.iter().any(|rows| has(rows, "unfinished")));
+    assert_eq!(prefixes.last(), Some(&expected));
+}
+
+/// `.cnv.sql`: an earlier version gave an event type the name of a later table.
+#[test]
+fn a_database_whose_slices_are_events_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("a.db");
+    let log = mps("labels.log");
+    add(log.as_ref(), &database);
+    let earlier = "DROP TABLE slices; CREATE TABLE Slices(event INTEGER PRIMARY KEY, log INTEGER);
+                   INSERT INTO event_tables VALUES('Slices', 'EVENT_Slices', 'r', 'Slices', '')";
+    Connection::open(&database).unwrap().execute_batch(earlier).unwrap();
+    let before = fs::read(&database).unwrap();
+    let path = database.to_str().unwrap();
+    let (text, code, errors) = run(&["sql", &log, "-o", path]);
+    let expected = "a.db: its table Slices belongs to an event type; use a new database\n";
+    assert!(text.is_empty() && code == 2 && errors.ends_with(expected), "{errors}");
+    assert!(fs::read(&database).unwrap() == before);
 }
 
 #[test]

@@ -140,3 +140,18 @@ pub(crate) fn two_streams(steps: &[Step]) -> Vec<u8> {
     maker.finish().unwrap();
     bytes
 }
+
+/// A log of one task with a label, of this address in this run.
+pub(crate) fn labelled(task: u64, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    maker.begin(&origin([1; 16])).unwrap();
+    let name = maker.intern(10, name.as_bytes()).unwrap();
+    maker.label(11, task as usize, name).unwrap();
+    for ticks in 0..200 {
+        let code = if ticks % 2 == 0 { 5 } else { 6 };
+        add(&mut maker, &Step { thread: 1, wait: 0, code, key: task }, 100 + ticks * 10);
+    }
+    maker.finish().unwrap();
+    bytes
+}

@@ -229,6 +229,11 @@ impl Durations {
         self.groups.get(group).unwrap_or(&EMPTY)
     }
 
+    /// Returns the number of groups that found no room for a histogram: they have no percentiles.
+    pub fn lost_count(&self) -> usize {
+        self.groups.iter().filter(|group| matches!(group.values, Values::None)).count()
+    }
+
     /// Turns the longest lists into histograms, until half of the room is free.
     #[cold]
     fn make_room(&mut self) {

@@ -93,8 +93,9 @@ pub struct Jump {
 /// The numbers of the events of each buffer, as far as they were met.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// Whether events have numbers that follow one another: those of the MPS do not.
-    is_numbered: bool,
+    /// By stream: whether its events have numbers that follow one another. Those of the MPS have
+    /// none, and what was cut from a log leaves gaps that the user wanted.
+    is_numbered: Arc<[bool]>,
     places: HashMap<Buffer, u32, RandomState>,
     lasts: Vec<(Buffer, Last)>,
     /// The place of the buffer of the last event.
@@ -104,7 +105,9 @@ pub struct Numbers {
 impl Numbers {
     /// Returns the numbers of a log before its first event.
     pub fn new(log: &Log) -> Numbers {
-        let is_numbered = log.format() == Format::Stream;
+        let is_numbered =
+            log.streams().iter().map(|stream| log.format() == Format::Stream && !stream.is_cut);
+        let is_numbered = is_numbered.collect();
         Numbers { is_numbered, places: HashMap::default(), lasts: Vec::new(), current: 0 }
     }
 
@@ -125,7 +128,7 @@ impl Numbers {
     }
 
     fn note_other(&mut self, buffer: Buffer, event: &Event<'_, '_>) -> Option<Jump> {
-        if !self.is_numbered {
+        if self.is_numbered.get(usize::from(buffer.0)) != Some(&true) {
             return None;
         }
         let next = event.number.wrapping_add(1);
@@ -186,7 +189,7 @@ impl Numbers {
 
     /// Takes the numbers, and leaves those before the first event.
     fn take(&mut self) -> Numbers {
-        let (is_numbered, places) = (self.is_numbered, HashMap::default());
+        let (is_numbered, places) = (self.is_numbered.clone(), HashMap::default());
         std::mem::replace(self, Numbers { is_numbered, places, lasts: Vec::new(), current: 0 })
     }
 }

@@ -24,12 +24,13 @@ mod rows;
 mod slices;
 mod tables;
 
+use crate::reading::pairs::Found;
 use crate::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Losses};
 use refusal::TABLES_VERSION;
 pub(crate) use refusal::{Counts, Refusal};
 use rows::Destination;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use tables::Tables;
 
 /// Marks our databases: `PRAGMA application_id`.
@@ -104,12 +105,12 @@ impl<'l> Import<'l> {
         rows::add(connection, to, known.transpose()?, events)
     }
 
-    /// Adds the slices of the log that begin in a selection. Returns the faults of the events.
+    /// Adds the slices of the log that begin in a selection. Returns what the reading found.
     pub(crate) fn add_slices(
         &self,
         connection: &Connection,
         selection: &Selection,
-    ) -> Result<Faults, Refusal> {
+    ) -> Result<Found, Refusal> {
         slices::add(connection, self.log, &self.streams, selection)
     }
 
@@ -148,7 +149,12 @@ fn recognise(connection: &Connection) -> Result<(), Refusal> {
     let table_count: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
-        (APPLICATION_ID, ..=TABLES_VERSION) => return Ok(()),
+        (APPLICATION_ID, ..=TABLES_VERSION) => {
+            // Earlier versions left these names to event types.
+            let sql = "SELECT name FROM event_tables WHERE lower(name) IN ('losses', 'slices')";
+            let taken = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional()?;
+            return taken.map_or(Ok(()), |name| Err(Refusal::taken(&name)));
+        }
         (APPLICATION_ID, later) => return Err(Refusal::later(later)),
         _ if table_count > 0 => return Err(Refusal::foreign()),
         _ => {}

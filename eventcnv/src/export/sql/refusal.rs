@@ -26,6 +26,11 @@ impl Refusal {
         ))
     }
 
+    /// An event type of a log has a table of this name, which is ours in this version.
+    pub(super) fn taken(name: &str) -> Refusal {
+        Refusal(format!("its table {name} belongs to an event type; use a new database"))
+    }
+
     /// The database has too many buffers.
     pub(super) fn full() -> Refusal {
         Refusal(format!("full: it has events of {BUFFER_COUNT_MAX} buffers"))

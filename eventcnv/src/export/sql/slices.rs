@@ -9,43 +9,44 @@
 
 use super::keys::Keys;
 use super::refusal::Refusal;
-use crate::reading::pairs::{By, Marked, Told, key_text};
+use crate::reading::pairs::{By, Found, Marked, Told, key_text};
 use crate::select::Selection;
 use eventdef::Sort;
 use eventlog::reader::marks::Marks;
-use eventlog::reader::{Clock, Faults, Log};
+use eventlog::reader::{Clock, Log};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
 use slices::{Edge, Slice};
 
 /// Adds the slices of a log that begin in a selection. A slice that the database has gets the end
-/// and the duration that it lacks. Returns the faults of the events.
+/// and the duration that it lacks. Returns what the reading found.
 pub(crate) fn add(
     connection: &Connection,
     log: &Log,
     streams: &[i64],
     selection: &Selection,
-) -> Result<Faults, Refusal> {
+) -> Result<Found, Refusal> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_pairs() {
-        return Ok(Faults::default());
+    if !marked.has_beginnings(selection) {
+        return Ok(Found::default());
     }
     let insert = connection.prepare(
         "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
            end_event = excluded.end_event, verdict = excluded.verdict
          WHERE duration IS NULL AND (excluded.duration IS NOT NULL
-           OR end IS NULL AND excluded.end IS NOT NULL)",
+           OR end IS NULL AND excluded.end IS NOT NULL
+           OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished')",
     )?;
     let keys = Keys::load(connection, streams)?;
     let mut rows = Rows { marks: &marks, sorts: marked.key_sorts(), streams, keys, insert };
     let found = marked.each(selection, &By::Event, |told| match told {
-        Told::Slice(slice) => rows.add(&slice),
+        Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice),
         Told::Alone(_) => Ok(()),
     })?;
     rows.keys.finish(connection)?;
-    Ok(found.faults)
+    Ok(found)
 }
 
 /// Inserts rows.

@@ -10,9 +10,12 @@
 use super::{Overview, PERCENTS, percentile, write_unit};
 use crate::summary::pairs::Row;
 use crate::view::csv;
+use crate::view::json::escaped;
+use cli::Stop;
 use cli::table::Table;
 use serde_json::{Value, json};
 use slices::{Comparison, Group, Percent, Percentile};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -20,7 +23,7 @@ use std::io::{self, Write};
 const SIGNIFICANCE: f64 = 0.01;
 
 /// A group of two logs: the rows of the old one and of the new one.
-pub(crate) struct Compared<'g> {
+struct Compared<'g> {
     pub(crate) name: &'g str,
     pub(crate) value: &'g str,
     pub(crate) groups: [Option<&'g Group>; 2],
@@ -28,8 +31,12 @@ pub(crate) struct Compared<'g> {
 }
 
 /// Returns the groups of two logs, in the order of the new one.
-pub(crate) fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g>> {
-    let key = |row: &'g Row<'_>| (row.name, &*row.value);
+fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g>> {
+    let [labels, others] = [old, new].map(Labels::new);
+    let key = |row: &'g Row<'_>| {
+        let has_label = labels.is_one(row) && others.is_one(row);
+        (row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
+    };
     let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row.durations)).collect();
     let after: HashSet<_> = new.rows.iter().map(key).collect();
     let both = new.rows.iter().map(|row| {
@@ -42,6 +49,39 @@ pub(crate) fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<
         Compared { name: row.name, value: &row.value, groups, comparison: None }
     });
     both.chain(gone).collect()
+}
+
+/// The number of groups of a log with the same labels: a label stands for a pointer in both logs
+/// if it has one group in each.
+struct Labels<'g>(HashMap<(&'g str, Cow<'g, str>), usize>);
+
+impl<'g> Labels<'g> {
+    fn new(overview: &'g Overview<'_>) -> Labels<'g> {
+        let mut counts = HashMap::new();
+        for row in &overview.rows {
+            *counts.entry((row.name, labelled(&row.value))).or_default() += 1;
+        }
+        Labels(counts)
+    }
+
+    fn is_one(&self, row: &'g Row<'_>) -> bool {
+        self.0.get(&(row.name, labelled(&row.value))).is_none_or(|count| *count == 1)
+    }
+}
+
+/// Returns a value without the pointers that have labels, as they differ in each run.
+fn labelled(value: &str) -> Cow<'_, str> {
+    let mut parts = value.split("[\"");
+    let first = parts.next().unwrap_or_default();
+    let mut text = String::new();
+    let mut before = first;
+    for part in parts {
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_hexdigit());
+        text += digits.strip_suffix("0x").filter(|_| digits.len() < before.len()).unwrap_or(before);
+        text += "[\"";
+        before = part;
+    }
+    if text.is_empty() { Cow::Borrowed(value) } else { Cow::Owned(text + before) }
 }
 
 /// Returns whether a difference is significant, among `count` comparisons.
@@ -60,17 +100,36 @@ fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
     (old > 0).then(|| (new as f64 / old as f64 - 1.0) * 100.0)
 }
 
-/// Writes a table of two logs.
-pub(crate) fn write(
-    overviews: [&Overview<'_>; 2],
-    rows: &[Compared<'_>],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let [old, new] = overviews;
-    write_unit(new.base, out)?;
+/// Returns the comparison of two logs in a form, or why they cannot be compared. `names` are theirs.
+pub(crate) fn text(
+    [old, new]: [&Overview<'_>; 2],
+    names: [&str; 2],
+    (is_json, is_csv): (bool, bool),
+) -> Result<Vec<u8>, Stop> {
     if old.unit() != new.unit() {
-        writeln!(out, "durations of the old log in {}", old.unit())?;
+        return Err(Stop::Message(format!(
+            "{}: durations are in {} and those of {} in {}; state --clock-rate",
+            names[0],
+            old.unit(),
+            names[1],
+            new.unit()
+        )));
     }
+    let rows = compared(old, new);
+    let mut text = Vec::new();
+    if is_json {
+        text = escaped(&format!("{:#}\n", json(new, &rows))).into_bytes();
+    } else if is_csv {
+        write_csv(new, &rows, &mut text);
+    } else {
+        write(new, &rows, &mut text)?;
+    }
+    Ok(text)
+}
+
+/// Writes a table of two logs, whose durations have one unit.
+fn write(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut dyn Write) -> io::Result<()> {
+    write_unit(new.base, out)?;
     let by = Some(new.by).filter(|by| !by.is_empty());
     let mut heading = vec![new.what];
     heading.extend(by);
@@ -111,7 +170,7 @@ pub(crate) fn write(
 }
 
 /// Writes the same as CSV.
-pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
     let by = new.by;
     out.extend_from_slice(new.what.as_bytes());
     out.push(b',');
@@ -120,7 +179,7 @@ pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec
         out.push(b',');
     }
     out.extend_from_slice(
-        b"old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
+        b"unit,old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
     );
     let count = comparison_count(rows);
     for row in rows {
@@ -130,8 +189,8 @@ pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec
             csv::field(out, row.value.as_bytes());
             out.push(b',');
         }
-        let mut cells: Vec<String> =
-            row.groups.map(|group| group.map_or(0, Group::count).to_string()).into();
+        let mut cells = vec![new.unit().to_owned()];
+        cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
         for percent in [Percent::P50, Percent::P99] {
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
             cells.extend(found.map(|p| p.map_or_else(String::new, |p| p.ns.to_string())));
@@ -151,8 +210,7 @@ pub(crate) fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec
 }
 
 /// Returns the same as JSON.
-pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Value {
-    let [old, new] = overviews;
+fn json(overview: &Overview<'_>, rows: &[Compared<'_>]) -> Value {
     let count = comparison_count(rows);
     let side = |group: Option<&Group>| {
         let mut found = json!({ "count": group.map_or(0, Group::count) });
@@ -165,8 +223,8 @@ pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Valu
     let row = |row: &Compared<'_>| {
         let [old, new] = row.groups.map(side);
         json!({
-            (overviews[1].what): row.name,
-            "value": Some(row.value).filter(|_| !overviews[0].by.is_empty()),
+            (overview.what): row.name,
+            "value": Some(row.value).filter(|_| !overview.by.is_empty()),
             "old": old,
             "new": new,
             "distance": row.comparison.map(|found| found.distance),
@@ -176,9 +234,28 @@ pub(crate) fn json(overviews: [&Overview<'_>; 2], rows: &[Compared<'_>]) -> Valu
         })
     };
     json!({
-        "unit": new.unit(),
-        "oldUnit": old.unit(),
+        "unit": overview.unit(),
         "test": "Kolmogorov-Smirnov",
         "groups": rows.iter().map(row).collect::<Value>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labelled;
+
+    #[test]
+    fn a_label_stands_for_its_pointer() {
+        for (value, expected) in [
+            ("0x7F57[\"letters\"]", "[\"letters\"]"),
+            ("0xA[\"a\"] 0xB[\"b\"]", "[\"a\"] [\"b\"]"),
+            ("0x7F57", "0x7F57"),
+            ("17 0xA[\"a\"] 0xB", "17 [\"a\"] 0xB"),
+            ("0x[\"", "0x[\""),
+            ("face[\"", "face[\""),
+            ("", ""),
+        ] {
+            assert_eq!(labelled(value), expected);
+        }
+    }
 }

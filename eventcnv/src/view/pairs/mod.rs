@@ -38,6 +38,8 @@ pub(crate) struct Overview<'g> {
     pub(crate) seconds: Option<f64>,
     pub(crate) rows: Vec<Row<'g>>,
     pub(crate) slowest: Vec<Slow>,
+    /// Whether threads and buffers are named with their stream.
+    pub(crate) is_stream_shown: bool,
 }
 
 /// A long slice, with the lines of its beginning and its end.
@@ -56,7 +58,7 @@ pub(crate) struct End {
 }
 
 impl Overview<'_> {
-    fn unit(&self) -> &'static str {
+    pub(crate) fn unit(&self) -> &'static str {
         if self.base == ClockBase::Ticks { "ticks" } else { "ns" }
     }
 
@@ -162,7 +164,11 @@ fn write_slowest(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         if index == 0 {
             writeln!(out, "\nthe slowest, each with the number of its events in their buffer")?;
         }
-        writeln!(out, "{} {} {}, thread {}", slow.ns, overview.unit(), slow.name, slow.thread)?;
+        let [End { id, .. }, _] = &slow.ends;
+        let stream = Some(id.stream).filter(|_| overview.is_stream_shown);
+        let stream = stream.map_or_else(String::new, |stream| format!("stream {stream}, "));
+        let Slow { name, ns, thread, .. } = slow;
+        writeln!(out, "{ns} {} {name}, {stream}thread {thread}", overview.unit())?;
         for End { id, line, .. } in &slow.ends {
             writeln!(out, "  {line}  #{} of buffer {}", id.number, id.buffer)?;
         }
@@ -178,7 +184,7 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
         csv::field(out, overview.by.as_bytes());
         out.push(b',');
     }
-    out.extend_from_slice(b"count,per_s,total,mean");
+    out.extend_from_slice(b"unit,count,per_s,total,mean");
     PERCENTS.iter().for_each(|(name, _)| drop(write!(out, ",{name}")));
     out.extend_from_slice(b",max,exact");
     Tally::NAMES.iter().for_each(|name| drop(write!(out, ",{}", name.replace(' ', "_"))));
@@ -191,7 +197,7 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
             csv::field(out, row.value.as_bytes());
             out.push(b',');
         }
-        let mut cells = vec![group.count().to_string()];
+        let mut cells = vec![overview.unit().to_owned(), group.count().to_string()];
         cells.push(overview.rate(group.count()).map_or_else(String::new, |rate| rate.to_string()));
         cells.push(group.sum().to_string());
         cells.push(group.mean().map_or_else(String::new, |mean| mean.to_string()));
@@ -252,7 +258,7 @@ fn group(overview: &Overview<'_>, row: &Row<'_>) -> Value {
         found[name] = json!(group.percentile(percent).map(|found| found.ns));
     }
     for (name, count) in Tally::NAMES.iter().zip(row.tally.counts()) {
-        found[name.replace(" b", "B")] = json!(count);
+        found[name.replace(" b", "B").replace(" w", "W")] = json!(count);
     }
     found
 }

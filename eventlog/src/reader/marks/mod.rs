@@ -162,8 +162,8 @@ impl Marks {
                 return Err(MarkError::EventType(name.to_owned()));
             }
         }
-        let is_param = |why: &MarkError| matches!(why, MarkError::Param { .. });
-        Err(taken.into_iter().filter_map(Result::err).find(is_param).unwrap_or(MarkError::Apart))
+        let is_known = |why: &MarkError| !matches!(why, MarkError::EventType(_));
+        Err(taken.into_iter().filter_map(Result::err).find(is_known).unwrap_or(MarkError::Apart))
     }
 
     /// Adds the marks in the doc strings of a registry.
@@ -179,7 +179,7 @@ impl Marks {
         let docs = registry.event_types.iter().map(|row| &row.doc);
         for doc in [&registry.doc].into_iter().chain(docs) {
             for mark in in_doc(doc) {
-                // A mark that names no event type is prose.
+                // A mark that names no event type is prose; an earlier mark holds.
                 let _ = self.take(&mark, registry);
             }
         }
@@ -218,11 +218,11 @@ impl Marks {
             (_, Some(to)) => common(&from.row.name, &to.row.name).to_owned(),
             (_, None) => return Err(MarkError::Apart),
         };
-        self.add_pair(registry, mark.form, name, from, to);
-        Ok(())
+        self.add_pair(registry, mark.form, name, from, to)
     }
 
-    /// Adds a pair of event types, or one event type that states a counter.
+    /// Adds a pair of event types, or one event type that states a counter. An event type has one
+    /// part of each form.
     fn add_pair(
         &mut self,
         registry: &Registry,
@@ -230,18 +230,23 @@ impl Marks {
         name: String,
         from: Half<'_>,
         to: Option<Half<'_>>,
-    ) {
+    ) -> Result<(), MarkError> {
         let place = |half: &Half<'_>| (registry.stream, registry.index, half.row.code);
-        let is_free = |half: &Half<'_>| {
+        let is_taken = |half: &&Half<'_>| {
             let role = self.roles.get(&place(half)).copied().unwrap_or_default();
             match form {
-                Form::Slice | Form::Span => role.part.is_none(),
-                Form::Flow => role.flow.is_none(),
-                Form::Counter => role.counter.is_none(),
+                Form::Slice | Form::Span => role.part.is_some(),
+                Form::Flow => role.flow.is_some(),
+                Form::Counter => role.counter.is_some(),
             }
         };
-        if ![Some(from), to].iter().flatten().all(is_free) {
-            return;
+        if let Some(taken) = [Some(from), to].iter().flatten().find(is_taken) {
+            return Err(MarkError::Taken(taken.row.name.to_string()));
+        }
+        if matches!(form, Form::Slice | Form::Span)
+            && to.is_some_and(|to| to.row.code == from.row.code)
+        {
+            return Err(MarkError::Same);
         }
         let pair = self.pairs.len() as u32;
         let [from_name, to_name] = [Some(&from), to.as_ref()].map(|half| Some(&*half?.row.name));
@@ -268,6 +273,7 @@ impl Marks {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -342,11 +348,42 @@ pub enum MarkError {
     /// The two event types are in different registries.
     #[error("no registry has both event types")]
     Apart,
+    /// An earlier mark of this form has the event type.
+    #[error("{0} already has a part in an earlier mark")]
+    Taken(String),
+    /// An event type cannot begin and end the same thing.
+    #[error("the same event type cannot begin and end a slice")]
+    Same,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An option that cannot hold is an error, not silence. `.cnv.marks`
+    #[test]
+    fn a_mark_that_cannot_hold_is_refused() {
+        let log = include_bytes!("../../../tests/golden/mps/mpmss-cut.log");
+        let log = crate::reader::Log::from_source(&log[..]).unwrap();
+        let mut marks = Marks::default();
+        let mut add = |form, text| marks.add(form, text, log.registries());
+        assert_eq!(add(Form::Slice, "PoolInit=PoolFinish:pool"), Ok(()));
+        for (form, text) in [
+            (Form::Slice, "PoolInit=ArenaDestroy"),
+            (Form::Span, "ArenaCreateVM=poolinit:"),
+            (Form::Slice, "PoolInit=PoolFinish:pool"),
+        ] {
+            assert_eq!(add(form, text), Err(MarkError::Taken("PoolInit".to_owned())), "{text}");
+        }
+        assert_eq!(add(Form::Span, "ArenaDestroy=ArenaDestroy"), Err(MarkError::Same));
+        // Another form, and an event that follows itself.
+        assert_eq!(add(Form::Flow, "PoolInit=PoolFinish:pool"), Ok(()));
+        assert_eq!(add(Form::Flow, "ArenaDestroy=ArenaDestroy:arena"), Ok(()));
+        // What a registry declares or its names state stays silent: the option holds.
+        let count = marks.pairs.len();
+        log.registries().iter().for_each(|registry| marks.add_named(registry));
+        assert!(marks.pairs.len() > count);
+    }
 
     #[test]
     fn a_pair_gets_the_common_beginning_of_its_names() {

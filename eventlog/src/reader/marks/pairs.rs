@@ -51,7 +51,8 @@ pub(super) fn by_names(registry: &Registry, marks: &mut Marks) {
             }
             let from = Half { row: from, key: from_key, param: None };
             let to = Half { row: to, key: to_key, param: None };
-            marks.add_pair(registry, form, called.to_owned(), from, Some(to));
+            // Of two marks, the first holds.
+            let _ = marks.add_pair(registry, form, called.to_owned(), from, Some(to));
         }
     }
 }
@@ -81,7 +82,8 @@ fn count(registry: &Registry, name: &str, from: &EventType, to: &EventType, mark
     }
     let half = |row, param| Half { row, key, param: Some(param) };
     let (from, to) = (half(from, from_size), half(to, to_size));
-    marks.add_pair(registry, Form::Counter, format!("{name} {called}"), from, Some(to));
+    // Of two marks, the first holds.
+    let _ = marks.add_pair(registry, Form::Counter, format!("{name} {called}"), from, Some(to));
 }
 
 fn is_number(param: &Param) -> bool {

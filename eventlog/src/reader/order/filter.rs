@@ -166,6 +166,14 @@ impl Picker {
         }
     }
 
+    /// Returns whether the filter lets any events of a type through: the type of this index, in
+    /// the registry of this index in the log.
+    pub fn has_type(&self, registry: usize, event_type: usize) -> bool {
+        let Some(plan) = self.plans.get(registry) else { return false };
+        let Some(actions) = &plan.actions else { return plan.kinds != 0 };
+        actions.get(event_type).is_some_and(|action| action.give)
+    }
+
     /// Returns whether the filter lets an event of the log through. It has no regard to
     /// [`Filter::known`] and [`Filter::beginning`].
     pub fn has(&self, event: &Event<'_, '_>) -> bool {

@@ -17,9 +17,12 @@ use crate::model::{Edge, Gap, Limits, Slice, Slot, Track, Verdict};
 use foldhash::fast::RandomState;
 use gaps::Gaps;
 use hashbrown::HashTable;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 
+/// The part of a full table that gives way at once, so that a look at all of it is rare.
+const ROOM: usize = 16;
 /// No slot.
 const NONE: Slot = u32::MAX;
 
@@ -61,7 +64,7 @@ pub enum Turn {
     },
     /// It found nothing to end.
     Alone,
-    /// It began a slice while the table was full, or ended that slice.
+    /// It began a slice while the table was full, or ended one that the table had no room for.
     Full,
 }
 
@@ -72,6 +75,10 @@ pub struct Counts {
     pub alone: u64,
     /// Beginnings that found the table full.
     pub full: u64,
+    /// Open slices that gave way in a full table.
+    pub gave_way: u64,
+    /// Ends that found nothing to end, as slices of their pair had found no room or gave way.
+    pub late: u64,
     /// Gaps in the numbers of buffers.
     pub gaps: u64,
 }
@@ -84,10 +91,12 @@ pub struct Pairing {
     /// The newest open slice of each pair, key and owner.
     newest: HashTable<Slot>,
     hasher: RandomState,
-    /// The innermost slice of each thread.
+    /// The innermost slice of each thread that has any.
     tops: HashMap<Track, Slot, RandomState>,
     /// The first and the last of the slices that cross: the first one left its stack first.
     crossing: (Slot, Slot),
+    /// By pair: slices that found no room or gave way, and whose ends did not come yet.
+    missing: HashMap<u32, u64, RandomState>,
     gaps: Gaps,
     /// How many edges and gaps came so far.
     now: u64,
@@ -105,6 +114,7 @@ impl Pairing {
             hasher: RandomState::default(),
             tops: HashMap::default(),
             crossing: (NONE, NONE),
+            missing: HashMap::default(),
             gaps: Gaps::default(),
             now: 0,
             open_count_max: limits.open_count.min(NONE as usize),
@@ -122,11 +132,57 @@ impl Pairing {
         match (edge.is_end, newest) {
             (false, newest) => self.begin(edge, hash, newest, each),
             (true, Some(slot)) => self.end(edge, hash, slot, each),
-            (true, None) => {
-                self.counts.alone += 1;
-                Turn::Alone
-            }
+            (true, None) => match self.missing.get_mut(&edge.pair).filter(|count| **count > 0) {
+                Some(count) => {
+                    *count -= 1;
+                    self.counts.late += 1;
+                    Turn::Full
+                }
+                None => {
+                    self.counts.alone += 1;
+                    Turn::Alone
+                }
+            },
         }
+    }
+
+    /// Makes room in a full table for what begins next, which else may find none: passes what
+    /// gives way to `each` as unfinished. What crosses gives way first. If nothing crosses, a
+    /// sixteenth of the table does: the oldest slices of the pair with the most open ones.
+    pub fn make_room(&mut self, mut each: impl FnMut(Slice<'_>)) {
+        if !self.is_full() {
+            return;
+        }
+        if self.crossing.0 != NONE {
+            return self.give_way(self.crossing.0, each);
+        }
+        let open = || (0..).zip(&self.open).filter(|(slot, open)| open.is_open(*slot));
+        let mut counts: HashMap<u32, u32, RandomState> = HashMap::default();
+        open().for_each(|(_, open)| *counts.entry(open.edge.pair).or_default() += 1);
+        let rank = |(slot, open): (Slot, &Open)| {
+            let pair = open.edge.pair;
+            (Reverse(counts.get(&pair).copied()), pair, open.since, slot)
+        };
+        let mut ranks: Vec<_> = open().map(rank).collect();
+        let count = (self.open_count_max / ROOM).clamp(1, ranks.len().max(1));
+        if count < ranks.len() {
+            ranks.select_nth_unstable(count);
+        }
+        ranks.truncate(count);
+        ranks.sort_unstable();
+        ranks.into_iter().for_each(|(.., slot)| self.give_way(slot, &mut each));
+    }
+
+    fn is_full(&self) -> bool {
+        self.open.len() - self.free.len() >= self.open_count_max
+    }
+
+    fn give_way(&mut self, slot: Slot, each: impl FnMut(Slice<'_>)) {
+        self.counts.gave_way += 1;
+        if let Some(pair) = self.get(slot).map(|open| open.edge.pair) {
+            *self.missing.entry(pair).or_default() += 1;
+        }
+        self.give_up(slot, each);
     }
 
     /// Notes that events are missing: what is open and may have lost an event gets doubtful.
@@ -217,15 +273,18 @@ impl Pairing {
             return Turn::Begun { slot, within: None };
         }
         let mut newest = newest;
-        if self.open.len() - self.free.len() >= self.open_count_max {
+        if self.is_full() {
             if self.crossing.0 == NONE {
                 self.counts.full += 1;
-                self.change(newest.unwrap_or(NONE), |open| open.dropped += 1);
+                match newest {
+                    Some(slot) => self.change(slot, |open| open.dropped += 1),
+                    None => *self.missing.entry(edge.pair).or_default() += 1,
+                }
                 return Turn::Full;
             }
             // Its end has been missing for the longest time.
             let oldest = self.crossing.0;
-            self.give_up(oldest, each);
+            self.give_way(oldest, each);
             newest = newest.filter(|newest| *newest != oldest).or_else(|| self.newest_of(edge));
         }
         let slot = self.free.pop().unwrap_or(self.open.len() as Slot);
@@ -323,10 +382,10 @@ impl Pairing {
         let (track, below, above) = (edge.track, *below, *above);
         self.change(below, |open| open.above = above);
         self.change(above, |open| open.below = below);
-        if above == NONE
-            && let Some(top) = self.tops.get_mut(&track)
-        {
-            *top = below;
+        match (above, below) {
+            (NONE, NONE) => drop(self.tops.remove(&track)),
+            (NONE, below) => drop(self.tops.insert(track, below)),
+            _ => {}
         }
     }
 

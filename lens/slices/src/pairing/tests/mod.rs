@@ -127,12 +127,19 @@ struct Twin {
     gaps: Vec<Gap>,
     left_count: u64,
     open_count_max: usize,
+    /// Whether open slices give way to what begins.
+    makes_room: bool,
+    /// The pairs of slices without room, whose ends did not come.
+    missing: Vec<u32>,
     found: Vec<Found>,
     counts: Counts,
 }
 
 impl Twin {
     fn take(&mut self, edge: &Edge) {
+        if self.makes_room && !edge.is_end {
+            self.make_room();
+        }
         let same = |open: &TwinOpen| {
             let (a, b) = (&open.edge, edge);
             let owner = if a.is_span { a.id.stream == b.id.stream } else { a.track == b.track };
@@ -141,9 +148,44 @@ impl Twin {
         let at = self.open.iter().rposition(same);
         match (edge.is_end, at) {
             (true, Some(at)) => self.end(edge, at),
-            (true, None) => self.counts.alone += 1,
+            (true, None) => match self.missing.iter().position(|pair| *pair == edge.pair) {
+                Some(at) => {
+                    self.missing.remove(at);
+                    self.counts.late += 1;
+                }
+                None => self.counts.alone += 1,
+            },
             (false, at) => self.begin(edge, at),
         }
+    }
+
+    /// Gives up what crosses, else a part of the slices of the most frequent pair.
+    fn make_room(&mut self) {
+        if self.open.len() < self.open_count_max {
+            return;
+        }
+        let left = self.open.iter().enumerate().filter(|(_, open)| open.left.is_some());
+        if let Some((oldest, _)) = left.min_by_key(|(_, open)| open.left) {
+            return self.give_way(oldest);
+        }
+        let count_of = |pair| self.open.iter().filter(|open| open.edge.pair == pair).count();
+        let counts: Vec<usize> = (0..64).map(count_of).collect();
+        for _ in 0..(self.open_count_max / 16).max(1) {
+            let key = |open: &TwinOpen| {
+                let pair = open.edge.pair;
+                (usize::MAX - counts[pair as usize], pair)
+            };
+            // The first one of the least keys is the oldest.
+            let found = (0..self.open.len()).min_by_key(|at| key(&self.open[*at]));
+            self.give_way(found.unwrap());
+        }
+    }
+
+    fn give_way(&mut self, at: usize) {
+        let gone = self.open.remove(at);
+        self.missing.push(gone.edge.pair);
+        self.counts.gave_way += 1;
+        self.found.push((gone.edge.id, None, Verdict::Unfinished));
     }
 
     fn begin(&mut self, edge: &Edge, at: Option<usize>) {
@@ -154,13 +196,13 @@ impl Twin {
             let left = self.open.iter().enumerate().filter(|(_, open)| open.left.is_some());
             let Some((oldest, _)) = left.min_by_key(|(_, open)| open.left) else {
                 self.counts.full += 1;
-                if let Some(at) = at {
-                    self.open[at].dropped += 1;
+                match at {
+                    Some(at) => self.open[at].dropped += 1,
+                    None => self.missing.push(edge.pair),
                 }
                 return;
             };
-            let gone = self.open.remove(oldest);
-            self.found.push((gone.edge.id, None, Verdict::Unfinished));
+            self.give_way(oldest);
         }
         let gap_count = self.gaps.len();
         self.open.push(TwinOpen { edge: *edge, gap_count, left: None, dropped: 0 });
@@ -206,7 +248,7 @@ impl Twin {
 }
 
 /// Pairs a log as a user does, event by event.
-fn paired(log: &Log, marks: &Marks, limits: Limits) -> (Vec<Found>, Counts) {
+fn paired(log: &Log, marks: &Marks, limits: Limits, makes_room: bool) -> (Vec<Found>, Counts) {
     let clock = Clock::new(log);
     let mut source = Source::new(log, &clock, marks);
     let (mut numbers, mut pairing) = (Numbers::new(log), Pairing::new(limits));
@@ -216,6 +258,9 @@ fn paired(log: &Log, marks: &Marks, limits: Limits) -> (Vec<Found>, Counts) {
             pairing.gap(&gap);
         }
         let Some(edge) = source.edge(event) else { return };
+        if makes_room && !edge.is_end {
+            pairing.make_room(|slice| all.push(found(&slice)));
+        }
         let before = all.len();
         let turn = pairing.take(&edge, |slice| all.push(found(&slice)));
         check(&pairing, &edge, turn, &all[before..]);
@@ -248,7 +293,13 @@ fn check(pairing: &Pairing, edge: &Edge, turn: Turn, passed: &[Found]) {
 }
 
 /// Pairs a log in batches of `size` entries; the twin takes the same steps.
-fn twin(log: &Log, marks: &Marks, limits: Limits, size: usize) -> [(Vec<Found>, Counts); 2] {
+fn twin(
+    log: &Log,
+    marks: &Marks,
+    limits: Limits,
+    makes_room: bool,
+    size: usize,
+) -> [(Vec<Found>, Counts); 2] {
     let clock = Clock::new(log);
     let mut source = Source::new(log, &clock, marks);
     let (mut batch, mut batches) = (Batch::new(log), Vec::new());
@@ -264,7 +315,7 @@ fn twin(log: &Log, marks: &Marks, limits: Limits, size: usize) -> [(Vec<Found>, 
     });
     batches.push(batch);
     let (mut numbers, mut pairing) = (Numbers::new(log), Pairing::new(limits));
-    let mut twin = Twin { open_count_max: limits.open_count, ..Twin::default() };
+    let mut twin = Twin { open_count_max: limits.open_count, makes_room, ..Twin::default() };
     let mut all = Vec::new();
     for batch in &batches {
         for step in batch.steps() {
@@ -276,6 +327,9 @@ fn twin(log: &Log, marks: &Marks, limits: Limits, size: usize) -> [(Vec<Found>, 
                     twin.counts.gaps += 1;
                 }
                 Step::Edge(edge) => {
+                    if makes_room && !edge.is_end {
+                        pairing.make_room(|slice| all.push(found(&slice)));
+                    }
                     pairing.take(edge, |slice| all.push(found(&slice)));
                     twin.take(edge);
                 }
@@ -284,6 +338,8 @@ fn twin(log: &Log, marks: &Marks, limits: Limits, size: usize) -> [(Vec<Found>, 
         numbers.follow(batch);
     }
     pairing.finish(|slice| all.push(found(&slice)));
+    // Only threads with open slices have an entry.
+    assert!(pairing.tops.keys().all(|track| pairing.stack(*track).next().is_some()));
     [(all, pairing.counts()), twin.finish()]
 }
 
@@ -297,17 +353,19 @@ proptest! {
     fn a_pairing_finds_the_slices_of_its_twin(
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 0..400),
         is_mixed: bool,
-        open_count in prop_oneof![Just(1usize), 2..12usize, Just(1 << 20)],
+        open_count in prop_oneof![Just(1usize), 2..12usize, 12..70usize, Just(1 << 20)],
+        makes_room: bool,
         size in 1..40usize,
     ) {
         let log = log(&steps, is_mixed);
         let marks = Marks::of(log.registries());
         let limits = Limits { open_count, ..Limits::default() };
-        let [(own, counts), (expected, expected_counts)] = twin(&log, &marks, limits, size);
+        let both = twin(&log, &marks, limits, makes_room, size);
+        let [(own, counts), (expected, expected_counts)] = both;
         prop_assert_eq!(&own, &expected);
         prop_assert_eq!(counts, expected_counts);
         // Batches of any size give what single events give.
-        prop_assert_eq!(paired(&log, &marks, limits), (own, counts));
+        prop_assert_eq!(paired(&log, &marks, limits, makes_room), (own, counts));
     }
 }
 
@@ -322,13 +380,17 @@ fn random_logs_have_slices_of_every_verdict() {
     let steps: Vec<_> = (0..4000).map(|_| (byte(), byte(), byte(), byte())).collect();
     let log = log(&steps, false);
     let marks = Marks::of(log.registries());
-    let of = |open_count| paired(&log, &marks, Limits { open_count, ..Limits::default() });
-    let ((slices, _), (_, counts)) = (of(60), of(20));
+    let of = |open_count, makes_room| {
+        paired(&log, &marks, Limits { open_count, ..Limits::default() }, makes_room)
+    };
+    let ((slices, _), (_, counts)) = (of(60, false), of(20, false));
     for (name, verdict) in Verdict::ALL {
         let count = slices.iter().filter(|(_, _, found)| *found == verdict).count();
         assert!(count > 2, "{name}: {count}");
     }
     assert!(counts.alone > 10 && counts.full > 10 && counts.gaps > 10, "{counts:?}");
+    let (_, counts) = of(20, true);
+    assert!(counts.full == 0 && counts.gave_way > 10 && counts.late > 10, "{counts:?}");
 }
 
 /// `.slice.bounds`: no order of edges takes more than a bounded number of steps each.
@@ -350,7 +412,8 @@ fn many_open_slices_end_in_any_order() {
         assert_eq!(pairing.take(&edge(0, u64::MAX, false), |_| {}), Turn::Full);
         // The outermost ends first, which all others cross.
         for key in 0..count as u64 {
-            assert_eq!(pairing.take(&edge(key, u64::MAX, true), |_| {}), Turn::Alone);
+            let alone = if key == 0 { Turn::Full } else { Turn::Alone };
+            assert_eq!(pairing.take(&edge(key, u64::MAX, true), |_| {}), alone);
             let key = if round == 0 { key } else { count as u64 - 1 - key };
             pairing.take(&edge(key, key, true), |slice| {
                 verdicts[usize::from(slice.verdict == Verdict::Whole)] += 1;
@@ -380,7 +443,7 @@ fn a_full_table_gives_up_what_crosses() {
     for (key, is_end) in [(1, false), (2, false), (3, false), (1, true), (4, false), (5, false)] {
         take(key, is_end);
     }
-    assert_eq!(take(3, true), Turn::Alone);
+    assert_eq!(take(3, true), Turn::Full);
     assert!(matches!(take(2, true), Turn::Ended { was_on_stack: false, crossed: 0, .. }));
     assert_eq!(passed, [(1, Verdict::Whole), (3, Verdict::Unfinished), (2, Verdict::Crossing)]);
     let left: Vec<_> = pairing.stack((0, 0)).map(|(_, edge)| edge.key[0]).collect();
@@ -390,6 +453,39 @@ fn a_full_table_gives_up_what_crosses() {
     pairing.give_up(slot, |slice| panic!("{slice:?}"));
 }
 
+/// `.slice.bounds`: what never ends does not keep out the slices of other pairs.
+#[test]
+fn a_pair_that_fills_the_table_gives_way_to_others() {
+    let edge = |pair, number, is_end| Edge {
+        id: Id { number, ..Id::default() },
+        pair,
+        key: [number, 0, 0, 0],
+        is_end,
+        ..Edge::default()
+    };
+    let mut pairing = Pairing::new(Limits { open_count: 64, ..Limits::default() });
+    let (mut gone, mut whole) = (Vec::new(), 0);
+    for number in 0..200 {
+        let (job, call) = (edge(0, number, false), edge(1, number, false));
+        let end = edge(1, number, true);
+        for edge in [job, call] {
+            pairing.make_room(|slice| gone.push((slice.begin.pair, slice.begin.id.number)));
+            assert!(matches!(pairing.take(&edge, |_| {}), Turn::Begun { .. }));
+        }
+        pairing.take(&end, |slice| whole += u64::from(slice.verdict == Verdict::Whole));
+    }
+    assert_eq!(whole, 200);
+    // The oldest jobs, four at a time.
+    let expected: Vec<_> = (0..gone.len() as u64).map(|number| (0, number)).collect();
+    assert!(gone.len() > 130 && gone.len() % 4 == 0, "{}", gone.len());
+    assert_eq!(gone, expected);
+    // An end of what gave way is not without its beginning in the log.
+    assert_eq!(pairing.take(&edge(0, 0, true), |_| {}), Turn::Full);
+    assert_eq!(pairing.take(&edge(1, 0, true), |_| {}), Turn::Alone);
+    let counts = Counts { alone: 1, gave_way: gone.len() as u64, late: 1, ..Counts::default() };
+    assert_eq!(pairing.counts(), counts);
+}
+
 /// `.slice.source`: marks of the caller; the pairs are those of the marks.
 #[test]
 fn a_caller_gives_its_own_marks() {
@@ -397,7 +493,7 @@ fn a_caller_gives_its_own_marks() {
     let log = log(&steps, false);
     let mut marks = Marks::default();
     marks.add(Form::Slice, "Noise=WorkEnter", log.registries()).unwrap();
-    let (slices, counts) = paired(&log, &marks, Limits::default());
+    let (slices, counts) = paired(&log, &marks, Limits::default(), false);
     let verdicts: Vec<_> = slices.iter().map(|(_, _, verdict)| *verdict).collect();
     assert_eq!(verdicts, [Verdict::Whole, Verdict::Unfinished, Verdict::Unfinished]);
     assert_eq!(counts, Counts::default());

@@ -100,7 +100,7 @@ fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
     (old > 0).then(|| (new as f64 / old as f64 - 1.0) * 100.0)
 }
 
-/// Returns the comparison of two logs in a form, or why they cannot be compared. `names` are theirs.
+/// Returns the comparison of two logs in a form, or why they cannot be compared.
 pub(crate) fn text(
     [old, new]: [&Overview<'_>; 2],
     names: [&str; 2],

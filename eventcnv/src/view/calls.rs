@@ -16,6 +16,25 @@ use lens_calls::{Function, Functions, Graph, Link, NONE, Sum, Tree, clusters};
 use slices::Group;
 use std::cmp::Reverse;
 
+/// The columns of counts and times of functions and edges.
+const TIMES: [&str; 15] = [
+    "calls",
+    "own",
+    "own %",
+    "total",
+    "outermost",
+    "mean",
+    "min",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "unfinished",
+    "doubtful",
+    "unwound",
+];
+
 /// The calls of a log.
 pub(crate) struct Summary<'l> {
     pub(crate) log: &'l Log,
@@ -62,6 +81,7 @@ impl Summary<'_> {
         }
     }
 
+    /// Returns the cells of [`TIMES`].
     fn times(sum: &Sum, group: &Group, all: u64) -> Vec<Cell> {
         let percent = (all > 0).then(|| sum.own as f64 * 100.0 / all as f64);
         let mut cells: Vec<Cell> = vec![sum.count.into(), sum.own.into(), percent.into()];
@@ -75,29 +95,8 @@ impl Summary<'_> {
     }
 
     fn by_function(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            1,
-            &[
-                "function",
-                "calls",
-                "own",
-                "own %",
-                "total",
-                "outermost",
-                "mean",
-                "min",
-                "p50",
-                "p90",
-                "p99",
-                "p99.9",
-                "max",
-                "unfinished",
-                "doubtful",
-                "unwound",
-                "without beginning",
-                "muted",
-            ],
-        );
+        let last = ["without beginning", "muted"];
+        let mut sheet = Sheet::new(1, &[&["function"], &TIMES[..], &last].concat());
         let time = self.time();
         let mut rows: Vec<(Function, Sum)> = self
             .functions()
@@ -123,28 +122,7 @@ impl Summary<'_> {
     }
 
     fn by_edge(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            2,
-            &[
-                "caller",
-                "function",
-                "calls",
-                "own",
-                "own %",
-                "total",
-                "outermost",
-                "mean",
-                "min",
-                "p50",
-                "p90",
-                "p99",
-                "p99.9",
-                "max",
-                "unfinished",
-                "doubtful",
-                "unwound",
-            ],
-        );
+        let mut sheet = Sheet::new(2, &[&["caller", "function"], &TIMES[..]].concat());
         let time = self.time();
         let edges = self.graph.edges().iter().enumerate();
         let mut rows: Vec<_> = edges.filter(|(_, edge)| self.is_shown(&edge.sum, time)).collect();

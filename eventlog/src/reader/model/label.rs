@@ -168,14 +168,19 @@ impl Labels {
                 if begin == end {
                     return None;
                 }
-                let changes = history.get(begin as usize..end as usize)?;
-                // The last change up to the time asked for.
-                let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
-                let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
-                change.filter(|change| change.value == value).map(|change| change.id)
+                self.id_then(value, history.get(begin as usize..end as usize)?)
             }
         };
         id.filter(|&id| id != 0)
+    }
+
+    /// Returns the number that the last change of a bucket, up to the time asked for, gives to a
+    /// value. Out of line: most values have no label, and their early return must stay short.
+    #[inline(never)]
+    fn id_then(&self, value: u64, changes: &[Change]) -> Option<u64> {
+        let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
+        let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
+        change.filter(|change| change.value == value).map(|change| change.id)
     }
 
     /// Returns the label of a pointer, address or word now.

@@ -29,7 +29,7 @@ Writes a web page that shows a log: events of each kind over time, with zoom; a 
 types; events to search; threads, labels, gaps, losses. A log of calls has a tab of calls: where \
 the time goes, a flame graph, a table of functions, the call graph, what is never called.
 
-The page is one file of at most 5 MB, with calls 7 MB, for any log, and uses no network. It has \
+The page is one file of at most 5 MB, with calls 8 MB, for any log, and uses no network. It has \
 counts, all events of rare types, and a sample of the other events, spread over time.";
 
 const EXAMPLES: &str = "\

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 
 /// The page of a log with calls is no larger.
-const SIZE_MAX: u64 = 7_000_000;
+const SIZE_MAX: u64 = 8_000_000;
 const FUNCTION_COUNT: usize = 20_000;
 const UNUSED_COUNT: usize = 1500;
 const CALL_COUNT: usize = 60_000;
@@ -33,7 +33,7 @@ fn make(path: &Path, function_count: usize, record: impl FnOnce(&mut Thread<'_, 
     let mut file = fs::File::create(path).expect("a file");
     let mut maker = Maker::new(&mut file);
     maker.begin(&Origin::new()).expect("a log");
-    let mut sync = |maker: &mut Maker<'_>, ticks| {
+    let sync = |maker: &mut Maker<'_>, ticks| {
         let sync = ClockSync { ticks, monotonic: ticks, realtime: ticks, uncertainty: 0 };
         maker.sync(sync).expect("a sync");
     };

@@ -1,7 +1,8 @@
 //! The tab of calls, used as a person does: clicks, keys, words to search.
 //!
 //! ```text
-//!  log ── eventcnv report ──▶ page + steps.js ── chromium ──▶ results ── compared with eventcnv calls
+//!  log ── eventcnv report ──▶ page + steps.js ── chromium ──▶ results ─┐
+//!     └── eventcnv calls ──▶ the same numbers ─────────────────────────┘
 //! ```
 //!
 //! Rules: `.cnv.report.calls` in `design/eventcnv.md`.

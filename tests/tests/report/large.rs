@@ -1,7 +1,7 @@
 //! Pages of logs with more functions, paths and calls than a page has, and with deep recursion.
 //!
 //! ```text
-//!  random calls ──▶ Maker ──▶ log ──▶ page: what has the most time, and how much is left out
+//!  random calls ──▶ Maker ──▶ log ──▶ page: the hottest function, counts of what is left out
 //!              └──▶ a stack: own times ──▶ the same
 //! ```
 //!
@@ -17,7 +17,7 @@ use eventlog::writer::{Maker, Origin};
 use std::fs;
 use std::path::Path;
 
-/// The page of a log with calls is no larger.
+/// Bytes of the page of a log with calls, at most.
 const SIZE_MAX: u64 = 8_000_000;
 const FUNCTION_COUNT: usize = 20_000;
 const UNUSED_COUNT: usize = 1500;

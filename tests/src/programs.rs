@@ -39,6 +39,11 @@ fn built(name: &str) -> Command {
     Command::new(directory.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
 }
 
+/// Returns an example of the workspace, built if necessary.
+pub fn example(name: &str) -> PathBuf {
+    built(&format!("examples/{name}")).get_program().into()
+}
+
 /// Builds the shared library of the tests. Returns its path.
 pub fn plugin() -> PathBuf {
     static BUILT: Once = Once::new();
@@ -52,7 +57,8 @@ pub fn plugin() -> PathBuf {
 fn build(profile: &str) {
     let programs =
         ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
-    let what = [&programs, ["--example", "plugin", "--profile", profile].as_slice()].concat();
+    let examples = ["--example=plugin", "--example=shop", "--profile", profile];
+    let what = [&programs, examples.as_slice()].concat();
     cargo("build", &target(), &what);
 }
 

@@ -141,4 +141,17 @@ fn perfetto_finds_each_event_of_an_exported_trace() {
             }
         }
     }
+    // Calls, polls and tasks have the names of their functions.
+    let log = root().join("tests/golden/calls/shop.log");
+    for ending in ["pftrace", "json"] {
+        let trace = folder.path().join("trace").with_extension(ending);
+        run(eventcnv().args(["export", "--force", "-o"]).arg(&trace).arg(&log));
+        let found = found_in(&trace, &ui);
+        let of = |name: &str| found.get(&("slices".to_owned(), name.to_owned())).copied();
+        let wrong = found.keys().filter(|(what, _)| what == "wrong" || what == "failed");
+        assert_eq!(wrong.count(), 0, "{ending}: {found:?}");
+        assert_eq!(of("shop::sell"), Some(3 + 2 + 2), "{ending}: {found:?}");
+        assert_eq!(of("shop::Shelf::put(int)"), Some(2), "{ending}: {found:?}");
+        assert_eq!([of("Call"), of("Poll"), of("Task")], [None; 3], "{ending}: {found:?}");
+    }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tests::programs::{eventcnv, lines, recording, replay, root, run};
+use tests::programs::{eventcnv, example, lines, recording, replay, root, run};
 
 /// Returns the text of a document.
 fn document(path: &str) -> String {
@@ -58,6 +58,40 @@ fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     let named =
         |name: &str| dump.iter().filter(|line| line.split(' ').nth(1) == Some(name)).count();
     assert!(named("ArenaCreate") > 0 && named("PoolInit") > 0, "{dump:#?}");
+}
+
+/// The commands of the section on calls, with the programs of this build.
+#[test]
+fn the_commands_for_calls_print_a_tree_and_make_a_page() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let text = document("README.md");
+    let (_, section) = text.split_once("## Calls\n").expect("a section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    assert!(section.trim_end().lines().count() < 15, "{section}");
+    let mut command = block_of("README.md", "## Calls\n", "sh");
+    let folder = directory.path().to_str().expect("a path that is text");
+    for (part, ours) in [
+        ("cargo run -q -p mps-calls --example shop --", example("shop").to_str().expect("text")),
+        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().to_str().expect("text")),
+        ("target/calls", &format!("{folder}/calls")),
+    ] {
+        assert!(command.contains(part), "{command}");
+        command = command.replace(part, ours);
+    }
+    let mut shell = Command::new("sh");
+    let printed = lines(shell.args(["-c", command.trim()]).current_dir(root()));
+    assert_eq!(printed.first().map(String::as_str), Some("apples pears"));
+    let words = |line: &String| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some(format!("{} {} {}", words.first()?, words.get(1)?, words.get(2)?))
+    };
+    let path = printed.iter().skip_while(|line| !line.starts_with("path")).skip(1);
+    let tree: Vec<String> = path.filter_map(words).collect();
+    for row in ["shop::serve 1 1", "shop::shop::Shop::sell 2 2", "shop::shop::price 3 2"] {
+        assert!(tree.iter().any(|found| found == row), "{row}: {tree:#?}");
+    }
+    let page = fs::read_to_string(directory.path().join("calls.html")).expect("a page");
+    assert!(page.contains("shop::shop::discount") && page.contains("Flame graph"));
 }
 
 /// Runs a step of a command line of the README, with the replayer of this build and its files in

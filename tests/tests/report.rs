@@ -6,6 +6,15 @@
 //!
 //! Rules: `.cnv.report` in `design/eventcnv.md`.
 
+#[path = "report/calls.rs"]
+mod calls;
+/// The registry of calls.
+#[path = "../../calls/src/events.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses the rest")]
+mod events;
+#[path = "report/large.rs"]
+mod large;
+
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;

@@ -7,24 +7,30 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 use super::output::Output;
+use crate::reading::calls::{self, Found};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selection};
+use crate::summary::calls::{By, Extra};
 use crate::summary::gather::gather;
+use crate::summary::longest::Longest;
 use crate::summary::overview::Overview;
 use crate::summary::sample::{Axis, Sample};
 use crate::summary::{Summary, Wanted};
 use crate::view;
 use cli::Stop;
 use cli::output::Pending;
-use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Clock, Event, Faults, Filter, Log, Order, Pick, Value};
+use lens_calls::{Graph, Told};
+use std::convert::Infallible;
 use std::io;
 
 const ABOUT: &str = "\
 Writes a web page that shows a log: events of each kind over time, with zoom; a table of event \
-types; events to search; threads, labels, gaps, losses.
+types; events to search; threads, labels, gaps, losses. A log of calls has a tab of calls: where \
+the time goes, a flame graph, a table of functions, the call graph, what is never called.
 
-The page is one file of at most 5 MB, for any log, and uses no network. It has counts, all events \
-of rare types, and a sample of the other events, spread over time.";
+The page is one file of at most 5 MB, with calls 8 MB, for any log, and uses no network. It has \
+counts, all events of rare types, and a sample of the other events, spread over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.
@@ -60,6 +66,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_stdout = path.as_os_str() == "-";
     let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(path))?;
+    let called = Called::new(args, &reading)?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
     let (axis, (summary, sample), faults) = summarise(log, &selection);
@@ -71,6 +78,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         axis: &axis,
         sample: &sample,
         labels: &labels(log, &axis),
+        calls: called.as_ref().map(|called| called.shown(log)),
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,
@@ -83,6 +91,46 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_whole = reading.end(&faults);
     reading.note_losses(&overview.all_losses());
     Ok(is_whole)
+}
+
+/// The calls of a log.
+struct Called {
+    clock: Clock,
+    found: Found,
+    graph: Graph,
+    extra: Extra,
+    longest: Longest,
+    is_part: bool,
+}
+
+impl Called {
+    /// Reads the calls of a log, if it can have any.
+    fn new(args: &Report, reading: &Reading) -> Result<Option<Called>, Stop> {
+        let log = &reading.log;
+        if !lens_calls::has_calls(log) {
+            return Ok(None);
+        }
+        let selection = reading.select(&args.select, false)?;
+        let (clock, marks) = (Clock::new(log), lens_calls::marks(log, false));
+        let mut extra = Extra::new(By::Function);
+        let mut longest = Longest::new(log, &clock, view::report::SPAN_COUNT_MAX);
+        let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
+            extra.add(&told);
+            if let Told::Call(call) = &told {
+                longest.add(call);
+            }
+            Ok::<(), Infallible>(())
+        });
+        extra.durations.settle();
+        let graph = Graph::of(found.calls.tree());
+        let is_part = args.select.is_given();
+        Ok(Some(Called { clock, found, graph, extra, longest, is_part }))
+    }
+
+    fn shown<'l>(&'l self, log: &'l Log) -> view::report::Calls<'l> {
+        let Called { clock, found, graph, extra, longest, is_part } = self;
+        view::report::Calls { log, clock, found, graph, extra, longest, is_part: *is_part }
+    }
 }
 
 /// Reads the log once. Returns the time axis, the summary with the sample, and the faults.

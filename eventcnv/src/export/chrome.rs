@@ -208,11 +208,8 @@ impl Chrome {
         let at = |ph| Entry { ph, ts, pid, tid: Some(tid), ..Entry::default() };
         let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
         let of = |ph, name| Entry { name, cat: kind, args: Some(Args::Event(event)), ..at(ph) };
-        let name = |pair| timeline.marks.name(pair);
-        let span = |pair, lane, entry| {
-            let id2 = Some(json!({ "local": format!("{pair}.{lane}") }));
-            Entry { name: name(pair), cat: "span", id2, ..entry }
-        };
+        let name = |pair, label| timeline.name(event, label, pair);
+        let id = |pair, lane| Some(json!({ "local": format!("{pair}.{lane}") }));
         match moment.action {
             Action::Instant => {
                 let name = &instant_name(event);
@@ -222,24 +219,30 @@ impl Chrome {
                     None => Entry { s: "t", ..of("i", name) },
                 });
             }
-            Action::Begin { pair } => self.push(of("B", name(pair))),
+            Action::Begin { pair } => self.push(of("B", &name(pair, moment.label))),
             Action::End { pair, within } => {
                 (0..within).for_each(|_| self.push(at("E")));
-                self.push(of("E", name(pair)));
+                self.push(of("E", &name(pair, moment.label)));
             }
-            Action::SpanBegin { pair, lane, is_again } => {
-                if is_again {
-                    self.push(span(pair, lane, at("e")));
+            Action::SpanBegin { pair, lane, again } => {
+                let id2 = id(pair, lane);
+                if let Some(label) = again {
+                    let (name, id2) = (&name(pair, label), id2.clone());
+                    self.push(Entry { name, cat: "span", id2, ..at("e") });
                 }
-                self.push(span(pair, lane, of("b", "")));
+                let name = &name(pair, moment.label);
+                self.push(Entry { cat: "span", id2, ..of("b", name) });
             }
-            Action::SpanEnd { pair, lane } => self.push(span(pair, lane, of("e", ""))),
+            Action::SpanEnd { pair, lane } => {
+                let (name, id2) = (&name(pair, moment.label), id(pair, lane));
+                self.push(Entry { cat: "span", id2, ..of("e", name) });
+            }
         }
         if let Some(flow) = moment.flow {
             // The flow ends in the enclosing slice, not in the next one.
             let (ph, bp) = if flow.is_end { ("f", "e") } else { ("s", "") };
             self.push(Entry {
-                name: name(flow.pair),
+                name: timeline.marks.name(flow.pair),
                 cat: "flow",
                 id: Some(flow.id),
                 bp,

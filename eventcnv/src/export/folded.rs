@@ -10,7 +10,6 @@
 
 use super::timeline::{Action, Timeline};
 use crate::select::Selected;
-use crate::summary::calls::demangled;
 use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
@@ -170,7 +169,7 @@ fn slices(
             thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
         }
         if let Action::Begin { pair } = moment.action {
-            thread.begin(&demangled(&timeline.slice_name(&event, pair)));
+            thread.begin(&timeline.name(&event, moment.label, pair));
         }
         let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
         thread.add_to(table, own, out)?;

@@ -18,6 +18,8 @@ use std::io::{self, Write};
 
 /// Bytes of one write, about.
 const OUTPUT_SIZE: usize = 1 << 18;
+/// Interned names, at most: labels beyond them are written at each use.
+const NAME_COUNT_MAX: usize = 1 << 16;
 /// The number of the only sequence.
 const SEQUENCE: u64 = 1;
 
@@ -94,7 +96,7 @@ struct Perfetto {
     out: Message,
 }
 
-/// Interned names: those of the registries, and codes of unknown event types.
+/// Interned names: those of the registries, codes of unknown event types, and labels.
 #[derive(Default)]
 struct Names {
     numbers: HashMap<(Table, Box<str>), u64>,
@@ -163,8 +165,14 @@ impl Perfetto {
     }
 
     fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
-        let name = |pair| Some(timeline.marks.name(pair));
-        let (thread, instant) = (self.thread(event), instant_name(event));
+        let thread = self.thread(event);
+        let name = match moment.action {
+            Action::Begin { pair } | Action::SpanBegin { pair, .. } => {
+                timeline.name(event, moment.label, pair)
+            }
+            _ => instant_name(event),
+        };
+        let name = Some(&*name);
         let entry = |of, track, name| Entry {
             of,
             ns: moment.ns,
@@ -176,20 +184,20 @@ impl Perfetto {
         };
         let end = |track| Entry { event: None, ..entry(Type::End, track, None) };
         match moment.action {
-            Action::Instant => self.entry(entry(Type::Instant, thread, Some(&instant))),
-            Action::Begin { pair } => self.entry(entry(Type::Begin, thread, name(pair))),
+            Action::Instant => self.entry(entry(Type::Instant, thread, name)),
+            Action::Begin { .. } => self.entry(entry(Type::Begin, thread, name)),
             Action::End { within, .. } => {
                 for _ in 0..within {
                     self.entry(end(thread));
                 }
                 self.entry(entry(Type::End, thread, None));
             }
-            Action::SpanBegin { pair, lane, is_again } => {
+            Action::SpanBegin { pair, lane, again } => {
                 let track = self.lane(event.stream, pair, lane, timeline);
-                if is_again {
+                if again.is_some() {
                     self.entry(end(track));
                 }
-                self.entry(entry(Type::Begin, track, name(pair)));
+                self.entry(entry(Type::Begin, track, name));
             }
             Action::SpanEnd { pair, lane } => {
                 let track = self.lane(event.stream, pair, lane, timeline);
@@ -213,8 +221,12 @@ impl Perfetto {
             packet.message(TRACK_EVENT, |track_event| {
                 track_event.uint(9, entry.of as u64);
                 track_event.uint(11, entry.track);
-                if let Some(name) = entry.name {
-                    track_event.uint(10, names.number(Table::Event, name));
+                match entry.name {
+                    Some(name) if names.numbers.len() >= NAME_COUNT_MAX => {
+                        track_event.string(23, name);
+                    }
+                    Some(name) => track_event.uint(10, names.number(Table::Event, name)),
+                    None => {}
                 }
                 match entry.value {
                     Some(Number::Whole(value)) => track_event.uint(30, value as u64),

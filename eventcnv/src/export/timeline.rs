@@ -9,9 +9,10 @@
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use super::processes::Processes;
+use crate::summary::calls::demangled;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
-use slices::{Edge, Limits, Pairing, Turn, Verdict};
+use slices::{Edge, Limits, Pairing, Slot, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -35,11 +36,12 @@ pub(crate) enum Action {
         pair: u32,
         within: u32,
     },
-    /// Begins a span on a lane; `is_again` ends an earlier span of the same thing there.
+    /// Begins a span on a lane; `again` ends an earlier span of the same thing there, and has the
+    /// string that names that one.
     SpanBegin {
         pair: u32,
         lane: u32,
-        is_again: bool,
+        again: Option<Option<u64>>,
     },
     SpanEnd {
         pair: u32,
@@ -55,6 +57,8 @@ pub(crate) struct Moment {
     pub(crate) flow: Option<Flow>,
     /// The index in [`Timeline::counters`] of the counter that the event changes.
     pub(crate) counter: Option<usize>,
+    /// The string that names the slice or span, in place of its pair.
+    pub(crate) label: Option<u64>,
 }
 
 /// The beginning of a flow, or its end.
@@ -91,6 +95,8 @@ pub(crate) struct Timeline {
     spans: Pairing,
     /// The lanes of open spans, by their places in the pairing.
     lane_of: Vec<u32>,
+    /// The strings that name open slices and open spans, by their places in the pairing.
+    labels: [Vec<Option<u64>>; 2],
     lanes: HashMap<(u16, u32), Lanes>,
     flows: HashMap<Place, u64>,
     flow_count: u64,
@@ -154,6 +160,7 @@ impl Timeline {
             slices: Pairing::new(limits),
             spans: Pairing::new(limits),
             lane_of: Vec::new(),
+            labels: [Vec::new(), Vec::new()],
             lanes: HashMap::new(),
             flows: HashMap::new(),
             flow_count: 0,
@@ -167,35 +174,48 @@ impl Timeline {
     pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
         let role = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
+        let param = role.name.and_then(|at| event.param_at(at.into()));
+        let mut label = param.and_then(|value| event.labels.label_id_of(value));
         let action = role.part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
             let edge = Edge::new(event, &side, form == Some(Form::Span));
-            if edge.is_span { self.span(&edge) } else { self.slice(edge) }
+            if edge.is_span { self.span(&edge, &mut label) } else { self.slice(edge, &mut label) }
         });
         let flow = role.flow.and_then(|side| self.flow(&side, event));
         let counter = role.counter.and_then(|(side, change, param)| {
             let value = event.param_at(param.into())?;
             self.count(&side, change, value, event)
         });
-        Moment { ns, action, flow, counter }
+        Moment { ns, action, flow, counter, label }
     }
 
-    /// Returns the name of the slice that an event begins: a label, if a mark asks for it.
-    pub(crate) fn slice_name<'e>(&'e self, event: &Event<'_, 'e>, pair: u32) -> Cow<'e, str> {
-        let param = self.marks.role(event).name.and_then(|at| event.param_at(at.into()));
-        let id = param.and_then(|value| event.labels.label_id_of(value));
-        match id.and_then(|id| event.labels.string(id)) {
-            Some(label) => String::from_utf8_lossy(label),
+    /// Returns the name of the slice or span that an event begins or ends: a label, if a mark asks
+    /// for it.
+    pub(crate) fn name<'e>(
+        &'e self,
+        event: &Event<'_, 'e>,
+        label: Option<u64>,
+        pair: u32,
+    ) -> Cow<'e, str> {
+        match label.and_then(|id| event.labels.string(id)) {
+            Some(label) => demangled(String::from_utf8_lossy(label)),
             None => self.marks.name(pair).into(),
         }
     }
 
-    fn slice(&mut self, mut edge: Edge) -> Action {
+    /// Takes an edge of a slice. `label` is the string that names it: stated by the beginning, and
+    /// returned for the end.
+    fn slice(&mut self, mut edge: Edge, label: &mut Option<u64>) -> Action {
         edge.track = self.processes.place(edge.id.stream, edge.thread);
         let pair = edge.pair;
+        let [labels, _] = &mut self.labels;
         match self.slices.take(&edge, |_| {}) {
-            Turn::Begun { .. } => Action::Begin { pair },
-            Turn::Ended { was_on_stack: true, crossed: within, .. } => {
+            Turn::Begun { slot, .. } => {
+                *at(labels, slot) = *label;
+                Action::Begin { pair }
+            }
+            Turn::Ended { was_on_stack: true, crossed: within, slot, .. } => {
+                *label = *at(labels, slot);
                 self.unended_count += u64::from(within);
                 Action::End { pair, within }
             }
@@ -204,27 +224,28 @@ impl Timeline {
         }
     }
 
-    fn span(&mut self, edge: &Edge) -> Action {
+    /// As [`Timeline::slice`], of a span.
+    fn span(&mut self, edge: &Edge, label: &mut Option<u64>) -> Action {
         let pair = edge.pair;
         let mut is_again = false;
         let turn = self.spans.take(edge, |span| is_again = span.verdict == Verdict::Again);
         self.unended_count += u64::from(is_again);
         let lanes = self.lanes.entry((edge.id.stream, pair)).or_default();
+        let [_, labels] = &mut self.labels;
         match turn {
             Turn::Begun { slot, .. } => {
-                let slot = slot as usize;
-                if self.lane_of.len() <= slot {
-                    self.lane_of.resize(slot + 1, 0);
-                }
-                let Some(lane) = self.lane_of.get_mut(slot) else { return Action::Instant };
+                let lane = at(&mut self.lane_of, slot);
                 if !is_again {
                     *lane = lanes.take();
                 }
-                Action::SpanBegin { pair, lane: *lane, is_again }
+                let before = std::mem::replace(at(labels, slot), *label);
+                let again = is_again.then_some(before);
+                Action::SpanBegin { pair, lane: *lane, again }
             }
             Turn::Ended { slot, .. } => {
-                let lane = self.lane_of.get(slot as usize).copied().unwrap_or_default();
+                let lane = *at(&mut self.lane_of, slot);
                 lanes.free.push(Reverse(lane));
+                *label = *at(labels, slot);
                 Action::SpanEnd { pair, lane }
             }
             Turn::Alone | Turn::Full => Action::Instant,
@@ -287,6 +308,15 @@ impl Timeline {
         notes.extend(self.limited.notes(open_count));
         notes
     }
+}
+
+/// Returns the place of a slot in a table, which grows.
+fn at<T: Clone + Default>(table: &mut Vec<T>, slot: Slot) -> &mut T {
+    let index = slot as usize;
+    if table.len() <= index {
+        table.resize(index + 1, T::default());
+    }
+    &mut table[index]
 }
 
 /// Returns the name of a counter, with its key and the label of the key at the first count.

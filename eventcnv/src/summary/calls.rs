@@ -7,7 +7,7 @@
 //! Design: `.cnv.calls` in `design/eventcnv.md`.
 
 use addr2line::demangle_auto;
-use lens_calls::{Owners, Told};
+use lens_calls::{CallEdge, Graph, Link, NONE, Owners, Sum, Told};
 use slices::{Durations, Limits};
 use std::borrow::Cow;
 
@@ -60,8 +60,16 @@ impl Cutoff {
     }
 }
 
+/// Returns the calls between functions, for clusters.
+pub(crate) fn links(graph: &Graph, is_shown: impl Fn(&Sum) -> bool) -> Vec<Link> {
+    let edges = graph.edges().iter().filter(|edge| edge.caller != NONE && is_shown(&edge.sum));
+    edges
+        .map(|&CallEdge { caller, function, sum }| Link { caller, function, count: sum.count })
+        .collect()
+}
+
 /// Returns a name of C++ or Rust as the source has it.
-pub(crate) fn demangled(name: &str) -> Cow<'_, str> {
+pub(crate) fn demangled<'n>(name: impl Into<Cow<'n, str>>) -> Cow<'n, str> {
     demangle_auto(name.into(), None)
 }
 

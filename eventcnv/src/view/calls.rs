@@ -9,10 +9,10 @@
 use super::pairs::PERCENTS;
 use super::sheet::{Cell, Sheet};
 use crate::reading::calls::Found;
-use crate::summary::calls::{By, Cutoff, Extra, demangled};
+use crate::summary::calls::{By, Cutoff, Extra, demangled, links};
 use crate::summary::pairs::{Row, Tally, Threads};
 use eventlog::reader::{Clock, Log};
-use lens_calls::{Function, Functions, Graph, Link, NONE, Sum, Tree, clusters};
+use lens_calls::{Function, Functions, Graph, Sum, Tree, clusters};
 use slices::Group;
 use std::cmp::Reverse;
 
@@ -202,15 +202,7 @@ impl Summary<'_> {
         let mut sheet = Sheet::new(3, &["cluster", "size", "function", "calls"]);
         let functions = self.functions();
         let time = self.time();
-        let edges = self.graph.edges().iter();
-        let links: Vec<Link> = edges
-            .filter(|edge| edge.caller != NONE && self.is_shown(&edge.sum, time))
-            .map(|edge| Link {
-                caller: edge.caller,
-                function: edge.function,
-                count: edge.sum.count,
-            })
-            .collect();
+        let links = links(self.graph, |sum| self.is_shown(sum, time));
         for (leader, members) in clusters(&links, |at| functions.name(at), self.is_undirected) {
             for member in &members {
                 sheet.rows.push(vec![

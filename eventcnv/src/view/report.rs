@@ -2,10 +2,15 @@
 //!
 //! ```text
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
-//!  report/page.{html,css,js} ───────────────────────────┴──▶ page.html
+//!  report/calls.rs: the tab of calls ───────────────────┤
+//!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
+
+mod calls;
+
+pub(crate) use calls::{Calls, SPAN_COUNT_MAX};
 
 use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
@@ -22,6 +27,12 @@ use std::io::{self, Write};
 const PAGE: &str = include_str!("report/page.html");
 const STYLE: &str = include_str!("report/page.css");
 const SCRIPT: &str = include_str!("report/page.js");
+const CALLS_STYLE: &str = include_str!("report/calls.css");
+const CALLS_SCRIPT: &str = concat!(
+    include_str!("report/flame.js"),
+    include_str!("report/graph.js"),
+    include_str!("report/calls.js")
+);
 
 /// Bytes of the page for the parameters of one event, at most.
 const TEXT_SIZE_MAX: usize = 160;
@@ -37,6 +48,8 @@ pub(crate) struct Report<'a> {
     pub(crate) sample: &'a Sample,
     /// Labels: the string, the address, and the time of the event.
     pub(crate) labels: &'a [(String, String, f64)],
+    /// The calls, if the log can have any.
+    pub(crate) calls: Option<Calls<'a>>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -52,8 +65,14 @@ pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
         match name {
             "nonce" => out.write_all(nonce.as_bytes())?,
             "title" => out.write_all(escaped(report.name).as_bytes())?,
-            "style" => out.write_all(STYLE.as_bytes())?,
-            "script" => out.write_all(SCRIPT.as_bytes())?,
+            "style" => {
+                let calls = report.calls.as_ref().map_or("", |_| CALLS_STYLE);
+                out.write_all([STYLE, calls].concat().as_bytes())?;
+            }
+            "script" => {
+                let calls = report.calls.as_ref().map_or("", |_| CALLS_SCRIPT);
+                out.write_all([calls, SCRIPT].concat().as_bytes())?;
+            }
             "data" => out.write_all(data.as_bytes())?,
             other => unreachable!("the page has no place {other}"),
         }
@@ -106,7 +125,11 @@ pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
             break;
         }
     }
-    // The size in the page counts.
+    clip(out);
+}
+
+/// Cuts off what takes more than [`TEXT_SIZE_MAX`] bytes in the page.
+fn clip(out: &mut Vec<u8>) {
     let mut size = 0;
     let is_beyond = |byte: &u8| {
         size += match byte {
@@ -177,6 +200,7 @@ impl Report<'_> {
             "sample": sample,
             "names": names,
             "threadNames": thread_names,
+            "calls": self.calls.as_ref().map(Calls::data),
         })
     }
 

@@ -8,7 +8,9 @@
 //!
 //! Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use crate::{FLOWS, dumped, exported, is_double, is_number, live, logs, of_two_processes};
+use crate::{
+    FLOWS, dumped, exported, is_double, is_number, live, logs, of_calls, of_two_processes,
+};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tempfile::TempDir;
@@ -96,6 +98,30 @@ fn slices_nest_and_spans_alternate() {
         }
         assert_eq!(count, slices, "{log}");
     }
+}
+
+/// `.cnv.marks`: an end has the name of its beginning, as viewers match both.
+#[test]
+fn calls_and_tasks_have_the_names_of_their_functions() {
+    let (log, expected) = of_calls();
+    let entries = entries(&[&log]);
+    let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
+    let begins = entries.iter().filter(|entry| entry["ph"] == "B" || entry["ph"] == "b");
+    assert_eq!(begins.map(name).collect::<Vec<_>>(), expected);
+    let mut stacks: HashMap<String, Vec<String>> = HashMap::new();
+    let mut count = 0;
+    for entry in &entries {
+        let place = format!("{} {} {}", entry["pid"], entry["tid"], entry["id2"]);
+        match entry["ph"].as_str().unwrap() {
+            "B" | "b" => stacks.entry(place).or_default().push(name(entry)),
+            "E" | "e" => {
+                assert_eq!(stacks.get_mut(&place).unwrap().pop(), Some(name(entry)), "{entry}");
+                count += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(count, expected.len() - 3, "three calls are in progress at the end");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use work::{
-    MailReceive, MailSend, PartBegin, PartEnd, PoolAlloc, TaskCreate, TaskDestroy, WorkBegin,
-    WorkEnd,
+    AskBegin, AskEnd, MailReceive, MailSend, PartBegin, PartEnd, PoolAlloc, TaskCreate,
+    TaskDestroy, WorkBegin, WorkEnd,
 };
 
 mod work {
@@ -68,6 +68,16 @@ mod work {
         }
         /// An item.
         MailReceive(8, always, Work) {
+            /// it
+            item: P,
+        }
+        /// A request [slice AskBegin=AskEnd:item] [name item].
+        AskBegin(11, always, Work) {
+            /// it
+            item: P,
+        }
+        /// A request.
+        AskEnd(12, always, Work) {
             /// it
             item: P,
         }
@@ -306,6 +316,30 @@ fn only_the_outermost_of_deep_slices_are_folded() {
     let deepest = text.lines().map(|line| line.matches(";Work").count()).max();
     assert_eq!(deepest, Some(256));
     assert!(errors.contains(" weights are of slices nested deeper than 256"), "{errors}");
+}
+
+/// `.cnv.perfetto`: each slice has its own label; the table of names holds fewer.
+#[test]
+fn labels_beyond_the_table_of_names_name_their_slices() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("names.log");
+    let mut file = fs::File::create(&path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&Origin::new()).unwrap();
+    let count = OPEN_COUNT + 70;
+    for n in 0..count {
+        let item = P(n as usize + 1);
+        let name = maker.intern(1000 + 2 * n, format!("ask {n}").as_bytes()).unwrap();
+        maker.label(1000 + 2 * n, item.0, name).unwrap();
+        maker.add(1, 1, 1000 + 2 * n, &AskBegin { item }).unwrap();
+        maker.add(1, 1, 1001 + 2 * n, &AskEnd { item }).unwrap();
+    }
+    maker.finish().unwrap();
+    let trace = trace(&[path.to_str().unwrap()]);
+    let begins = trace.events.iter().filter(|event| event.of == 1);
+    let names: Vec<&str> = begins.map(|event| &*event.name).collect();
+    assert_eq!(names.len() as u64, count);
+    assert!(names.iter().enumerate().all(|(n, name)| *name == format!("ask {n}")));
 }
 
 /// Returns a stream in which thread 1 has an OS number, and records a begin and an end.

@@ -6,7 +6,9 @@
 //!
 //! Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
-use crate::{FLOWS, dumped, exported, is_double, is_number, live, logs, of_two_processes};
+use crate::{
+    FLOWS, dumped, exported, is_double, is_number, live, logs, of_calls, of_two_processes,
+};
 use serde_json::Value;
 use std::collections::HashMap;
 use tempfile::TempDir;
@@ -100,7 +102,7 @@ pub(crate) struct TrackEvent {
     pub(crate) ns: u64,
     pub(crate) of: u64,
     pub(crate) track: u64,
-    name: String,
+    pub(crate) name: String,
     category: String,
     params: Vec<(String, (u32, Field))>,
     value: Option<i64>,
@@ -168,7 +170,11 @@ impl Trace {
             ns: packet.number(8),
             of: event.number(9),
             track: event.number(11),
-            name: event.get(10).map_or(String::new(), |number| name(2, number.number())),
+            name: match (event.get(10), event.get(23)) {
+                (Some(number), None) => name(2, number.number()),
+                (None, name) => name.map_or(String::new(), Field::text),
+                both => panic!("two names: {both:?}"),
+            },
             category: event.get(3).map_or(String::new(), |number| name(1, number.number())),
             params: params.collect(),
             value: event.get(30).map(|value| value.number() as i64),
@@ -240,6 +246,15 @@ fn each_end_belongs_to_the_open_slice_of_its_track() {
         }
         assert_eq!(ends, count, "{log}");
     }
+}
+
+/// `.cnv.marks`
+#[test]
+fn calls_and_tasks_have_the_names_of_their_functions() {
+    let (log, expected) = of_calls();
+    let trace = trace(&[&log]);
+    let begins = trace.events.iter().filter(|event| event.of == 1);
+    assert_eq!(begins.map(|event| &*event.name).collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -8,7 +8,8 @@
 //! graphviz.org/doc/info/lang.html. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
 use super::name;
-use lens_calls::{CallEdge, Calls, Function, Graph, Link, NONE, clusters};
+use crate::summary::calls::links;
+use lens_calls::{Calls, Function, Graph, Link, clusters};
 use std::io::{self, Write};
 
 /// The greatest width of an edge, in points, in addition to 1.
@@ -17,11 +18,7 @@ const WIDTH_MAX: f64 = 7.0;
 /// Writes the functions, each in its cluster, and their edges.
 pub(super) fn write(calls: &Calls, graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "digraph calls {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];")?;
-    let called = || graph.edges().iter().filter(|edge| edge.sum.count > 0);
-    let links: Vec<Link> = called()
-        .filter(|edge| edge.caller != NONE)
-        .map(|&CallEdge { caller, function, sum }| Link { caller, function, count: sum.count })
-        .collect();
+    let links = links(graph, |sum| sum.count > 0);
     let groups = clusters(&links, |function| calls.functions().name(function), false);
     let mut drawn = vec![false; calls.functions().count()];
     for (index, (leader, members)) in groups.iter().enumerate() {
@@ -40,7 +37,7 @@ pub(super) fn write(calls: &Calls, graph: &Graph, out: &mut dyn Write) -> io::Re
         }
     }
     // Functions that no function calls, and that call none.
-    for edge in called() {
+    for edge in graph.edges().iter().filter(|edge| edge.sum.count > 0) {
         if let Some(is_drawn) = drawn.get_mut(edge.function as usize).filter(|drawn| !**drawn) {
             *is_drawn = true;
             node(calls, graph, edge.function, out)?;

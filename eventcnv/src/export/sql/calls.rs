@@ -128,7 +128,7 @@ impl Rows<'_, '_> {
         let name = match facts.stream {
             // An address is one function in its own stream alone.
             Some(stream) => format!("{} of log {}", facts.name, self.log(stream)),
-            None => demangled(&facts.name).into_owned(),
+            None => demangled(&*facts.name).into_owned(),
         };
         let hash = identity::of_name(&name);
         let defined = facts.since.and_then(|(stream, ticks)| self.wall.time(stream, ticks));

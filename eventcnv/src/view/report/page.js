@@ -27,7 +27,8 @@
   const ZOOM_MAX = 2000; // The shortest range is this part of the log.
   let range = [0, 1];
   let picked = null;
-  let sorted = { by: "events", down: true };
+  const sorted = { by: "events", down: true };
+  let calls = null; // The tab of calls, if the log has any.
 
   const node = (name, text, cls) => {
     const made = document.createElement(name);
@@ -178,31 +179,38 @@
     found.forEach((n, i) => n > 0 && context.fillRect(i, height, 1, -Math.max(1, (n / top) * height)));
   };
 
-  const drawTypes = () => {
-    const table = byId("types");
+  // Draws a table that its headings sort. A column has a key, a title, what it means, and whether
+  // it is text; `fill` writes the row of an item.
+  const sortTable = (table, columns, items, sorted, redraw, most, fill) => {
     table.replaceChildren();
     const head = table.createTHead().insertRow();
-    const titles = [["name", "Event type"], ["kind", "Kind"], ["events", "Events"], ["bytes", "Bytes"],
-      ["listed", "Listed below"], ["", "Over time"]];
-    for (const [key, title] of titles) {
-      const cell = node("th", undefined, key === "name" || key === "kind" || !key ? "left" : "");
+    for (const [key, title, meaning, isText] of columns) {
+      const cell = node("th", undefined, isText ? "left" : "");
       const is = sorted.by === key;
       cell.setAttribute("aria-sort", is ? (sorted.down ? "descending" : "ascending") : "none");
       const button = node("button", title + (is && key ? (sorted.down ? " ↓" : " ↑") : ""));
       button.type = "button";
       button.onclick = () => {
-        sorted = { by: key, down: is ? !sorted.down : key !== "name" && key !== "kind" };
-        drawTypes();
+        [sorted.by, sorted.down] = [key, is ? !sorted.down : !isText];
+        redraw();
       };
       cell.append(key ? button : title);
+      if (meaning) cell.append(node("small", meaning));
       head.append(cell);
     }
-    const order = (a, b) => (a[sorted.by] < b[sorted.by] ? -1 : a[sorted.by] > b[sorted.by] ? 1 : 0);
-    const rows = [...types].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
+    const value = (item) => item[sorted.by] ?? -1;
+    const order = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0);
+    const rows = [...items].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
     const body = table.createTBody();
+    rows.slice(0, most).forEach((item) => fill(body.insertRow(), item));
+  };
+
+  const drawTypes = () => {
+    const titles = [["name", "Event type", "", true], ["kind", "Kind", "", true],
+      ["events", "Events"], ["bytes", "Bytes"], ["listed", "Listed below"],
+      ["", "Over time", "", true]];
     const sparks = [];
-    for (const type of rows) {
-      const row = body.insertRow();
+    sortTable(byId("types"), titles, types, sorted, drawTypes, types.length, (row, type) => {
       row.className = "pick" + (picked === type ? " picked" : "");
       row.tabIndex = 0;
       for (const [text, cls] of [[type.name, "left"], [type.kind, "left"], [count(type.events)],
@@ -221,7 +229,7 @@
         draw();
       };
       row.onkeydown = (event) => { if (event.key === "Enter") row.onclick(); };
-    }
+    });
     sparks.forEach(([canvas, cells]) => spark(canvas, cells));
   };
 
@@ -256,16 +264,22 @@
     document.documentElement.dataset.found = found;
   };
 
+  // Puts what is shown into the address, so that it can be sent.
+  const keepState = () => {
+    const state = new URLSearchParams();
+    if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
+    if (byId("search").value) state.set("search", byId("search").value);
+    if (!byId("callsTab").hidden) state.set("tab", "calls");
+    if (calls && calls.search.value) state.set("find", calls.search.value);
+    if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
+  };
   let waiting = 0;
   const draw = () => {
     drawChart();
     drawOverview();
     byId("range").textContent = `${time(range[0], 3)} to ${time(range[1], 3)}`;
     document.documentElement.dataset.range = range.map((part) => part.toFixed(6)).join(" ");
-    const state = new URLSearchParams();
-    if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
-    if (byId("search").value) state.set("search", byId("search").value);
-    if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
+    keepState();
     clearTimeout(waiting);
     waiting = setTimeout(drawEvents, 60);
   };
@@ -318,11 +332,13 @@
   const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => zoom(0.6),
     "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => show(0, 1),
     "/": () => byId("search").focus() };
+  const callKeys = { "/": () => calls.search.focus() };
   document.addEventListener("keydown", (event) => {
-    const inside = event.target.closest && event.target.closest("input, .scroll");
-    if (inside || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    const inside = event.target.closest && event.target.closest("input, select, .scroll, .tabs");
+    const known = byId("callsTab").hidden ? keys : callKeys;
+    if (inside || event.ctrlKey || event.metaKey || event.altKey || !known[event.key]) return;
     event.preventDefault();
-    keys[event.key]();
+    known[event.key]();
   });
   byId("in").onclick = keys["+"];
   byId("out").onclick = keys["-"];
@@ -336,6 +352,33 @@
   };
   byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+
+  // Shows the events or the calls.
+  const parts = data.calls ? [["Events", "eventsTab"], ["Calls", "callsTab"]] : [];
+  const tabs = parts.map(([title, id]) => {
+    const tab = node("button", title);
+    Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
+    tab.setAttribute("aria-controls", id);
+    byId(id).role = "tabpanel";
+    byId(id).setAttribute("aria-labelledby", tab.id);
+    byId("tabs").append(tab);
+    return { tab, id };
+  });
+  const showTab = (shown) => {
+    for (const { tab, id } of tabs) {
+      byId(id).hidden = id !== shown;
+      tab.setAttribute("aria-selected", String(id === shown));
+      tab.tabIndex = id === shown ? 0 : -1;
+    }
+    drawTypes();
+    draw();
+  };
+  byId("tabs").onkeydown = (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const { tab } = tabs.find((other) => byId(other.id).hidden);
+    tab.click();
+    tab.focus();
+  };
 
   const tableOf = (title, heading, rows) => {
     if (!rows.length) return;
@@ -405,6 +448,14 @@
   const wanted = (state.get("range") || "").split("-").map(Number);
   if (wanted.length === 2 && wanted[0] < wanted[1]) range = wanted;
   byId("search").value = state.get("search") || "";
+  if (data.calls) {
+    calls = callsTab(byId("callsTab"), data.calls,
+      { node, count, short, bytes, sortTable, changed: () => keepState() });
+    calls.search.value = state.get("find") || "";
+    byId("tabs").hidden = false;
+    showTab(state.get("tab") === "calls" ? "callsTab" : "eventsTab");
+    if (calls.search.value) calls.find();
+  }
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(state.get("theme") || (isDark ? "dark" : "light"));
   drawEvents();

@@ -1,0 +1,292 @@
+// The tab of calls: the hot path, functions, their callers and callees, what was never called.
+//
+//   flame.js: nodes (paths), spans (calls in order of time) ─▶ bars ─┐
+//   graph.js: functions and edges ─▶ the call graph ─────────────────┴─▶ sections of the tab
+//
+// Text of the log becomes text and attributes, never markup.
+"use strict";
+// Numbers and names as the tab writes them, and buttons.
+const callTools = (data, functions, { node, count, short }) => {
+  const ownMax = functions.reduce((most, one) => Math.max(most, one.own), 0) || 1;
+  const time = (ns) => {
+    if (ns === null || ns === undefined) return "–";
+    if (!data.isNs) return short(ns) + "\u202fticks";
+    const units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
+    const [unit, size] = units.find(([, least]) => ns >= least) || ["ns", 1];
+    return Number((ns / size).toPrecision(3)) + "\u202f" + unit;
+  };
+  const percentOf = (part, all) => {
+    const percent = all > 0 ? (100 * part) / all : 0;
+    return (percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(1)) + "\u202f%";
+  };
+  const share = (part) => percentOf(part, data.time);
+  const many = (n, one, more) => `${count(n)} ${n === 1 ? one : more || one + "s"}`;
+  const heat = (at) => `${Math.round(100 * Math.sqrt(functions[at].own / ownMax))}%`;
+  // The end of a long path: what tells it from others.
+  const brief = (name) => {
+    let depth = 0;
+    const cuts = [];
+    for (let i = 0; i < name.length; i += 1) {
+      if ("<([{".includes(name[i])) depth += 1;
+      if (">)]}".includes(name[i]) && name[i - 1] !== "-") depth -= 1;
+      if (depth === 0 && name.startsWith("::", i)) cuts.push(i + 2);
+    }
+    return cuts.length > 1 ? name.slice(cuts[cuts.length - 2]) : name;
+  };
+  const button = (text, onclick, cls) => {
+    const made = node("button", text, cls);
+    made.type = "button";
+    made.onclick = onclick;
+    return made;
+  };
+  return { time, share, many, heat, brief, button };
+};
+
+const callsTab = (root, data, page) => {
+  const { node, count, sortTable, changed } = page;
+  const LISTED_MAX = 300; // Rows of the table of functions.
+  const { nodes } = data;
+  const functions = data.functions.map((row, at) => {
+    const [calls, own, total, unfinished, doubtful, unwound, muted, alone] = row.n;
+    const { mean, p50, p99, max, isExact, cluster } = row;
+    return { at, name: data.names[at], place: data.places[at], calls, own, total, unfinished,
+      doubtful, unwound, muted, alone, mean, p50, p99, max, isExact, cluster };
+  });
+  let found = null; // The functions that the search finds.
+  let picked = null;
+  const tools = callTools(data, functions, page);
+  const { time, share, many, button } = tools;
+  const flame = flameGraph(data, functions, tools, page, (at) => pick(at));
+  const calls = callGraph(data, functions, tools, page, (at) => pick(at));
+  const { hot } = flame;
+  const section = (title, ...parts) => {
+    const made = node("section");
+    made.setAttribute("aria-label", title);
+    const row = node("div", undefined, "row");
+    row.append(node("h2", title));
+    made.append(row, ...parts);
+    root.append(made);
+    return [made, row];
+  };
+  const link = (at) => {
+    const made = button(functions[at].name, () => pick(at, true), "link");
+    made.title = functions[at].place;
+    return made;
+  };
+
+  const summary = () => {
+    const facts = node("div", undefined, "facts");
+    const untimed = data.untimedCount;
+    for (const [name, value, bad] of [["calls", count(data.count)],
+      ["functions called", count(data.calledCount)],
+      ["never called", count(data.unused.count)], ["time in calls", time(data.time)],
+      ["in progress at the end", count(data.openCount)], ["calls without a time", count(untimed), untimed > 0]]) {
+      const fact = node("div", undefined, bad ? "fact bad" : "fact");
+      fact.append(node("b", value), node("span", name, "soft"));
+      facts.append(fact);
+    }
+    root.append(facts);
+    const most = functions.reduce((a, b) => (b.own > a.own ? b : a), functions[0]);
+    if (!most || !data.time) {
+      section("Where the time goes", node("p", data.count
+        ? "No call ended in this log, so the time of none is known."
+        : "The log has no calls, or none is selected.", "note"));
+      return;
+    }
+    const lead = node("p", undefined, "lead");
+    lead.id = "hottest";
+    lead.append(`${share(most.own)} of the time is in `, link(most.at), " itself");
+    const more = `${time(most.own)} in ${many(most.calls, "call")}, without the functions that it ` +
+      "calls. No other function has more time of its own.";
+    const path = node("ol", undefined, "path");
+    path.id = "hotPath";
+    const shown = hot.length <= 12 ? hot : [...hot.slice(0, 3), -1, ...hot.slice(-7)];
+    for (const at of shown) {
+      const item = node("li");
+      if (at < 0) item.append(node("span", many(hot.length - 10, "more call"), "soft"));
+      else item.append(link(nodes.functions[at]), node("span", " " + share(nodes.weights[at]), "soft"));
+      path.append(item);
+    }
+    if (flame.isHotCut) path.append(node("li", "calls that are not on this page", "soft"));
+    section("Where the time goes", lead, node("p", more, "note"),
+      node("p", "The hot path: from the outermost call on, always into the call that takes the most " +
+        "time. Each percentage is the time of that call with all calls in it.", "note"), path,
+      node("p", `All times are of ${data.isPart ? "the selected" : "recorded"} calls, added over all threads. The code of ` +
+        "functions that are not recorded counts for the function that called them.", "note"));
+  };
+
+  const search = node("input");
+  const hits = node("span", undefined, "soft");
+  const find = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    found = null;
+    hits.textContent = "";
+    if (words.length) {
+      const has = ({ name }) => words.every((word) => name.toLowerCase().includes(word));
+      found = new Set(functions.filter(has).map(({ at }) => at));
+      // A path counts once: below a bar that is found, others add nothing.
+      const within = [];
+      let sum = 0;
+      nodes.functions.forEach((of, at) => {
+        const above = nodes.parents[at] >= 0 && within[nodes.parents[at]];
+        within.push(above || found.has(of));
+        if (!above && found.has(of)) sum += nodes.weights[at];
+      });
+      hits.textContent = `${many(found.size, "function")}; ${share(sum)} of the time is in calls of ` +
+        (found.size === 1 ? "it" : "them");
+    }
+    flame.mark(found);
+    drawTable();
+    changed();
+  };
+  // The table of functions.
+  const table = node("table");
+  const listed = node("p", undefined, "note");
+  const detail = node("div");
+  const sorted = { by: "own", down: true };
+  const COLUMNS = [["name", "Function", "", true], ["calls", "Calls", "how often it ran"],
+    ["own", "Own time", "in the function itself"], ["total", "Total time", "with all calls in it"],
+    ["mean", "Average", "time of one call"], ["p50", "Median", "half of the calls are shorter"],
+    ["p99", "p99", "99 of 100 calls are shorter"], ["max", "Longest", "the slowest call"]];
+  const drawTable = () => {
+    const shown = functions.filter(({ at }) => !found || found.has(at));
+    sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {
+      row.className = "pick" + (picked === one.at ? " picked" : "");
+      row.tabIndex = 0;
+      row.onclick = () => pick(one.at);
+      row.onkeydown = (event) => { if (event.key === "Enter") pick(one.at); };
+      const name = node("td", one.name, "left name");
+      name.title = one.place;
+      const isKnown = one.mean !== null;
+      const own = node("td", isKnown ? `${time(one.own)} · ${share(one.own)}` : "–", "share");
+      const [gauge, part] = [node("i"), node("b")];
+      part.style.width = data.time ? `${(100 * one.own) / data.time}%` : "0";
+      gauge.append(part);
+      if (isKnown) own.append(gauge);
+      const about = one.isExact ? "" : "≈ ";
+      row.append(name, node("td", count(one.calls)), own, node("td", one.calls ? time(one.total) : "–"),
+        node("td", time(one.mean)), node("td", about + time(one.p50)),
+        node("td", about + time(one.p99)), node("td", time(one.max)));
+    });
+    const notes = [];
+    if (shown.length > LISTED_MAX)
+      notes.push(`The first ${LISTED_MAX} of ${count(shown.length)} functions: search or sort.`);
+    if (data.left.count) notes.push(`${many(data.left.count, "more function")} with less time are ` +
+      `not on this page; their own time is ${share(data.left.own)} together.`);
+    if (data.full) notes.push(`${many(data.full, "call")} are left out: they began while too many ` +
+      "were in progress.");
+    listed.textContent = notes.join(" ");
+  };
+  const drawDetail = () => {
+    detail.replaceChildren();
+    if (picked === null) {
+      detail.append(node("p", "Click a function to see which functions call it, and which it calls.",
+        "note"));
+      return;
+    }
+    const one = functions[picked];
+    const facts = [many(one.calls, "call"), `own time ${share(one.own)}`,
+      `total time ${share(one.total)}`];
+    for (const [n, text] of [[one.unfinished, "in progress at the end"],
+      [one.doubtful, "without a time: events are missing"], [one.unwound, "ended by a panic"],
+      [one.muted, "not recorded, as the filter selects some of many"],
+      [one.alone, "ended whose beginning is not in the log"]])
+      if (n) facts.push(`${count(n)} ${text}`);
+    detail.append(node("h3", one.name), node("p", [one.place, ...facts].filter(Boolean).join(" · "),
+      "note"));
+    const both = node("div", undefined, "columns");
+    for (const [title, own, other, none] of [
+      ["Called by", 1, 0, "No recorded function calls it."],
+      ["It calls", 0, 1, "It calls no recorded function."]]) {
+      const rows = data.edges.filter((edge) => edge[own] === picked);
+      const part = node("div");
+      const made = node("table");
+      made.id = own ? "callers" : "callees";
+      const head = made.createTHead().insertRow();
+      for (const [text, cls] of [[title, "left"], ["Calls"], ["Time in these calls"]])
+        head.append(node("th", text, cls));
+      const body = made.createTBody();
+      for (const edge of rows) {
+        const row = body.insertRow();
+        const name = node("td", edge[other] < 0 ? "(no recorded function)" : undefined, "left name");
+        if (edge[other] >= 0) name.append(link(edge[other]));
+        row.append(name, node("td", count(edge[2])), node("td", `${time(edge[3])} · ${share(edge[3])}`));
+      }
+      part.append(rows.length ? made : node("p", none, "note"));
+      const absent = one.calls - rows.reduce((sum, edge) => sum + edge[2], 0);
+      if (own && absent > 0)
+        part.append(node("p", `${many(absent, "call")} by functions that are not on this page.`, "note"));
+      both.append(part);
+    }
+    detail.append(both);
+  };
+  const pick = (at, isFar) => {
+    picked = at;
+    drawTable();
+    drawDetail();
+    calls.light(picked);
+    if (isFar) detail.scrollIntoView({ block: "center" });
+  };
+
+  const listOf = (title, note, heading, rows, more) => {
+    const [made] = section(title);
+    if (note) made.append(node("p", note, "note"));
+    if (rows.length) {
+      const scroll = node("div", undefined, "scroll");
+      const own = node("table");
+      const head = own.createTHead().insertRow();
+      heading.forEach(([text, cls]) => head.append(node("th", text, cls)));
+      const body = own.createTBody();
+      for (const cells of rows) {
+        const row = body.insertRow();
+        cells.forEach((text, at) => row.append(node("td", text, heading[at][1] && "left name")));
+      }
+      scroll.append(own);
+      made.append(scroll);
+    }
+    if (more > 0) made.append(node("p", `${count(more)} more are not on this page.`, "note"));
+    return made;
+  };
+
+  summary();
+  if (functions.length) {
+    const [made, row] = section("Flame graph");
+    search.id = "callSearch";
+    search.type = "search";
+    search.placeholder = "Search functions";
+    search.setAttribute("aria-label", "Search functions");
+    search.oninput = find;
+    hits.setAttribute("aria-live", "polite");
+    hits.id = "callHits";
+    flame.fill(made, row);
+    row.append(search, hits);
+    const scroll = node("div", undefined, "scroll");
+    scroll.append(table);
+    table.id = "functions";
+    section("Functions", scroll, listed);
+    detail.id = "detail";
+    section("Callers and callees", detail);
+    calls.graph.id = "graph";
+    section("Call graph", node("p", `The ${many(calls.drawnCount, "function")} with the ` +
+      "most total time. Callers are on the left, and lines lead to the functions that they call; a " +
+      "dashed line closes a circle. The thicker a line, the more time its calls take; the warmer a box, " +
+      "the more time the function has of its own. A frame holds a cluster: functions that are called " +
+      "together. Click a function to see its callers in blue and its callees in orange.", "note"), calls.graph);
+  }
+  listOf("Never called", data.unused.count
+    ? `${data.isPart ? "The selected part of the log" : "The log"} has no call of these functions, ` +
+      "though the program contains them."
+    : "Each function whose place the log states was called.",
+  [["Function", "left"], ["Source", "left"]], data.unused.rows,
+  data.unused.count - data.unused.rows.length).id = "unused";
+  if (data.open.count)
+    listOf("In progress at the end", "These calls had begun and not ended where the log ends: of a " +
+      "program that died or hangs, they tell where.",
+    [["Thread", "left"], ["Calls, the outermost first", "left"], ["The innermost runs for"]],
+    data.open.rows.map(([thread, names, all, running]) => [thread,
+      (all > names.length ? `${count(all - names.length)} more → ` : "") + names.join(" → "),
+      time(running)]), data.open.count - data.open.rows.length).id = "open";
+  drawTable();
+  drawDetail();
+  return { search, find };
+};

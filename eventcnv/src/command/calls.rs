@@ -7,6 +7,7 @@
 //!
 //! Design: `.cnv.calls` in `design/eventcnv.md`.
 
+use crate::input::family;
 use crate::reading::calls::{self, Found};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
@@ -53,6 +54,7 @@ Examples:
   eventcnv calls shop.log --by path          the tree of calls
   eventcnv calls shop.log --by edge --cutoff 1% --csv
   eventcnv calls shop.log --by cluster --undirected
+  eventcnv calls shop.log-4711 --family      also what its parent had called before the fork
   eventcnv calls shop.log --unused           functions that were never called
   eventcnv calls shop.log --unfinished       the calls in progress of each thread; also of a core
   eventcnv calls shop.log --against older-shop.log   what changed from older-shop.log to shop.log
@@ -103,6 +105,11 @@ struct Form {
     #[arg(long)]
     slices: bool,
 
+    /// Also take the calls that its ancestors had made before they forked the process of the first
+    /// log. Their logs are found in its folder
+    #[arg(long)]
+    family: bool,
+
     /// Compare with the log of an earlier run, by function or edge
     #[arg(long, value_name = "OLD")]
     against: Option<PathBuf>,
@@ -122,13 +129,17 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
     if form.against.is_some() && !matches!(form.by, By::Function | By::Edge) {
         return Err(Stop::Message("--against needs --by function or --by edge".to_owned()));
     }
-    let new = Reading::open_paths(&args.logs, &args.known)?;
+    let open = |logs: &[PathBuf]| match form.family {
+        true => Reading::open_paths(&family::with_ancestors(logs), &args.known),
+        false => Reading::open_paths(logs, &args.known),
+    };
+    let new = open(&args.logs)?;
     let new = Summed::new(args, &new)?;
     let Some(path) = &form.against else {
         let text = new.text(form)?;
         return new.end(&text);
     };
-    let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
+    let old = open(std::slice::from_ref(path))?;
     let old = Summed::new(args, &old)?;
     let names = [&*path.display().to_string(), &*new.reading.name];
     let [before, after] = &[old.summary(form), new.summary(form)];
@@ -156,7 +167,10 @@ impl<'l> Summed<'l> {
                         as calls, pass --slices";
             return Err(reading.error(what));
         }
-        let selection = reading.select(&args.select, false)?;
+        let mut selection = reading.select(&args.select, false)?;
+        if args.form.family {
+            reading.restrict_to_family(&mut selection);
+        }
         let clock = Clock::new(log);
         if clock.base == ClockBase::Start {
             reading.use_seconds();

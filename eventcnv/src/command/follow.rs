@@ -9,10 +9,19 @@
 //! reads the log like any other log; the numbers of events tell which are new. Design:
 //! `.cnv.follow` in `design/eventcnv.md`.
 
+#[cfg(feature = "sql")]
+mod database;
+#[cfg(feature = "sql")]
+mod latest;
+#[cfg(feature = "sql")]
+mod process;
+#[cfg(feature = "sql")]
+mod signals;
+
 use crate::input::threads::{self, Threads};
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::reading::{Known, Reading};
-use crate::select::Select;
+use crate::select::{Part, Select};
 use crate::text::page::Page;
 use crate::view::clock::{self, Clock};
 use crate::view::columns::Columns;
@@ -28,6 +37,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -37,7 +47,11 @@ Prints the events of a log while a program writes it, until the log is closed or
 The command waits for a log that does not exist yet. Events appear when the program writes them: \
 when a block is full or flushed (eventcnv control flush). The command follows volumes from one to \
 the next. It reads a mapped ring (ring:PATH) once a second, and misses events that are overwritten \
-in between.";
+in between.
+
+With --sql it prints nothing, and keeps a database up to date instead, which other programs may \
+query meanwhile. A call or slice that has begun has a row without an end until it ends. The \
+command then also ends when the program was killed; started again, it goes on.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,9 +59,11 @@ Examples:
   eventcnv follow -vv --last 0 run.log    new events only
   eventcnv follow -v --kinds Arena --last 10 run.log   the last ten of a kind, then new ones
   eventcnv follow --first 1 --where 'size > 4096' run.log   wait for an event
+  eventcnv follow run.log --sql run.db --every 500   a database, twice a second
 
 Exit status:
-  0  the log was closed and read completely, or --first N events were printed
+  0  the log was closed and read completely, or --first N events were printed;
+     with --sql also if its program was killed, or after Ctrl-C
   1  faults were found and reported on standard error; the readable events were printed
   2  the log could not be read, or the command line is wrong";
 
@@ -63,9 +79,9 @@ const VOLUME_COUNT_MAX: u64 = 16;
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Follow {
-    /// The log [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]
+    /// The log [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. With --sql, several
     #[arg(value_name = "LOG")]
-    log: Option<PathBuf>,
+    logs: Vec<PathBuf>,
 
     #[command(flatten)]
     select: Select,
@@ -77,6 +93,17 @@ pub(crate) struct Follow {
     /// How times are printed
     #[arg(long, value_enum, default_value_t)]
     time: clock::Form,
+
+    /// Print nothing, and keep an SQLite database up to date (tables as in eventcnv sql)
+    #[cfg(feature = "sql")]
+    #[arg(long, value_name = "DB", conflicts_with_all = ["verbose", "time", "first", "last"])]
+    sql: Option<PathBuf>,
+
+    /// With --sql: the time between two looks at the logs, in ms
+    #[cfg(feature = "sql")]
+    #[arg(long, value_name = "MS", requires = "sql", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    every: u64,
 
     #[command(flatten)]
     known: Known,
@@ -102,23 +129,39 @@ pub(super) struct Seen {
 impl Follow {
     /// Returns the arguments that print all events.
     pub(super) fn plain(verbose: u8) -> Follow {
-        let (select, known) = (Select::default(), Known::default());
-        Follow { log: None, select, verbose, time: clock::Form::Ticks, known }
+        Follow {
+            logs: Vec::new(),
+            select: Select::default(),
+            verbose,
+            time: clock::Form::Ticks,
+            #[cfg(feature = "sql")]
+            sql: None,
+            #[cfg(feature = "sql")]
+            every: 0,
+            known: Known::default(),
+        }
     }
 }
 
 /// Prints the events of the log, and new ones as they arrive. Returns whether the log was read
 /// completely.
 pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
-    let named: Vec<PathBuf> = args.log.clone().into_iter().collect();
-    let paths = input::choose(&named, std::env::var_os(FILENAME_VARIABLE));
-    let path = paths.map_err(Stop::Message)?.into_iter().next().unwrap_or_default();
-    if stamp(&path).is_none() {
+    let paths = input::choose(&args.logs, std::env::var_os(FILENAME_VARIABLE));
+    let paths = paths.map_err(Stop::Message)?;
+    for path in paths.iter().filter(|path| stamp(path).is_none()) {
         complain(&format!("eventcnv: {}: waiting for the log\n", path.display()));
     }
+    #[cfg(feature = "sql")]
+    if let Some(database) = &args.sql {
+        return database::run(args, &paths, database);
+    }
+    let [path] = &*paths else {
+        let what = "follow prints one log; name one, or follow several into a database with --sql";
+        return Err(Stop::Message(what.to_owned()));
+    };
     let mut seen = Seen::default();
     loop {
-        if let Some(is_whole) = seen.look(&path, args, None)? {
+        if let Some(is_whole) = seen.look(path, args, None)? {
             return Ok(is_whole);
         }
         thread::sleep(if seen.is_ring { RING_INTERVAL } else { INTERVAL });
@@ -205,7 +248,8 @@ impl Seen {
             selection => selection?,
         };
         let (first, last) = selection.take_ends();
-        selection.skip_known(self.known.clone());
+        let known = Arc::new(self.known.clone());
+        selection.restrict(&Part { known, ..Part::default() });
         let last = last.filter(|_| is_first_look);
         let mut skip =
             last.map_or(0, |last| selection.count(log, Order::Time).saturating_sub(last));
@@ -215,11 +259,7 @@ impl Seen {
         let mut events = selection.events(log, Order::Time);
         let mut known = self.known.clone();
         while let Some(event) = events.next() {
-            let place = (event.stream, event.buffer);
-            if self.known.get(&place).is_some_and(|&known| event.number < known) {
-                continue;
-            }
-            let known = known.entry(place).or_default();
+            let known = known.entry((event.stream, event.buffer)).or_default();
             *known = (*known).max(event.number.saturating_add(1));
             self.count += 1;
             if skip > 0 {

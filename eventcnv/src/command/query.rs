@@ -7,9 +7,9 @@
 //! The database is in memory if it fits, else in a file without a name. Design: `.cnv.query`
 //! in `design/eventcnv.md`.
 
-use crate::export::sql::{Import, Refusal, begin_new, functions};
+use crate::export::sql::{Import, Lenses, Refusal, begin_new, functions};
 use crate::reading::{Known, Reading};
-use crate::select::{self, Select};
+use crate::select::{self, BufferCounts, Select};
 use crate::view::answer::{Answer, Form};
 use cli::Stop;
 use eventlog::reader::Order;
@@ -132,18 +132,20 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     if has_any {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
-    let slices = read.contains("slices").then(|| import.add_slices(&connection, &selection));
+    let mut lenses = Lenses::default();
+    let slices = read.contains("slices");
+    let slices = slices.then(|| import.add_slices(&connection, &selection, &mut lenses));
     let slices = slices.transpose().map_err(refused)?;
     let has_calls = ["calls", "functions"].iter().any(|table| read.contains(*table));
-    let calls = has_calls.then(|| import.add_calls(&connection, &selection));
+    let calls = has_calls.then(|| import.add_calls(&connection, &selection, &mut lenses));
     let call_faults = calls.transpose().map_err(refused)?;
-    let note = import.note();
+    let (note, none) = (import.note(), BufferCounts::new());
     if read.contains("losses") {
         // Reading the tables of the query may have met only some of the damage.
         let faults = reading.log.verify(None).faults;
-        import.add_losses(&connection, &faults).map_err(refused)?;
+        import.add_losses(&connection, &faults, &none).map_err(refused)?;
     }
-    import.finish(&connection).map_err(refused)?;
+    import.finish(&connection, &none).map_err(refused)?;
     reading.finish();
     reading.note(note);
     reading.note(slices.iter().flat_map(|found| found.notes.clone()));

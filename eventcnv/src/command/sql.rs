@@ -7,9 +7,9 @@
 //!
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use crate::export::sql::{Counts, Import, Refusal, begin_new};
+use crate::export::sql::{Counts, Import, Lenses, Refusal, begin_new};
 use crate::reading::{Input, Reading};
-use crate::select::Select;
+use crate::select::{BufferCounts, Select};
 use cli::Stop;
 use cli::output::Pending;
 use eventlog::format::text::OneLine;
@@ -90,6 +90,11 @@ pub(crate) struct Sql {
     #[arg(long)]
     no_slices: bool,
 
+    /// Also add what its ancestors recorded before they forked the process of the first log. Their
+    /// logs are found in its folder
+    #[arg(long)]
+    family: bool,
+
     /// Replace an existing database
     #[arg(long)]
     force: bool,
@@ -102,7 +107,10 @@ pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
         (None, Some(path)) if !path.is_empty() => path.into(),
         _ => PathBuf::from(DATABASE_DEFAULT),
     };
-    let reading = Reading::open(&args.input)?;
+    let reading = match args.family {
+        true => Reading::open_family(&args.input)?,
+        false => Reading::open(&args.input)?,
+    };
     if path.exists() && !args.force {
         return add(args, &reading, &path, || Connection::open(&path).map_err(Refusal::from));
     }
@@ -124,19 +132,24 @@ fn add(
     open: impl FnOnce() -> Result<Connection, Refusal>,
 ) -> Result<bool, Stop> {
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
-    let has_labels = !args.select.is_given();
-    let selection = reading.select(&args.select, has_labels)?;
+    let has_labels = !args.select.is_given() && !args.family;
+    let mut selection = reading.select(&args.select, has_labels)?;
+    if args.family {
+        reading.restrict_to_family(&mut selection);
+    }
     let connection = open().map_err(refused)?;
     let mut import =
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
-    let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection));
+    let mut lenses = Lenses::default();
+    let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection, &mut lenses));
     let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
-    import.add_calls(&connection, &selection).map_err(refused)?;
+    import.add_calls(&connection, &selection, &mut lenses).map_err(refused)?;
     let note = import.note();
-    let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
-    import.finish(&connection).map_err(refused)?;
+    let none = BufferCounts::new();
+    let losses = import.add_losses(&connection, events.faults(), &none).map_err(refused)?;
+    import.finish(&connection, &none).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);

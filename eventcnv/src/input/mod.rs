@@ -10,6 +10,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 pub(crate) mod core;
+pub(crate) mod family;
 pub(crate) mod threads;
 
 use cli::log::{HEADER_SIZE_MAX, registry_in};

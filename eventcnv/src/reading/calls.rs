@@ -31,8 +31,34 @@ pub(crate) fn each<E>(
     selection: &Selection,
     mut take: impl FnMut(&Functions, Told<'_>) -> Result<(), E>,
 ) -> Result<Found, E> {
-    let all = Selection::all(selection.filter().labels, selection.is_counted());
+    let mut calls = Calls::new(log, marks);
+    let faults = advance(log, clock, marks, selection, &mut calls, &mut take)?;
+    let mut result = Ok(());
+    let open = calls.finish(&mut |functions, told| {
+        if result.is_ok() {
+            result = take(functions, told);
+        }
+    });
+    result.map(|()| Found { calls, open, faults })
+}
+
+/// Passes the calls and tasks that end in a selection to `take`, in the order of their ends.
+/// `calls` is the lens after the events before. Returns the faults of the events.
+pub(crate) fn advance<E>(
+    log: &Log,
+    clock: &Clock,
+    marks: &Marks,
+    selection: &Selection,
+    calls: &mut Calls,
+    take: &mut impl FnMut(&Functions, Told<'_>) -> Result<(), E>,
+) -> Result<Faults, E> {
+    let mut all = Selection::all(selection.filter().labels, selection.is_counted());
+    all.restrict(selection.part());
     let source = Source::new(log, clock, marks);
+    let source = match &selection.part().family {
+        Some(family) => source.with_family(log, marks, family.clone()),
+        None => source,
+    };
     let work = |events: &mut Selected<'_>, emit: Emit<'_, Batch>| {
         let (mut source, mut chooser) = (source.clone(), selection.chooser(log));
         let mut batch = Batch::new(log);
@@ -43,7 +69,6 @@ pub(crate) fn each<E>(
         });
         emit(batch);
     };
-    let mut calls = Calls::new(log, marks);
     let mut result = Ok(());
     let mut tell = |functions: &Functions, told: Told<'_>| {
         if result.is_ok() {
@@ -54,8 +79,6 @@ pub(crate) fn each<E>(
         calls.take(&batch, &mut tell);
         Ok(())
     });
-    let open = calls.finish(&mut tell);
-    result?;
     // Nothing but `take` fails.
-    Ok(Found { calls, open, faults: faults.unwrap_or_default() })
+    result.map(|()| faults.unwrap_or_default())
 }

@@ -12,6 +12,7 @@ use crate::input::{self, FILENAME_VARIABLE};
 use crate::select;
 use cli::{Stop, complain};
 use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order};
+use lens_calls::Family;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,13 @@ impl Reading {
     /// Opens the logs of the command line, and reports what its cores are.
     pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
         Reading::open_with(input, Stdout::Free)
+    }
+
+    /// Opens the logs of the command line, and those of the ancestors of the first one.
+    #[cfg(feature = "sql")]
+    pub(crate) fn open_family(input: &Input) -> Result<Reading, Stop> {
+        let logs = input::family::with_ancestors(input.logs());
+        Reading::with(&logs, &input.known, Stdout::Free, None)
     }
 
     /// Opens the logs for a command that may print while it reads.
@@ -204,6 +212,20 @@ impl Reading {
         }
         self.finder.replace(selection.finder());
         Ok(selection)
+    }
+
+    /// Restricts a selection to the process that wrote the first stream, and to its ancestors up to
+    /// the forks. Notes what the log lacks for that.
+    pub(crate) fn restrict_to_family(&self, selection: &mut select::Selection) {
+        let family = Family::of(&self.log, 0);
+        let missing = family.missing.map(|uuid| {
+            let uuid: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("note: the stream {uuid} of a parent is missing; name its log too")
+        });
+        let circle =
+            family.is_circular.then(|| "note: the parents of the streams form a circle".to_owned());
+        self.note(missing.into_iter().chain(circle));
+        selection.restrict(&select::Part::of_family(family));
     }
 
     /// Returns the error message of this log.

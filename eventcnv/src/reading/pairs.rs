@@ -114,6 +114,34 @@ impl Values {
     }
 }
 
+/// What the events so far left open, and their numbers.
+pub(crate) struct Open {
+    numbers: Numbers,
+    pairing: Pairing,
+}
+
+impl Open {
+    /// Returns what is open before the first event of a log.
+    pub(crate) fn new(log: &Log) -> Open {
+        Open { numbers: Numbers::new(log), pairing: Pairing::new(Limits::default()) }
+    }
+
+    /// Goes on with the clock of a log that has grown.
+    #[cfg(feature = "sql")]
+    pub(crate) fn go_on(&mut self, clock: &Clock) {
+        self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
+    }
+
+    /// Passes the open slices that are selected to `take`, in the order of their beginnings.
+    pub(crate) fn each(&self, mut take: impl FnMut(Slice<'_>)) {
+        self.pairing.finish(|slice| {
+            if slice.begin.tag & UNSELECTED == 0 {
+                take(slice);
+            }
+        });
+    }
+}
+
 /// What a reading of slices found apart from them.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -160,9 +188,30 @@ impl Marked<'_> {
         by: &By,
         mut take: impl FnMut(Told<'_>) -> Result<(), E>,
     ) -> Result<Found, E> {
+        let mut open = Open::new(self.log);
+        let found = self.advance(selection, by, &mut open, &mut take)?;
+        let mut result = Ok(());
+        open.each(|slice| {
+            if result.is_ok() {
+                result = take(Told::Slice(slice));
+            }
+        });
+        result.map(|()| found)
+    }
+
+    /// Passes the slices that end in a selection to `take`, in the order of their ends. `open` is
+    /// what the events before left open.
+    pub(crate) fn advance<E>(
+        &self,
+        selection: &Selection,
+        by: &By,
+        open: &mut Open,
+        take: &mut impl FnMut(Told<'_>) -> Result<(), E>,
+    ) -> Result<Found, E> {
         let Marked { log, clock, marks } = *self;
         let labels = selection.filter().labels || matches!(by, By::Key | By::Param(_));
-        let all = Selection::all(labels, selection.is_counted());
+        let mut all = Selection::all(labels, selection.is_counted());
+        all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
         let chooser = selection.chooser(log);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
@@ -182,8 +231,7 @@ impl Marked<'_> {
             });
             emit(worker.piece());
         };
-        let mut numbers = Numbers::new(log);
-        let mut pairing = Pairing::new(Limits::default());
+        let Open { numbers, pairing } = open;
         let (mut values, mut result) = (Values::default(), Ok(()));
         let mut tell = |told: Told<'_>, edge: &Edge| {
             if result.is_ok() && edge.tag & UNSELECTED == 0 {
@@ -214,9 +262,6 @@ impl Marked<'_> {
             }
             numbers.follow(&piece.batch);
             if is_wanted { Ok(()) } else { Err(Stop::Closed) }
-        });
-        pairing.finish(|slice| {
-            tell(Told::Slice(slice), slice.begin);
         });
         result?;
         // Nothing but `take` fails.

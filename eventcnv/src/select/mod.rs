@@ -13,6 +13,7 @@ mod chooser;
 mod complete;
 mod condition;
 mod names;
+mod part;
 mod syntax;
 pub(crate) mod times;
 
@@ -20,7 +21,8 @@ pub(crate) use chooser::Chooser;
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
 pub(crate) use names::{is_selected, near, unknown};
-use std::collections::BTreeMap;
+pub(crate) use part::{BufferCounts, Part};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};
@@ -124,6 +126,7 @@ impl Select {
         }
         Ok(Selection {
             filter,
+            part: Part::default(),
             condition,
             first: self.first,
             last: self.last,
@@ -136,6 +139,7 @@ impl Select {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     filter: Filter,
+    part: Part,
     condition: Option<Expression>,
     first: Option<u64>,
     last: Option<u64>,
@@ -170,9 +174,22 @@ impl Selection {
         self.found.has_any.store(true, Ordering::Relaxed);
     }
 
-    /// Skips blocks whose events are all known: those of each buffer below a number.
-    pub(crate) fn skip_known(&mut self, known: BTreeMap<(u16, u32), u64>) {
-        self.filter.known = known;
+    /// Restricts the selection to a part of the log, whose other blocks are not read.
+    pub(crate) fn restrict(&mut self, part: &Part) {
+        self.part = part.clone();
+        self.filter.known = (*part.known).clone();
+        let times = self.filter.times.iter().cloned().chain(std::iter::repeat(0..=u64::MAX));
+        let until = |(times, until): (RangeInclusive<u64>, &u64)| {
+            *times.start()..=(*until).min(*times.end())
+        };
+        if !part.until.is_empty() {
+            self.filter.times = times.zip(&part.until).map(until).collect();
+        }
+    }
+
+    /// Returns the part to which the selection is restricted.
+    pub(crate) fn part(&self) -> &Part {
+        &self.part
     }
 
     pub(crate) fn finder(&self) -> Finder {
@@ -222,7 +239,8 @@ impl Selection {
     pub(crate) fn selected<'l>(&'l self, events: Events<'l>) -> Selected<'l> {
         self.found.is_read.store(true, Ordering::Relaxed);
         let (condition, found) = (self.condition.as_ref(), &*self.found);
-        Selected { events, condition, skip: 0, left: u64::MAX, found, has_any: false }
+        let part = Some(&self.part).filter(|part| !part.known.is_empty());
+        Selected { events, part, condition, skip: 0, left: u64::MAX, found, has_any: false }
     }
 }
 
@@ -257,6 +275,8 @@ impl Finder {
 /// The selected events of a log.
 pub(crate) struct Selected<'l> {
     events: Events<'l>,
+    /// The part of the log, if it lacks any events that are known.
+    part: Option<&'l Part>,
     condition: Option<&'l Expression>,
     /// Events to skip before the first, and the number of events after them.
     skip: u64,
@@ -271,9 +291,10 @@ impl Selected<'_> {
         if self.left == 0 {
             return None;
         }
-        let condition = self.condition;
+        let (part, condition) = (self.part, self.condition);
         let is_selected = |event: &Event<'_, '_>| {
-            condition.is_none_or(|condition| condition.holds(event) == Some(true))
+            part.is_none_or(|part| part.has(event.stream, event.buffer, event.number))
+                && condition.is_none_or(|condition| condition.holds(event) == Some(true))
         };
         while self.skip > 0 {
             self.skip -= 1;
@@ -297,7 +318,8 @@ impl Selected<'_> {
         take_run: impl Fn(&mut T, &Run<'_, '_>),
         take: impl Fn(&mut T, &Event<'_, '_>),
     ) {
-        if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
+        let is_whole = self.part.is_none() && self.condition.is_none();
+        if is_whole && self.skip == 0 && self.left == u64::MAX {
             let has_any = &self.found.has_any;
             let mut is_noted = false;
             return self.events.each_run(|run| {
@@ -323,13 +345,15 @@ impl Selected<'_> {
     /// Passes events to a function until it returns false.
     #[inline]
     pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_, '_>) -> bool) {
-        let (condition, mut skip, mut left) = (self.condition, self.skip, self.left);
+        let (part, condition) = (self.part, self.condition);
+        let (mut skip, mut left) = (self.skip, self.left);
         if left == 0 {
             return;
         }
         self.events.each_while(|event| {
-            let is_selected =
-                condition.is_none_or(|condition| condition.holds(event) == Some(true));
+            let is_selected = part
+                .is_none_or(|part| part.has(event.stream, event.buffer, event.number))
+                && condition.is_none_or(|condition| condition.holds(event) == Some(true));
             if !is_selected || skip > 0 {
                 skip -= u64::from(is_selected);
                 return true;

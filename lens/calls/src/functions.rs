@@ -11,7 +11,7 @@
 use crate::model::{Function, NONE};
 use eventlog::reader::{Event, Filter, Format, Log, Order, Value};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Functions, at most; further ones are one function.
 const FUNCTION_COUNT_MAX: usize = 1 << 20;
@@ -39,6 +39,9 @@ pub struct Facts {
     pub is_stated: bool,
 }
 
+/// How many first events of each buffer are known, by stream and buffer.
+pub(crate) type Known = BTreeMap<(u16, u32), u64>;
+
 /// A number in a stream.
 type Place = (u16, u64);
 
@@ -53,34 +56,50 @@ pub struct Functions {
     memory: usize,
 }
 
-impl Functions {
-    /// Reads the store of a log.
-    pub fn new(log: &Log) -> Functions {
-        let mut functions = Functions {
+impl Default for Functions {
+    fn default() -> Functions {
+        Functions {
             all: vec![Facts::default()],
             by_name: HashMap::default(),
             by_address: HashMap::default(),
             labels: HashMap::default(),
             strings: HashMap::default(),
             memory: 0,
-        };
+        }
+    }
+}
+
+impl Functions {
+    /// Reads the store of a log.
+    pub fn new(log: &Log) -> Functions {
+        let mut functions = Functions::default();
+        functions.learn(log, &Known::new());
+        functions
+    }
+
+    /// Reads what the store of a log has in addition to the `known` events of each buffer.
+    pub fn learn(&mut self, log: &Log, known: &Known) {
         let has_calls = log.registries().iter().any(|registry| &*registry.name == "calls");
         if log.format() != Format::Stream || !has_calls {
-            return functions;
+            return;
         }
         let mut sources = Vec::new();
-        let filter = Filter::new().events(["Intern", "Label", "Source"]);
-        log.events(Order::Time, &filter).each(|event| functions.note(event, &mut sources));
+        let filter = Filter::new().events(["Intern", "Label", "Source"]).known(known.clone());
+        log.events(Order::Time, &filter).each(|event| {
+            let count = known.get(&(event.stream, event.buffer));
+            if count.is_none_or(|count| event.number >= *count) {
+                self.note(event, &mut sources);
+            }
+        });
         for (place, facts) in sources {
-            let function = functions.number(place.0, place.1);
-            if let Some(known) = functions.all.get_mut(function as usize)
+            let function = self.number(place.0, place.1);
+            if let Some(known) = self.all.get_mut(function as usize)
                 && !known.is_stated
             {
                 *known =
                     Facts { name: std::mem::take(&mut known.name), stream: known.stream, ..facts };
             }
         }
-        functions
     }
 
     fn note(&mut self, event: &Event<'_, '_>, sources: &mut Vec<(Place, Facts)>) {

@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod clusters;
+mod family;
 mod functions;
 mod graph;
 pub mod identity;
@@ -44,6 +45,7 @@ mod stacks;
 mod tree;
 
 pub use clusters::{Link, clusters};
+pub use family::Family;
 pub use functions::{Facts, Functions};
 pub use graph::{CallEdge, Graph};
 pub use model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Task, Told, UNSELECTED};

@@ -8,10 +8,11 @@
 //! The slices of other registries are edges too, if the marks have them. Design: `.calls.lens` in
 //! `design/calls.md`.
 
+use crate::family::Family;
 use crate::model::UNSELECTED;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, Log, Registry};
-use slices::{Edge, Id};
+use slices::{Edge, Id, Track};
 use std::sync::Arc;
 
 /// The extra value of an edge that states none.
@@ -127,6 +128,9 @@ pub struct Source<'l> {
     /// By the index of the registry in the log, and of the event type in the registry.
     roles: Arc<[Box<[Option<Role>]>]>,
     near: Vec<usize>,
+    family: Option<Arc<Family>>,
+    /// In a family: the pair for which each pair stands, as each stream has a registry.
+    pairs: Arc<[u32]>,
 }
 
 impl<'l> Source<'l> {
@@ -151,7 +155,24 @@ impl<'l> Source<'l> {
             registry.event_types.iter().map(role).collect()
         });
         let slices = slices::Source::new(log, clock, marks);
-        Source { slices, clock, roles: roles.collect(), near: vec![0; log.streams().len()] }
+        let near = vec![0; log.streams().len()];
+        Source { slices, clock, roles: roles.collect(), near, family: None, pairs: Arc::new([]) }
+    }
+
+    /// Takes a process and its ancestors as one process; `marks` are those of [`Source::new`].
+    pub fn with_family(self, log: &Log, marks: &Marks, family: Family) -> Source<'l> {
+        let senses = senses(log, marks);
+        let first = |(own, sense): (u32, &Sense)| match sense {
+            Sense::Slice | Sense::Nothing => own,
+            sense => senses.iter().position(|other| other == sense).map_or(own, |at| at as u32),
+        };
+        let pairs = (0..).zip(&senses).map(first).collect();
+        Source { family: Some(Arc::new(family)), pairs, ..self }
+    }
+
+    #[inline]
+    fn track(&self, track: Track) -> Track {
+        self.family.as_ref().map_or(track, |family| family.track(track))
     }
 
     /// Returns whether an event begins or ends anything, or is an aside: it counts as a call then.
@@ -177,7 +198,8 @@ impl<'l> Source<'l> {
                 Some(Role::Extra(index)) => value(event, *index),
                 _ => UNSTATED,
             };
-            batch.edges.push(Edge { tag, ..edge });
+            let pair = self.pairs.get(edge.pair as usize).copied().unwrap_or(edge.pair);
+            batch.edges.push(Edge { tag, track: self.track(edge.track), pair, ..edge });
             batch.extras.push(extra);
         } else if let Some(Role::Aside(word, params)) = self.role(event).copied() {
             let near = self.near.get_mut(usize::from(event.stream));
@@ -187,6 +209,7 @@ impl<'l> Source<'l> {
                 ns,
                 id: Id { stream: event.stream, buffer: event.buffer, number: event.number },
                 thread: event.thread,
+                track: self.track((event.stream, event.thread)),
                 tag,
                 registry: event.registry.index,
                 kind: event.kind,

@@ -102,7 +102,7 @@ impl Edge {
     /// Returns the part of the log in which no two open slices of one pair and key mix: a thread
     /// for a slice, a stream for a span.
     pub(crate) fn owner(&self) -> Track {
-        if self.is_span { (self.id.stream, u32::MAX) } else { self.track }
+        if self.is_span { (self.track.0, u32::MAX) } else { self.track }
     }
 }
 

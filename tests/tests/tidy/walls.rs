@@ -25,7 +25,7 @@ const WALLS: [(&str, &[&str]); 14] = [
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),
-    ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
+    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 
@@ -117,6 +117,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/tests/volumes.rs",
     "tests/src/bin/bank.rs",
     "tests/src/bin/crasher.rs",
+    "tests/src/bin/caller.rs",
     "tests/src/bin/forker.rs",
     "tests/src/bin/storm.rs",
     "tests/tests/soak.rs",

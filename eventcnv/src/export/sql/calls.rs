@@ -7,18 +7,18 @@
 //!
 //! Design: `.cnv.sql.calls` in `design/eventcnv.md`.
 
+use super::Lenses;
 use super::keys::Keys;
 use super::refusal::Refusal;
-
 use crate::export::wall::Wall;
 use crate::input::threads;
 use crate::reading::calls;
 use crate::select::Selection;
 use crate::summary::calls::demangled;
 use eventlog::reader::{Clock, Faults, Log};
-use lens_calls::{Call, Function, Functions, NONE, Told, identity};
+use lens_calls::{Call, Calls, Function, Functions, NONE, Told, identity};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
-use slices::Edge;
+use slices::{Edge, Id};
 use std::collections::HashMap;
 
 /// Tables and views of every database. The columns of the views are those of the original; times
@@ -56,26 +56,45 @@ CREATE VIEW IF NOT EXISTS unused_procs AS
   WHERE proc_id NOT IN (SELECT callee_id FROM call_pts) ORDER BY 1;
 ";
 
-/// Adds the calls of a log that begin in a selection, and all functions that the log knows. A call
-/// that the database has gets the end that it lacks. Returns the faults of the events.
+/// The calls of a log so far.
+pub(super) struct Lens {
+    calls: Calls,
+    /// The functions that the database has.
+    numbers: HashMap<Function, Known>,
+}
+
+/// Adds the calls of a log that begin in a selection, those that the log so far left open and that
+/// end in it, and all functions that the log knows. A call that the database has gets the end that
+/// it lacks. Returns the faults of the events.
 pub(super) fn add(
     connection: &Connection,
     log: &Log,
     streams: &[i64],
     selection: &Selection,
+    lenses: &mut Lenses,
 ) -> Result<Faults, Refusal> {
     if !lens_calls::has_calls(log) {
         return Ok(Faults::default());
     }
     let (clock, marks) = (Clock::new(log), lens_calls::marks(log, false));
-    let insert = connection.prepare(
+    let insert = connection.prepare(&format!(
         "INSERT INTO calls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT(event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
            own = excluded.own, verdict = excluded.verdict, unwound = excluded.unwound,
-           end_event = excluded.end_event, end_wall = excluded.end_wall
+           end_event = excluded.end_event, begin_wall = excluded.begin_wall,
+           end_wall = excluded.end_wall
          WHERE duration IS NULL AND (excluded.duration IS NOT NULL
-           OR end IS NULL AND excluded.end IS NOT NULL)",
-    )?;
+           OR end IS NULL AND excluded.end IS NOT NULL) {}",
+        if lenses.is_exact { "OR excluded.duration IS NOT NULL" } else { "" }
+    ))?;
+    let (part, has_times) = (selection.part(), lenses.has_times(&clock));
+    let Lens { calls, numbers } = match &mut lenses.calls {
+        Some(lens) => {
+            lens.calls.go_on(log, &clock, &part.known);
+            lens
+        }
+        none => none.insert(Lens { calls: Calls::new(log, &marks), numbers: HashMap::new() }),
+    };
     let os_threads = threads::recorded(log).into_iter().filter_map(|thread| {
         Some(((thread.stream, u32::try_from(thread.index).ok()?), thread.os_thread))
     });
@@ -85,36 +104,51 @@ pub(super) fn add(
         keys: Keys::load(connection, streams)?,
         wall: Wall::new(log),
         os_threads: os_threads.collect(),
-        numbers: HashMap::new(),
+        numbers,
+        has_times,
         insert,
     };
-    let found = calls::each(log, &clock, &marks, selection, |functions, told| match told {
+    let mut add = |functions: &Functions, told: Told<'_>| match told {
         Told::Call(call) => rows.add(functions, &call),
         Told::Task(_) => Ok(()),
-    })?;
-    let functions = found.calls.functions();
+    };
+    let faults = calls::advance(log, &clock, &marks, selection, calls, &mut add)?;
+    let mut result = Ok(());
+    calls.in_progress(&mut |functions, told| {
+        let Told::Call(Call { begin: Edge { id: Id { stream, buffer, number }, .. }, .. }) = told
+        else {
+            return;
+        };
+        // The others have a row.
+        if result.is_ok() && part.has(*stream, *buffer, *number) {
+            result = add(functions, told);
+        }
+    });
+    result?;
+    let functions = calls.functions();
     for (function, _) in functions.iter().filter(|(_, facts)| facts.is_stated) {
         rows.function(functions, function)?;
     }
     rows.keys.finish(connection)?;
-    Ok(found.faults)
+    Ok(faults)
 }
 
 /// A function: its number in the database, its number in the original, its line.
 type Known = (i64, u64, u32);
 
 /// Inserts rows.
-struct Rows<'c, 'l> {
+struct Rows<'c, 'l, 'n> {
     connection: &'c Connection,
     streams: &'c [i64],
     keys: Keys,
     wall: Wall<'l>,
     os_threads: HashMap<(u16, u32), u64>,
-    numbers: HashMap<Function, Known>,
+    numbers: &'n mut HashMap<Function, Known>,
+    has_times: bool,
     insert: Statement<'c>,
 }
 
-impl Rows<'_, '_> {
+impl Rows<'_, '_, '_> {
     fn log(&self, stream: u16) -> i64 {
         self.streams.get(usize::from(stream)).copied().unwrap_or(-1)
     }
@@ -187,8 +221,8 @@ impl Rows<'_, '_> {
             call.depth,
             begin.ticks as i64,
             call.end.map(|end| end.ticks as i64),
-            call.duration.map(|ns| ns as i64),
-            call.own.map(|ns| ns as i64),
+            call.duration.filter(|_| self.has_times).map(|ns| ns as i64),
+            call.own.filter(|_| self.has_times).map(|ns| ns as i64),
             call.verdict.name(),
             call.is_unwound,
             end_event,

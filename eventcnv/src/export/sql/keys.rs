@@ -7,7 +7,9 @@
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
 use super::refusal::Refusal;
+use crate::select::BufferCounts;
 use eventlog::reader::Event;
+use roaring::RoaringTreemap;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,6 +30,26 @@ pub(crate) struct Keys {
     /// Buffers that are not in the database yet.
     new: Vec<NewBuffer>,
     last: (Buffer, i64),
+}
+
+/// Counts the keys of a set by stream and buffer.
+pub(crate) fn counts(
+    connection: &Connection,
+    logs: &[i64],
+    keys: &RoaringTreemap,
+) -> Result<BufferCounts, Refusal> {
+    let mut counts = BufferCounts::new();
+    let mut find = connection.prepare("SELECT id, buffer FROM buffers WHERE log = ?")?;
+    for (log, stream) in logs.iter().zip(0..) {
+        let mut rows = find.query([log])?;
+        while let Some(row) = rows.next()? {
+            let begin = (row.get::<_, i64>(0)? as u64) << NUMBER_BITS;
+            let below = |key: u64| key.checked_sub(1).map_or(0, |last| keys.rank(last));
+            let count = below(begin + (1 << NUMBER_BITS)) - below(begin);
+            *counts.entry((stream, row.get(1)?)).or_default() += count;
+        }
+    }
+    Ok(counts)
 }
 
 struct NewBuffer {

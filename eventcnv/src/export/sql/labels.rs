@@ -7,8 +7,9 @@
 //! All labels are added for any selection, as earlier events label the selected ones.
 //! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
 
-use super::keys::Keys;
+use super::keys::{Keys, NUMBER_BITS};
 use super::refusal::Refusal;
+use crate::select::BufferCounts;
 use eventdef::Sort;
 use eventlog::reader::{Event, Filter, Log, Order, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -75,15 +76,39 @@ pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     }
 }
 
-pub(crate) fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
-    let mut end = connection.prepare(
-        "UPDATE labels SET until = later.since FROM (
-           SELECT event, lead(since) OVER (
-             PARTITION BY sort, address ORDER BY since, event) AS since
-           FROM labels WHERE log = ?1) AS later
-         WHERE labels.event = later.event AND labels.until IS NOT later.since",
-    )?;
+/// Sets the ends of the labels of a log's streams: of all, or of the addresses that events after
+/// the `known` ones label.
+pub(crate) fn end_each(
+    connection: &Connection,
+    streams: &[i64],
+    known: &BufferCounts,
+) -> Result<(), Refusal> {
+    let end = |addresses: &str| {
+        connection.prepare(&format!(
+            "UPDATE labels SET until = later.since FROM (
+               SELECT event, lead(since) OVER (
+                 PARTITION BY sort, address ORDER BY since, event) AS since
+               FROM labels WHERE log = ?1 {addresses}) AS later
+             WHERE labels.event = later.event AND labels.until IS NOT later.since"
+        ))
+    };
     let logs: BTreeSet<&i64> = streams.iter().collect();
-    logs.into_iter().try_for_each(|log| end.execute([log]).map(drop))?;
+    if known.is_empty() {
+        let mut end = end("")?;
+        logs.into_iter().try_for_each(|log| end.execute([log]).map(drop))?;
+        return Ok(());
+    }
+    let mut end = end("AND address IN (SELECT address FROM labels WHERE event BETWEEN ?2 AND ?3)")?;
+    let mut find = connection.prepare("SELECT id, buffer, first FROM buffers WHERE log = ?")?;
+    for (log, stream) in streams.iter().zip(0..) {
+        let mut buffers = find.query([log])?;
+        while let Some(row) = buffers.next()? {
+            let (id, buffer, first): (i64, u32, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let count = known.get(&(stream, buffer)).copied().unwrap_or(0);
+            let from = count.saturating_sub(first as u64).min(1 << NUMBER_BITS);
+            let begin = id << NUMBER_BITS;
+            end.execute(params![log, begin + from as i64, begin + (1 << NUMBER_BITS) - 1])?;
+        }
+    }
     Ok(())
 }

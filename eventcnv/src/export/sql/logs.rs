@@ -9,6 +9,7 @@
 
 use super::refusal::Refusal;
 use crate::input::threads;
+use crate::select::BufferCounts;
 use eventlog::reader::{CAUSES, Faults, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -40,12 +41,7 @@ pub(crate) fn add(
             declare(connection, number, registry)?;
         }
     }
-    for thread in threads::recorded(log) {
-        let number = numbers.get(usize::from(thread.stream));
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO threads VALUES(?, ?, ?, ?)")?
-            .execute(params![number, thread.index as i64, thread.os_thread as i64, thread.name])?;
-    }
+    add_threads(connection, log, &numbers)?;
     // MPS streams with equal beginnings are copies in one file, and keep their numbers.
     let mut seen = HashSet::new();
     let mut is_twice = |(number, beginning): (&i64, &Option<Beginning>)| {
@@ -53,6 +49,26 @@ pub(crate) fn add(
     };
     let is_again = numbers.iter().zip(&beginnings).any(&mut is_twice);
     Ok((numbers, is_again))
+}
+
+fn add_threads(connection: &Connection, log: &Log, numbers: &[i64]) -> Result<(), Refusal> {
+    let mut insert =
+        connection.prepare_cached("INSERT OR REPLACE INTO threads VALUES(?, ?, ?, ?)")?;
+    for thread in threads::recorded(log) {
+        let number = numbers.get(usize::from(thread.stream));
+        let (index, os_thread) = (thread.index as i64, thread.os_thread as i64);
+        insert.execute(params![number, index, os_thread, thread.name])?;
+    }
+    Ok(())
+}
+
+/// Adds what a log that has grown states of its streams, which have these numbers.
+pub(crate) fn update(connection: &Connection, log: &Log, numbers: &[i64]) -> Result<(), Refusal> {
+    for (stream, number) in log.streams().iter().zip(numbers) {
+        let sql = "UPDATE logs SET closed = ?2 WHERE log = ?1 AND closed <> ?2";
+        connection.prepare_cached(sql)?.execute(params![number, stream.closed])?;
+    }
+    add_threads(connection, log, numbers)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -194,12 +210,14 @@ fn describe(
     Ok(())
 }
 
-/// Replaces the losses of a log, whose streams have these numbers. Returns their sum.
+/// Replaces the losses of a log, whose streams have these numbers. Overwritten events are none if
+/// the database has them: it has as many events of each buffer as `taken` states. Returns the sum.
 pub(crate) fn add_losses(
     connection: &Connection,
     log: &Log,
     numbers: &[i64],
     faults: &Faults,
+    taken: &BufferCounts,
 ) -> Result<Losses, Refusal> {
     for number in numbers {
         connection.execute("DELETE FROM losses WHERE log = ?", [number])?;
@@ -209,7 +227,17 @@ pub(crate) fn add_losses(
          ON CONFLICT DO UPDATE SET count = count + excluded.count",
     )?;
     let mut sum = Losses::default();
-    for ((stream, registry, kind), losses) in log.losses_by_kind(faults) {
+    let mut by_kind = log.losses_by_kind(faults);
+    for account in log.accounts() {
+        let taken = taken.get(&(account.stream, account.buffer)).copied().unwrap_or(0);
+        let registry = log.registries().get(account.registry as usize);
+        let registry = registry.map_or(u16::MAX, |registry| registry.index);
+        if let Some(losses) = by_kind.get_mut(&(account.stream, registry, account.kind)) {
+            let kept = taken.saturating_sub(account.found).min(account.overwritten);
+            losses.overwritten = losses.overwritten.saturating_sub(kept);
+        }
+    }
+    for ((stream, registry, kind), losses) in by_kind {
         sum.add(&losses);
         let number = numbers.get(usize::from(stream));
         for (cause, count) in CAUSES.into_iter().zip(losses.causes()) {

@@ -4,8 +4,8 @@
 //!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
 //!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
-//!   ├─ slices.rs ──▶ slices
-//!   ├─ calls.rs ───▶ functions, calls, views of these
+//!   ├─ slices.rs ──▶ slices ─────────────────────────┐ Lenses: open ones, for
+//!   ├─ calls.rs ───▶ functions, calls, views of these ┘ a log that grows
 //!   └─ labels.rs ─▶ labels
 //! ```
 //!
@@ -23,10 +23,11 @@ mod refusal;
 mod rows;
 mod slices;
 mod tables;
+mod walls;
 
-use crate::reading::pairs::Found;
-use crate::select::{Selected, Selection};
-use eventlog::reader::{Faults, Log, Losses};
+use crate::reading::pairs::{Found, Open};
+use crate::select::{BufferCounts, Selected, Selection};
+use eventlog::reader::{Clock, ClockBase, Faults, Log, Losses};
 use refusal::TABLES_VERSION;
 pub(crate) use refusal::{Counts, Refusal};
 use rows::Destination;
@@ -45,6 +46,52 @@ pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     Ok(())
+}
+
+/// Prepares a database that others query while a log is added to it again and again.
+pub(crate) fn begin_shared(connection: &Connection) -> Result<(), Refusal> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "page_size", 8192)?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    recognise(connection)?;
+    connection.execute_batch("COMMIT")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(())
+}
+
+/// Ends the work at a shared database: it becomes one file, unless others use it.
+pub(crate) fn end_shared(connection: Connection) -> Result<(), Refusal> {
+    connection.busy_timeout(std::time::Duration::ZERO)?;
+    let _ = connection.pragma_update(None, "journal_mode", "DELETE");
+    connection.close().map_err(|(_, error)| error.into())
+}
+
+/// The place of a log in a database.
+pub(crate) struct Place {
+    /// The numbers of the log's streams.
+    streams: Vec<i64>,
+    tables: Tables,
+    /// Changes when another connection changes the database.
+    version: i64,
+}
+
+/// What slices and calls of a log left open so far, as the database has them.
+#[derive(Default)]
+pub(crate) struct Lenses {
+    slices: Option<Open>,
+    calls: Option<calls::Lens>,
+    /// Whether they read the whole log: their durations are better than those of the database.
+    is_exact: bool,
+    /// Whether the log will have more clock syncs.
+    pub(crate) is_growing: bool,
+}
+
+impl Lenses {
+    /// Returns whether durations are known by a clock.
+    fn has_times(&self, clock: &Clock) -> bool {
+        clock.base != ClockBase::Ticks || !self.is_growing
+    }
 }
 
 /// A log that is being added to a database.
@@ -80,6 +127,23 @@ impl<'l> Import<'l> {
         Ok(Import { log, streams, tables, is_again, has_labels: false })
     }
 
+    /// Begins a transaction for a log that has grown, with the result of [`Import::finish`].
+    /// Returns `None` if another program changed the database: begin as for another log.
+    pub(crate) fn go_on(
+        connection: &Connection,
+        log: &'l Log,
+        place: Place,
+    ) -> Result<Option<Import<'l>>, Refusal> {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        let Place { streams, tables, version } = place;
+        if data_version(connection)? != version {
+            connection.execute_batch("ROLLBACK")?;
+            return Ok(None);
+        }
+        logs::update(connection, log, &streams)?;
+        Ok(Some(Import { log, streams, tables, is_again: false, has_labels: false }))
+    }
+
     /// Restricts the import to tables for which a function is true. Returns whether any is.
     pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
         self.tables.choose(is_chosen)
@@ -105,42 +169,87 @@ impl<'l> Import<'l> {
         rows::add(connection, to, known.transpose()?, events)
     }
 
-    /// Adds the slices of the log that begin in a selection. Returns what the reading found.
+    /// Adds the slices of the log that begin in a selection, and ends those that were open. Returns
+    /// what the reading found.
     pub(crate) fn add_slices(
         &self,
         connection: &Connection,
         selection: &Selection,
+        lenses: &mut Lenses,
     ) -> Result<Found, Refusal> {
-        slices::add(connection, self.log, &self.streams, selection)
+        slices::add(connection, self.log, &self.streams, selection, lenses)
     }
 
-    /// Adds the calls of the log that begin in a selection. Returns the faults of the events.
+    /// Adds the calls of the log that begin in a selection, and ends those that were open. Returns
+    /// the faults of the events.
     pub(crate) fn add_calls(
         &self,
         connection: &Connection,
         selection: &Selection,
+        lenses: &mut Lenses,
     ) -> Result<Faults, Refusal> {
-        calls::add(connection, self.log, &self.streams, selection)
+        calls::add(connection, self.log, &self.streams, selection, lenses)
     }
 
-    /// Adds the losses of the log, by the faults of its events too. Returns their sum.
+    /// Adds the losses of the log, by the faults of its events too. Overwritten events are none if
+    /// the database has them, as `taken` states. Returns their sum.
     pub(crate) fn add_losses(
         &self,
         connection: &Connection,
         faults: &Faults,
+        taken: &BufferCounts,
     ) -> Result<Losses, Refusal> {
-        logs::add_losses(connection, self.log, &self.streams, faults)
+        logs::add_losses(connection, self.log, &self.streams, faults, taken)
     }
 
-    /// Adds labels, and ends the transaction.
-    pub(crate) fn finish(self, connection: &Connection) -> Result<(), Refusal> {
-        if !self.has_labels {
-            labels::add(connection, self.log, &self.streams)?;
+    /// Corrects what the database may have of earlier parts of the log: the log has later clock
+    /// syncs, and late events. If it `is_whole`, its slices and calls are removed, to be added
+    /// again.
+    pub(crate) fn correct(
+        &self,
+        connection: &Connection,
+        lenses: &mut Lenses,
+        is_whole: bool,
+    ) -> Result<(), Refusal> {
+        lenses.is_exact = self.is_again;
+        if !self.is_again {
+            return Ok(());
         }
-        labels::end_each(connection, &self.streams)?;
-        connection.execute_batch("COMMIT")?;
-        Ok(())
+        for log in self.streams.iter().filter(|_| is_whole) {
+            connection.execute("DELETE FROM slices WHERE log = ?", [log])?;
+            connection.execute("DELETE FROM calls WHERE log = ?", [log])?;
+        }
+        walls::set(connection, self.log, &self.streams, &self.tables)
     }
+
+    /// Counts the events of each buffer that the database has.
+    pub(crate) fn count(&self, connection: &Connection) -> Result<BufferCounts, Refusal> {
+        let known = self.tables.known(connection, &self.streams)?;
+        keys::counts(connection, &self.streams, &known)
+    }
+
+    /// Adds labels of the part of the log that follows the `known` events, and ends the
+    /// transaction. Returns the place of the log.
+    pub(crate) fn finish(
+        self,
+        connection: &Connection,
+        known: &BufferCounts,
+    ) -> Result<Place, Refusal> {
+        let Import { log, streams, tables, has_labels, .. } = self;
+        if !has_labels {
+            labels::add(connection, log, &streams)?;
+        }
+        labels::end_each(connection, &streams, if has_labels { known } else { &NONE })?;
+        connection.execute_batch("COMMIT")?;
+        let version = data_version(connection)?;
+        Ok(Place { streams, tables, version })
+    }
+}
+
+static NONE: BufferCounts = BufferCounts::new();
+
+fn data_version(connection: &Connection) -> Result<i64, Refusal> {
+    Ok(connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
 }
 
 /// Checks that the database is one of ours; marks an empty one.

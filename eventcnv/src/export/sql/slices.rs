@@ -7,44 +7,66 @@
 //!
 //! Design: `.cnv.sql.slices` in `design/eventcnv.md`.
 
+use super::Lenses;
 use super::keys::Keys;
 use super::refusal::Refusal;
-use crate::reading::pairs::{By, Found, Marked, Told, key_text};
+use crate::reading::pairs::{By, Found, Marked, Open, Told, key_text};
 use crate::select::Selection;
 use eventdef::Sort;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
-use slices::{Edge, Slice};
+use slices::{Edge, Id, Slice};
 
-/// Adds the slices of a log that begin in a selection. A slice that the database has gets the end
-/// and the duration that it lacks. Returns what the reading found.
+/// Adds the slices of a log that begin in a selection, and those that the log so far left `open`
+/// and that end in it. A slice that the database has gets the end and the duration that it lacks.
+/// Returns what the reading found.
 pub(crate) fn add(
     connection: &Connection,
     log: &Log,
     streams: &[i64],
     selection: &Selection,
+    lenses: &mut Lenses,
 ) -> Result<Found, Refusal> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
     if !marked.has_beginnings(selection) {
         return Ok(Found::default());
     }
-    let insert = connection.prepare(
+    let insert = connection.prepare(&format!(
         "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
            end_event = excluded.end_event, verdict = excluded.verdict
          WHERE duration IS NULL AND (excluded.duration IS NOT NULL
            OR end IS NULL AND excluded.end IS NOT NULL
-           OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished')",
-    )?;
+           OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished') {}",
+        if lenses.is_exact { "OR excluded.duration <> duration" } else { "" }
+    ))?;
     let keys = Keys::load(connection, streams)?;
-    let mut rows = Rows { marks: &marks, sorts: marked.key_sorts(), streams, keys, insert };
-    let found = marked.each(selection, &By::Event, |told| match told {
+    let has_times = lenses.has_times(&clock);
+    let sorts = marked.key_sorts();
+    let mut rows = Rows { marks: &marks, sorts, streams, keys, has_times, insert };
+    let open = match &mut lenses.slices {
+        Some(open) => {
+            open.go_on(&clock);
+            open
+        }
+        none => none.insert(Open::new(log)),
+    };
+    let found = marked.advance(selection, &By::Event, open, &mut |told| match told {
         Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice),
         Told::Alone(_) => Ok(()),
     })?;
+    let (part, mut result) = (selection.part(), Ok(()));
+    open.each(|slice| {
+        let Id { stream, buffer, number } = slice.begin.id;
+        // The others have a row.
+        if result.is_ok() && part.has(stream, buffer, number) {
+            result = rows.add(&slice);
+        }
+    });
+    result?;
     rows.keys.finish(connection)?;
     Ok(found)
 }
@@ -55,6 +77,7 @@ struct Rows<'c> {
     sorts: Vec<Vec<Sort>>,
     streams: &'c [i64],
     keys: Keys,
+    has_times: bool,
     insert: Statement<'c>,
 }
 
@@ -81,7 +104,7 @@ impl Rows<'_> {
             begin.thread,
             begin.ticks as i64,
             slice.end.map(|end| end.ticks as i64),
-            slice.duration().map(|ns| ns as i64),
+            slice.duration().filter(|_| self.has_times).map(|ns| ns as i64),
             begin_event,
             slice.end.map(event),
             log,

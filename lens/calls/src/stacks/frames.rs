@@ -31,6 +31,13 @@ pub(super) struct Frame {
     pub(super) is_assumed: bool,
 }
 
+impl Frame {
+    /// Returns whether it is that of a call whose beginning is in the log, or of a slice.
+    fn is_call(&self) -> bool {
+        !self.is_assumed && self.sense != Sense::Task
+    }
+}
+
 pub(super) const NO_FRAME: Frame = Frame {
     sense: Sense::Nothing,
     function: NONE,
@@ -90,41 +97,48 @@ pub(super) fn close(
     each: &mut dyn FnMut(&Functions, Told<'_>),
 ) {
     let Some(frame) = frames.get(slice.slot as usize).copied() else { return };
-    let is_selected = slice.begin.tag & UNSELECTED == 0;
-    if frame.is_assumed {
-        if slice.end.is_some() {
-            *alone.entry(frame.function).or_default() += 1;
-        }
-        return;
+    if frame.is_assumed && slice.end.is_some() {
+        *alone.entry(frame.function).or_default() += 1;
+    }
+    // A call that crosses left its caller before it ended.
+    let parent = frame.parent.filter(|_| verdict == Verdict::Whole && frame.is_call());
+    if let Some(outer) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
+        outer.inner_ns = outer.inner_ns.saturating_add(slice.duration().unwrap_or(0));
+    }
+    let Some(told) = told(&frame, tree, slice, extra, verdict) else { return };
+    if let Told::Call(call) = &told {
+        tree.count(call.node, verdict, call.duration.zip(call.own), call.is_unwound);
+    }
+    each(functions, told);
+}
+
+/// Returns what to tell of a slice with this frame, which ended, never will, or is open; `None` if
+/// its beginning is missing or not selected.
+pub(super) fn told<'a>(
+    frame: &Frame,
+    tree: &Tree,
+    slice: &Slice<'a>,
+    extra: u64,
+    verdict: Verdict,
+) -> Option<Told<'a>> {
+    if frame.is_assumed || slice.begin.tag & UNSELECTED != 0 {
+        return None;
     }
     if frame.sense == Sense::Task {
-        let task = Task {
+        return Some(Told::Task(Task {
             number: slice.begin.key.first().copied().unwrap_or(0),
             function: frame.function,
             begin: slice.begin,
             end: slice.end,
             verdict,
             is_ready: slice.end.is_some() && extra != 0,
-        };
-        if is_selected {
-            each(functions, Told::Task(task));
-        }
-        return;
+        }));
     }
     let duration = slice.duration();
-    // A call that crosses left its caller before it ended.
-    let parent = frame.parent.filter(|_| verdict == Verdict::Whole);
-    if let Some(outer) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
-        outer.inner_ns = outer.inner_ns.saturating_add(duration.unwrap_or(0));
-    }
     let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
-    if !is_selected {
-        return;
-    }
-    tree.count(frame.node, verdict, duration.zip(own), frame.is_unwound);
     let node = tree.nodes().get(frame.node as usize);
     let edge = node.map_or(0, |node| node.edge);
-    let call = Call {
+    Some(Told::Call(Call {
         function: frame.function,
         caller: tree.edges().get(edge as usize).map_or(NONE, |(caller, _)| *caller),
         edge,
@@ -138,6 +152,5 @@ pub(super) fn close(
         verdict,
         duration,
         own,
-    };
-    each(functions, Told::Call(call));
+    }))
 }

@@ -17,9 +17,9 @@ use crate::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Told, UNSE
 use crate::source::{Aside, Batch, Sense, UNSTATED, Word, senses};
 use crate::tree::{NODE_COUNT_MAX, Tree};
 use contexts::Contexts;
-use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
-use frames::{Frame, NO_FRAME, above, close, functions_on, task_of};
+use eventlog::reader::{Clock, Log};
+use frames::{Frame, NO_FRAME, above, close, functions_on, task_of, told};
 use slices::{Edge, Limits, Numbers, Pairing, Slot, Step, Track, Turn, Verdict};
 use std::collections::BTreeMap;
 
@@ -87,6 +87,23 @@ impl Calls {
         }
         asides.for_each(|(_, aside)| self.aside(aside, each));
         self.numbers.follow(&batch.edges);
+    }
+
+    /// Goes on with a log that has grown, and its clock. Learns the functions that its store has in
+    /// addition to the `known` events of each buffer.
+    pub fn go_on(&mut self, log: &Log, clock: &Clock, known: &BTreeMap<(u16, u32), u64>) {
+        self.functions.learn(log, known);
+        self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
+    }
+
+    /// Passes the calls and tasks in progress to `each`, in the order of their beginnings. They
+    /// stay open.
+    pub fn in_progress(&self, each: &mut dyn FnMut(&Functions, Told<'_>)) {
+        self.pairing.finish(|slice| {
+            let frame = self.frames.get(slice.slot as usize);
+            let told = frame.and_then(|frame| told(frame, &self.tree, &slice, 0, slice.verdict));
+            told.into_iter().for_each(|told| each(&self.functions, told));
+        });
     }
 
     /// Ends the log: passes the calls and tasks in progress to `each`, in the order of their
@@ -278,9 +295,8 @@ impl Calls {
     fn aside(&mut self, aside: &Aside, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         let Aside { word, values: [first, second, third], edge } = aside;
         let stream = edge.id.stream;
-        let thread = (stream, edge.thread);
         match word {
-            Word::Switch => self.contexts.switch(thread, *first),
+            Word::Switch => self.contexts.switch(edge.track, *first),
             Word::Muted => {
                 let function = self.functions.number(stream, *first);
                 let count = self.muted.entry((function, stream)).or_default();
@@ -288,7 +304,7 @@ impl Calls {
             }
             Word::Unwind => {
                 let function = self.functions.number(stream, *first);
-                let (_, track) = self.contexts.of(thread);
+                let (_, track) = self.contexts.of(edge.track);
                 let top = self.pairing.stack(track).next().map(|(slot, _)| slot as usize);
                 let frame = top.and_then(|top| self.frames.get_mut(top));
                 if let Some(frame) = frame.filter(|frame| frame.function == function) {
@@ -307,7 +323,7 @@ impl Calls {
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
         let stream = edge.id.stream;
-        let (context, track) = self.contexts.of((stream, edge.thread));
+        let (context, track) = self.contexts.of(edge.track);
         let function = self.functions.number(stream, address);
         let from = self.functions.number(stream, caller);
         let top = |calls: &Calls| {

@@ -200,6 +200,14 @@ impl Pairing {
         }
     }
 
+    /// Sets the times in ns of the open slices' beginnings, by stream and ticks: a log that grew
+    /// has another clock.
+    pub fn set_times(&mut self, ns: impl Fn(u16, u64) -> u64) {
+        for Open { edge, .. } in &mut self.open {
+            edge.ns = ns(edge.id.stream, edge.ticks);
+        }
+    }
+
     /// Ends the pairing: passes all open slices to `each`, in the order of their beginnings.
     pub fn finish(&self, mut each: impl FnMut(Slice<'_>)) {
         let mut left: Vec<(u64, Slot)> = Vec::new();

@@ -21,8 +21,13 @@
 
 mod calls;
 mod events;
+mod frames;
+mod functions;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod jumps;
 mod lifecycle;
 mod mappings;
+mod names;
 mod real;
 mod recording;
 mod roster;

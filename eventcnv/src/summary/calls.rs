@@ -60,9 +60,14 @@ impl Cutoff {
     }
 }
 
-/// Returns a name of C++ or Rust as the source has it.
+/// Returns a name of C++ or Rust as the source has it. A file may follow the name, in brackets.
 pub(crate) fn demangled(name: &str) -> Cow<'_, str> {
-    demangle_auto(name.into(), None)
+    match name.split_once(" (") {
+        Some((symbol, file)) if symbol.starts_with('_') => {
+            format!("{} ({file}", demangle_auto(symbol.into(), None)).into()
+        }
+        _ => demangle_auto(name.into(), None),
+    }
 }
 
 /// Sums that the tree does not have.

@@ -167,14 +167,13 @@ impl Logs {
         if own.is_none() {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
+            let never = missing.what.never();
             // If any log exists, the library was loaded.
             let or = match names.is_empty() {
                 true => ", or the recording library was not loaded (is it of another C library?)",
                 false => "",
             };
-            complain(&format!(
-                "replay: {program}: {died}nothing was recorded: it never called malloc{or}\n"
-            ));
+            complain(&format!("replay: {program}: {died}nothing was recorded: {never}{or}\n"));
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();

@@ -190,9 +190,13 @@ impl Frames {
             return Top::Beyond;
         }
         let count = self.count.get();
-        let mut searched = (0..count).rev().take(SEARCH_COUNT_MAX);
-        let is_frame = |frame: Frame| is_it(frame.function) && frame.site == site;
-        let found = searched.find(|index| self.get(*index).is_some_and(is_frame));
+        let search = |is_frame: &dyn Fn(&Frame) -> bool| {
+            let mut searched = (0..count).rev().take(SEARCH_COUNT_MAX);
+            searched.find(|index| self.get(*index).as_ref().is_some_and(is_frame))
+        };
+        // A compiler may move the end of a function into another one, with its return address.
+        let found = search(&|frame| is_it(frame.function) && frame.site == site)
+            .or_else(|| search(&|frame| is_it(frame.function)));
         let Some(index) = found else { return Top::Unknown };
         // The functions after it were left by a jump.
         while let Some(last) = self.last().filter(|_| self.count.get() > index + 1) {

@@ -9,16 +9,15 @@
 //! mapped, with its symbols in the order of their addresses, until its code is unloaded. Nothing is
 //! allocated, and only system calls are made, because a signal handler may call a function for the
 //! first time. Design: `.calls.instrumented.names` in `design/calls.md`.
-#![expect(unsafe_code, reason = "files that are mapped, and a state behind a lock")]
+#![expect(unsafe_code, reason = "a state behind a lock")]
 
 // N1: one thread has the lock, with its signals blocked, and it alone uses the state.
-// N2: `start` is null, or a mapping of `size` bytes that nobody unmaps but its owner.
 
+use crate::mapped::Mapped;
 use crate::mappings;
 use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
 use core::ops::Range;
-use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 use object::NativeEndian;
 use object::elf::{self, FileHeader64};
@@ -29,17 +28,11 @@ use telemetry::StringId;
 /// Files whose symbols stay mapped, at most; then those of the file that is there for the longest
 /// time give way.
 const FILE_COUNT_MAX: usize = 256;
-const FILE_SIZE_MAX: usize = 4 << 30;
 /// A longer name is that of no function that a person wrote.
 const NAME_SIZE_MAX: usize = 4096;
+const FILE_NAME_SIZE: usize = 64;
 /// A line of `/proc/self/maps`, and the name of a function.
 const TEXT_SIZE: usize = NAME_SIZE_MAX + 128;
-
-/// Memory that is mapped.
-struct Mapped {
-    start: *mut u8,
-    size: usize,
-}
 
 /// A file that is mapped as code.
 struct Code {
@@ -50,7 +43,8 @@ struct Code {
     /// The numbers of the symbols of functions, by their addresses.
     order: Mapped,
     /// The last part of its path.
-    name: [u8; 64],
+    name: [u8; FILE_NAME_SIZE],
+    is_mapped: bool,
 }
 
 struct State {
@@ -115,28 +109,40 @@ pub(crate) fn label(address: usize, function: usize) -> bool {
     })
 }
 
-/// Forgets the files that are mapped no more, and passes on where each was.
+/// Forgets the files that are mapped no more, and passes on where each was. The loader is not asked:
+/// another thread may wait here with the loader's lock.
 pub(crate) fn forget_unloaded(mut each: impl FnMut(Range<usize>)) {
     locked(|state| {
+        let State { files, text, count, .. } = state;
+        let (known, _) = files.split_at_mut(*count);
+        known.iter_mut().for_each(|code| code.is_mapped = false);
+        mappings::each(text, |line| {
+            let Some((start, size, _, path)) = mappings::parse(line) else { return };
+            let is_it = |code: &&mut Code| {
+                code.addresses == (start..start + size) && code.name == name_of(path)
+            };
+            known.iter_mut().filter(is_it).for_each(|code| code.is_mapped = true);
+        });
         let mut index = 0;
-        while let Some(code) = state.files.get_mut(index).filter(|_| index < state.count) {
-            if is_code(code.addresses.start) {
+        while let Some(code) = files.get_mut(index).filter(|_| index < *count) {
+            if code.is_mapped {
                 index += 1;
                 continue;
             }
             each(code.addresses.clone());
             code.clear();
-            state.count -= 1;
-            state.files.swap(index, state.count);
+            *count -= 1;
+            files.swap(index, *count);
         }
     });
 }
 
-/// Returns whether an address is in a loaded library, or in the program.
-fn is_code(address: usize) -> bool {
-    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for; the call writes the structure.
-    unsafe { libc::dladdr(core::ptr::without_provenance(address), found.as_mut_ptr()) != 0 }
+/// Returns the last part of a path, or its beginning.
+fn name_of(path: &[u8]) -> [u8; FILE_NAME_SIZE] {
+    let mut name = [0; FILE_NAME_SIZE];
+    let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    name.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+    name
 }
 
 impl State {
@@ -169,13 +175,17 @@ impl State {
 }
 
 impl Code {
-    const NONE: Code =
-        Code { addresses: 0..0, offset: 0, file: Mapped::NONE, order: Mapped::NONE, name: [0; 64] };
+    const NONE: Code = Code {
+        addresses: 0..0,
+        offset: 0,
+        file: Mapped::NONE,
+        order: Mapped::NONE,
+        name: [0; FILE_NAME_SIZE],
+        is_mapped: true,
+    };
 
     fn new(addresses: Range<usize>, offset: usize, path: &[u8]) -> Code {
-        let mut code = Code { addresses, offset, ..Code::NONE };
-        let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        code.name.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+        let mut code = Code { addresses, offset, name: name_of(path), ..Code::NONE };
         code.file = Mapped::file(path).unwrap_or(Mapped::NONE);
         code.order = code.ordered().unwrap_or(Mapped::NONE);
         code
@@ -286,78 +296,6 @@ fn rank(symbol: &Symbol) -> u8 {
         (_, elf::STB_GLOBAL) => 0,
         (_, elf::STB_WEAK) => 1,
         _ => 2,
-    }
-}
-
-impl Mapped {
-    const NONE: Mapped = Mapped { start: null_mut(), size: 0 };
-
-    /// Maps a file.
-    fn file(path: &[u8]) -> Option<Mapped> {
-        let mut name = [0; 1024];
-        name.get_mut(..path.len())?.copy_from_slice(path);
-        if name.last() != Some(&0) {
-            return None;
-        }
-        // SAFETY: the name ends with a NUL; the file is closed once; the kernel chooses a free
-        // place for the mapping.
-        unsafe {
-            let file = libc::open(name.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
-            if file < 0 {
-                return None;
-            }
-            let mut data = core::mem::MaybeUninit::<libc::stat>::zeroed();
-            let is_known = libc::fstat(file, data.as_mut_ptr()) == 0;
-            let size = usize::try_from(data.assume_init().st_size).unwrap_or(0);
-            let mapped = (is_known && size <= FILE_SIZE_MAX)
-                .then(|| Mapped::new(size, libc::PROT_READ, libc::MAP_PRIVATE, file));
-            libc::close(file);
-            mapped?
-        }
-    }
-
-    /// Maps memory.
-    fn memory(size: usize) -> Option<Mapped> {
-        let form = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        Mapped::new(size, libc::PROT_READ | libc::PROT_WRITE, form, -1)
-    }
-
-    fn new(size: usize, way: i32, form: i32, file: i32) -> Option<Mapped> {
-        // SAFETY: the kernel chooses a free place for the mapping.
-        let start = unsafe { libc::mmap(null_mut(), size, way, form, file, 0) };
-        (start != libc::MAP_FAILED).then(|| Mapped { start: start.cast(), size })
-    }
-
-    fn clear(&mut self) {
-        if !self.start.is_null() {
-            // SAFETY: N2.
-            unsafe { libc::munmap(self.start.cast(), self.size) };
-        }
-        *self = Mapped::NONE;
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self.start.is_null() {
-            true => &[],
-            // SAFETY: N2. As for the code itself, nobody shortens a file that is executed.
-            false => unsafe { core::slice::from_raw_parts(self.start, self.size) },
-        }
-    }
-
-    fn words(&self) -> &[u32] {
-        match self.start.is_null() {
-            true => &[],
-            // SAFETY: N2; a mapping begins at a page.
-            false => unsafe { core::slice::from_raw_parts(self.start.cast(), self.size / 4) },
-        }
-    }
-
-    fn words_mut(&mut self) -> &mut [u32] {
-        match self.start.is_null() {
-            true => &mut [],
-            // SAFETY: N2; a mapping begins at a page, and `memory` made it writable.
-            false => unsafe { core::slice::from_raw_parts_mut(self.start.cast(), self.size / 4) },
-        }
     }
 }
 

@@ -103,7 +103,7 @@ void stuck(int n) {
     if (n) {
         stuck(n - 1);
     } else {
-        puts("stuck");
+        printf("%d\n", getpid());
         fflush(stdout);
         pause();
     }

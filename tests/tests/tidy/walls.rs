@@ -40,6 +40,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/functions.rs",
     "interpose/src/jumps.rs",
     "interpose/src/lifecycle.rs",
+    "interpose/src/mapped.rs",
     "interpose/src/names.rs",
     "interpose/src/real.rs",
     "interpose/src/roster.rs",

@@ -11,8 +11,8 @@
 //! and its return address. Design: `.calls.instrumented` in `design/calls.md`.
 #![expect(unsafe_code, reason = "memory of the threads; calls of the operating system about it")]
 
-// M1: `start` is null, or the thread's own mapping of `size` frames, of which the first `count` were
-//     written. The mapping moves never, and is given up when the thread ends.
+// M1: `start` is null, or the thread's own mapping of `size` frames. The first `count` frames were
+//     written. The mapping never moves, and is given up when the thread ends.
 
 use crate::thread;
 use calls::events::{CallLeave, CallUnwind};

@@ -1,5 +1,5 @@
-//! The hooks of `-finstrument-functions`: the compiler calls them at the beginning and at the end of
-//! each function of a C or C++ program.
+//! The hooks of `-finstrument-functions`: a C or C++ compiler calls them at the beginning and at
+//! the end of each function.
 //!
 //! ```text
 //!  __cyg_profile_func_enter ─▶ labelled? ─ frames: the caller ─▶ CallEnter function, caller

@@ -1,6 +1,6 @@
 //! A library that the loader loads before a program (`LD_PRELOAD`). It records the program's calls
-//! of malloc, free and their kin, from the first call before `main` to the last call after it. Or it
-//! records the calls of functions that a compiler built with `-finstrument-functions`.
+//! of malloc, free and their kin, from the first call before `main` to the last call after it. Or
+//! it records the calls of functions that a compiler built with `-finstrument-functions`.
 //!
 //! ```sh
 //! replay record -o bash.log bash -c 'echo hello'

@@ -25,8 +25,7 @@ use object::read::elf::{FileHeader, ProgramHeader, Sym, SymbolTable};
 use telemetry::__private::{uncancelled, without_signals};
 use telemetry::StringId;
 
-/// Files whose symbols stay mapped, at most; then those of the file that is there for the longest
-/// time give way.
+/// Files whose symbols stay mapped, at most; then those of the oldest file give way.
 const FILE_COUNT_MAX: usize = 256;
 /// A longer name is that of no function that a person wrote.
 const NAME_SIZE_MAX: usize = 4096;
@@ -109,8 +108,8 @@ pub(crate) fn label(address: usize, function: usize) -> bool {
     })
 }
 
-/// Forgets the files that are mapped no more, and passes on where each was. The loader is not asked:
-/// another thread may wait here with the loader's lock.
+/// Forgets the files that are mapped no more, and passes on where each was. The loader is not
+/// asked: another thread may wait here with the loader's lock.
 pub(crate) fn forget_unloaded(mut each: impl FnMut(Range<usize>)) {
     locked(|state| {
         let State { files, text, count, .. } = state;

@@ -61,9 +61,9 @@ pub(crate) fn begin() {
     note(Presence::Loaded, u64::from(is_hidden()));
 }
 
-/// Returns whether the program defines its own malloc, or hook, which hides the one here. A program that is
-/// not position-independent may have a stub for this malloc, whose address all libraries use: its
-/// symbol is undefined.
+/// Returns whether the program defines its own malloc, or hook, which hides the one here. A program
+/// that is not position-independent may have a stub for the one here, whose address all libraries
+/// use: its symbol is undefined.
 fn is_hidden() -> bool {
     let file_of = |address: *const c_void| {
         let (mut found, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), null_mut());

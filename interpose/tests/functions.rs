@@ -2,7 +2,7 @@
 //! against callgrind.
 //!
 //! ```text
-//!  cc -finstrument-functions ─▶ program ─┬─ LD_PRELOAD ─▶ log ─▶ caller, function, count ┐ the same
+//!  cc -finstrument-functions ─▶ program ─┬─ LD_PRELOAD ─▶ log ─▶ caller, function, count ┐ equal
 //!                                        └─ callgrind ──────────▶ caller, function, count ┘
 //! ```
 //!

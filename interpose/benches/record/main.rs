@@ -6,9 +6,9 @@
 //!                 └─ recorded ─▶ the same           ┘        log ─▶ bytes ÷ calls
 //! ```
 //!
-//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone, `-- functions` the calls
-//! of instrumented functions. Rows are those of
-//! `recording`; the ratio is to what is required: a quarter more time, 32 bytes.
+//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone, `-- functions` the
+//! calls of instrumented functions. Rows are those of `recording`; the ratio is to what is
+//! required: a quarter more time, 32 bytes.
 //! Design: `.rep.record` in `design/replay.md`.
 
 mod functions;

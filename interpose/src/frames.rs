@@ -27,6 +27,8 @@ use telemetry::__private::{is_recorded, record};
 /// The maximum number of frames of a thread; calls in more frames are counted as lost. A thread's
 /// frames take 25 MiB of addresses, and memory only where they are used.
 const COUNT_MAX: usize = 1 << 20;
+/// The same where the addresses of the process are limited, which the program may need itself.
+const LIMITED_COUNT_MAX: usize = 1 << 14;
 const COUNT_MIN: usize = 1 << 8;
 /// Frames in which an end searches its beginning, at most.
 const SEARCH_COUNT_MAX: usize = 1 << 12;
@@ -224,7 +226,7 @@ impl Frames {
                     memory
                 })
             };
-            let mut size = COUNT_MAX;
+            let mut size = if has_limit() { LIMITED_COUNT_MAX } else { COUNT_MAX };
             while size >= COUNT_MIN {
                 if let Some(memory) = map(size * size_of::<Frame>()) {
                     self.start.set(memory.cast());
@@ -239,6 +241,14 @@ impl Frames {
         thread::set_errno(error);
         is_made
     }
+}
+
+/// Returns whether the addresses of this process are limited.
+fn has_limit() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call writes the structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    limit.rlim_cur != libc::RLIM_INFINITY
 }
 
 /// Returns whether a signal handler runs on a stack of its own, which lacks this frame.

@@ -83,9 +83,20 @@ fn a_core_of_a_stripped_program_has_the_open_calls() {
     assert!(functions.ends_with(&["main", "stuck", "stuck", "stuck", "stuck"]), "{open:?}");
 }
 
+/// The shell itself has no such functions, and no log.
+#[test]
+fn a_script_may_start_what_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    compile(folder.path(), "functions", None, &[]);
+    let (code, errors) = output(record(folder.path(), &["sh", "-c", "./functions plain; true"]));
+    assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
+    assert!(errors.contains("1 log of its children and earlier programs: 980 events"), "{errors}");
+}
+
 const OWN_HOOKS: &str = "
 #define HOOK __attribute__((no_instrument_function))
 HOOK void __cyg_profile_func_enter(void *function, void *site) {}
+HOOK void __cyg_profile_func_exit(void *function, void *site) {}
 int main(void) { return 0; }
 ";
 

@@ -68,10 +68,11 @@ pub use calls_macros::traced;
 pub use guard::{Current, switch};
 pub use release::{Released, control, release};
 
-/// The code behind [`traced`]. Not an API: it changes without notice.
+/// The code behind [`traced`], and behind the library that `replay` records with. Not an API: it
+/// changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::guard::{Call, call};
-    pub use crate::site::{Site, path_of};
+    pub use crate::site::{Site, path_of, register};
     pub use crate::task::{Task, task};
 }

@@ -163,7 +163,7 @@ impl Site {
 
 /// Registers `calls`, once: from then on calls are recorded while they are output. Returns false if
 /// that must wait.
-pub(crate) fn register() -> bool {
+pub fn register() -> bool {
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.load(Ordering::Relaxed) {
         return true;

@@ -11,10 +11,12 @@
 // E1: the caller keeps the promises that the C library asks of it for the function of this name; no
 // other symbol of this library has the name.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+use crate::jumps;
 use crate::real::Function;
 use crate::recording::while_recording;
 use crate::thread::{self, Activity};
-use crate::{roster, stack, touched};
+use crate::{frames, functions, roster, stack, touched};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -69,6 +71,7 @@ extern "C" fn begin() {
 extern "C" fn start() {
     look_up();
     set_process();
+    frames::prepare();
     roster::begin();
     // SAFETY: functions that stay.
     unsafe {
@@ -85,6 +88,8 @@ fn look_up() {
     look_up_executing();
     look_up_variadic();
     roster::look_up();
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    jumps::look_up();
 }
 
 fn set_process() {
@@ -95,6 +100,7 @@ fn set_process() {
 unsafe extern "C" fn after_fork_in_child() {
     set_process();
     stack::after_fork();
+    functions::after_fork();
     roster::note(Presence::Forked, 0);
 }
 

@@ -74,7 +74,11 @@ fn read() {
 }
 
 fn record_new() {
-    let mut text = [0; LINE_SIZE_MAX];
+    each(&mut [0; LINE_SIZE_MAX], note_line);
+}
+
+/// Passes the lines of the list of mappings on. `text` has room for the longest line.
+pub(crate) fn each(text: &mut [u8], mut take: impl FnMut(&[u8])) {
     let Ok(mut file) = File::open("/proc/self/maps") else { return };
     let (mut size, mut is_long) = (0, false);
     while let Some(room) = text.get_mut(size..) {
@@ -83,13 +87,13 @@ fn record_new() {
         let mut done = 0;
         while let Some(end) = text[done..size].iter().position(|byte| *byte == b'\n') {
             if !core::mem::take(&mut is_long) {
-                note_line(&text[done..done + end]);
+                take(&text[done..done + end]);
             }
             done += end + 1;
         }
         text.copy_within(done..size, 0);
         size -= done;
-        if size == LINE_SIZE_MAX {
+        if size == text.len() {
             (size, is_long) = (0, true);
         }
     }
@@ -114,7 +118,7 @@ fn note_line(line: &[u8]) {
 }
 
 /// Returns start, size, offset and path of a mapping of code.
-fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
+pub(crate) fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let mut next = || core::str::from_utf8(fields.next()?).ok();
     let number = |text: &str| usize::from_str_radix(text, 16).ok();

@@ -11,13 +11,14 @@ use crate::events::{
     Pvalloc, Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
 };
 use crate::thread::{self, Activity, Local};
-use crate::{real, stack, touched};
+use crate::{functions, real, stack, touched};
 use telemetry::__private::{after, before};
 
 /// A call of the program that is in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Intercepted<'a> {
-    local: &'a Local,
+    /// `None`: functions are recorded, and not this.
+    local: Option<&'a Local>,
     /// The thread's activity when it called.
     before: Activity,
 }
@@ -26,12 +27,15 @@ pub(crate) struct Intercepted<'a> {
 /// recorded.
 #[inline(always)]
 pub(crate) fn intercept<T>(work: impl FnOnce(Intercepted<'_>) -> T) -> T {
+    if functions::is_on() {
+        return work(Intercepted { local: None, before: Activity::Inside });
+    }
     thread::with(|local| {
         let before = local.activity.get();
         if before == Activity::Idle {
             local.activity.set(Activity::Inside);
         }
-        let result = work(Intercepted { local, before });
+        let result = work(Intercepted { local: Some(local), before });
         if before == Activity::Idle {
             local.activity.set(Activity::Idle);
         }
@@ -54,17 +58,18 @@ pub(crate) fn while_recording(work: impl FnOnce()) {
 impl Intercepted<'_> {
     #[inline(always)]
     pub(crate) fn record(self, call: Call) {
+        let Some(local) = self.local else { return };
         if self.before == Activity::Idle {
-            self.local.activity.set(Activity::Recording);
+            local.activity.set(Activity::Recording);
             touched::observe(call);
             let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
             record_call(call, stack);
-            if self.local.has_kept() {
-                record_kept(self.local);
+            if local.has_kept() {
+                record_kept(local);
             }
-            self.local.activity.set(Activity::Inside);
+            local.activity.set(Activity::Inside);
         } else if self.before == Activity::Recording {
-            self.local.keep(call);
+            local.keep(call);
         }
     }
 }

@@ -12,6 +12,7 @@
 // P1: the mapping has ROSTER_SIZE bytes, and stays as long as the process. The thread that counted
 // an entry writes it; the count changes by atomic operations.
 
+use crate::functions;
 use crate::real::Function;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -60,9 +61,9 @@ pub(crate) fn begin() {
     note(Presence::Loaded, u64::from(is_hidden()));
 }
 
-/// Returns whether the program defines its own malloc, which hides the one here. A program that is
-/// not position-independent may have a stub for this malloc, whose address all libraries use: its
-/// symbol is undefined.
+/// Returns whether the program defines its own malloc, or hook, which hides the one here. A program
+/// that is not position-independent may have a stub for the one here, whose address all libraries
+/// use: its symbol is undefined.
 fn is_hidden() -> bool {
     let file_of = |address: *const c_void| {
         let (mut found, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), null_mut());
@@ -74,10 +75,11 @@ fn is_hidden() -> bool {
             (found.assume_init().dli_fbase, symbol.is_some_and(|symbol| symbol.st_shndx == 0))
         }
     };
+    let name = if functions::is_on() { c"__cyg_profile_func_enter" } else { c"malloc" };
     // SAFETY: the name ends with a NUL.
-    let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
-    let (file, is_stub) = file_of(malloc);
-    !malloc.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let (file, is_stub) = file_of(function);
+    !function.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
 }
 
 pub(crate) fn note(what: Presence, number: u64) {

@@ -11,7 +11,7 @@
 use crate::real::Function;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 use crate::unwind::{self, State, registers};
-use crate::{mappings, roster, tree};
+use crate::{functions, mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
 use eventlog::format::Presence;
@@ -212,5 +212,6 @@ pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     if is_on() {
         forget_files();
     }
+    functions::after_dlclose();
     result
 }

@@ -10,6 +10,7 @@
 #![expect(unsafe_code, reason = "calls of the operating system about memory, and its numbers")]
 
 use crate::events::{Call, Process, Touched};
+use crate::functions;
 use crate::real;
 use crate::thread;
 use core::ffi::c_int;
@@ -150,6 +151,9 @@ fn pages(address: usize, size: usize) -> Option<(usize, usize)> {
 
 /// Records all blocks that are still watched, and the memory and processor time of the process.
 pub(crate) fn record_figures() {
+    if functions::is_on() {
+        return;
+    }
     for (index, place) in ADDRESSES.iter().enumerate() {
         let address = place.load(Ordering::Relaxed);
         if address != NONE && address != TAKEN {

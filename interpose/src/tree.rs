@@ -13,6 +13,7 @@
 //! `design/replay.md`.
 
 use crate::events::Frame;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use telemetry::__private::before;
 
@@ -214,6 +215,13 @@ fn find(
 
 pub(crate) fn record(frame: u32, parent: u32, address: usize) {
     before(|| Frame::new(frame, parent, address));
+}
+
+/// Takes the rules of addresses away.
+pub(crate) fn forget(addresses: Range<usize>) {
+    let is_in =
+        |known: &&Known| addresses.contains(&(known.address.load(Ordering::Relaxed) as usize));
+    ADDRESSES.iter().filter(is_in).for_each(|known| known.rule.store(0, Ordering::Relaxed));
 }
 
 pub(crate) fn clear() {

@@ -41,6 +41,12 @@ fn prepare(directory: &Path, example: &str, library: &Path) {
     copy(&golden.join("labels.log"), "program.log-4711").expect("copied");
     copy(library, "libmine.so").expect("copied");
     copy(Path::new("/bin/ls"), "server").expect("copied");
+    if example.contains("parser") {
+        fs::write(directory.join("parser.c"), "int main(void) { return 0; }").expect("written");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-finstrument-functions", "-o", "parser", "parser.c"]);
+        assert!(compiler.current_dir(directory).status().expect("a C compiler exists").success());
+    }
     fs::write(directory.join("words.txt"), "two\none\n").expect("written");
     fs::write(directory.join("script.py"), "print([str(i) for i in range(99)])\n")
         .expect("written");

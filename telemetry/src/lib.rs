@@ -131,6 +131,6 @@ pub mod __private {
     pub use crate::record::around::{
         after, before, monotonic, say, uncancelled, with_environment, without_signals,
     };
-    pub use crate::record::fast_path::{is_recorded, record, record_here};
+    pub use crate::record::fast_path::{discard, is_recorded, record, record_here};
     pub use eventdef;
 }

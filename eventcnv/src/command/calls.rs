@@ -27,8 +27,9 @@ use std::path::PathBuf;
 const ABOUT: &str = "\
 Prints the calls of a log: callers, counts, times.
 
-The crate calls records them: #[traced] before a function, an impl or a mod. A selection chooses \
-calls by the event that begins them.";
+The crate calls records them: #[traced] before a function, an impl or a mod. `replay record \
+--calls` records them in a C or C++ program that was built with -finstrument-functions. A \
+selection chooses calls by the event that begins them.";
 
 const EXAMPLES: &str = "\
 Columns:
@@ -39,7 +40,7 @@ Columns:
 Columns that appear if they count anything:
   unfinished  calls that did not end in the log
   doubtful    calls without a time: events may be missing in between, or their end is
-  unwound     calls that a panic ended
+  unwound     calls that a panic, or a jump of C, ended
   without beginning  ends whose beginning is not in the log
   muted       calls that the filter did not select
 

@@ -68,9 +68,15 @@ pub(crate) fn links(graph: &Graph, is_shown: impl Fn(&Sum) -> bool) -> Vec<Link>
         .collect()
 }
 
-/// Returns a name of C++ or Rust as the source has it.
+/// Returns a name of C++ or Rust as the source has it. A file may follow the name, in brackets.
 pub(crate) fn demangled<'n>(name: impl Into<Cow<'n, str>>) -> Cow<'n, str> {
-    demangle_auto(name.into(), None)
+    let name = name.into();
+    match name.split_once(" (") {
+        Some((symbol, file)) if symbol.starts_with('_') => {
+            format!("{} ({file}", demangle_auto(symbol.into(), None)).into()
+        }
+        _ => demangle_auto(name, None),
+    }
 }
 
 /// Sums that the tree does not have.

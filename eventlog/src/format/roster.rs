@@ -28,11 +28,12 @@ pub const ROSTER_NAME: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Presence {
-    /// It began as a program. The number is 1 if the program has a malloc of its own.
+    /// It began as a program. The number is 1 if the program has a function of its own in place of
+    /// the one that records: malloc, or the hook of instrumented functions.
     Loaded = 1,
     /// It was forked.
     Forked = 2,
-    /// It requested memory.
+    /// It made a call that is recorded.
     Recorded = 3,
     /// It ended normally. The number counts the events that it lost.
     Ended = 4,

@@ -6,10 +6,12 @@
 //!                 └─ recorded ─▶ the same           ┘        log ─▶ bytes ÷ calls
 //! ```
 //!
-//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone. Rows are those of
-//! `recording`; the ratio is to what is required: a quarter more time, 32 bytes.
+//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone, `-- functions` the
+//! calls of instrumented functions. Rows are those of `recording`; the ratio is to what is
+//! required: a quarter more time, 32 bytes.
 //! Design: `.rep.record` in `design/replay.md`.
 
+mod functions;
 mod programs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
@@ -33,11 +35,17 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = library();
     let mut all = String::new();
-    let wants_stacks_alone = std::env::args().any(|word| word == "stacks");
-    for program in programs(folder.path()).iter().filter(|_| !wants_stacks_alone) {
+    let part = std::env::args().find(|word| ["stacks", "functions"].contains(&&**word));
+    let is_wanted = |name: &str| part.as_deref().is_none_or(|part| part == name);
+    for program in programs(folder.path()).iter().filter(|_| is_wanted("programs")) {
         all += &measure(program, &library, &folder.path().join("log"));
     }
-    all += &stacks::measure(folder.path(), &library);
+    if is_wanted("stacks") {
+        all += &stacks::measure(folder.path(), &library);
+    }
+    if is_wanted("functions") {
+        all += &functions::measure(folder.path(), &library);
+    }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &all);
 }
 

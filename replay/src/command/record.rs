@@ -1,4 +1,4 @@
-//! Records the calls of malloc of any program.
+//! Records the calls of malloc of any program, or those of its functions.
 //!
 //! ```text
 //!  replay record ─▶ LD_PRELOAD=libinterpose.so PROGRAM ─▶ LOG-PID, of each process ─▶ LOG
@@ -35,7 +35,11 @@ commands of replay and eventcnv read the log.
 
 Any dynamically linked program can be recorded, in any language, with its threads, the processes
 that it forks and the programs that it executes. Each process has its own log, LOG-PID. LOG is the
-log of the program itself (of the last program that it executed, if any).";
+log of the program itself (of the last program that it executed, if any).
+
+With --calls it records the calls of functions that a C or C++ compiler built with
+-finstrument-functions, and not those of malloc: `eventcnv calls LOG` prints callers, counts and
+times.";
 
 pub(crate) const EXAMPLES: &str = "\
 The program keeps its standard streams, its signals and its exit code. At the end a line on standard
@@ -51,11 +55,50 @@ Examples:
   replay record -o a.log -- python3 script.py       log: a.log; its children's: a.log-PID
   replay record -o ring:a.log?size=1G -- ./server    the newest events, however it ends
   replay record --stacks -- ./server                with call stacks: replay show server.log
+  replay record --calls -- ./parser                 calls of functions: eventcnv calls parser.log
 
 Exit status: that of the program, or 128 plus the number of the signal that ended it. If that is 0,
 or the program was not run:
   1  parts are missing from the logs; standard error names them and the causes
   2  the program was not run, or nothing was recorded";
+
+/// The environment variable that has the library record functions, and not malloc.
+const VARIABLE: &str = "TELEMETRY_CALLS";
+
+/// Whose calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum What {
+    #[default]
+    Malloc,
+    /// Functions that a compiler built with `-finstrument-functions`.
+    Functions,
+}
+
+impl What {
+    /// Returns the kind of their events.
+    fn kind(self) -> &'static str {
+        match self {
+            What::Malloc => "Object",
+            What::Functions => "Call",
+        }
+    }
+
+    /// Returns the function that a program calls, and that the library has in its place.
+    fn symbol(self) -> &'static str {
+        match self {
+            What::Malloc => "malloc",
+            What::Functions => "__cyg_profile_func_enter",
+        }
+    }
+
+    /// Returns what a program did that has no events.
+    fn never(self) -> &'static str {
+        match self {
+            What::Malloc => "it never called malloc",
+            What::Functions => "it called no function built with -finstrument-functions",
+        }
+    }
+}
 
 /// The arguments of `replay record`.
 #[derive(Debug, clap::Args)]
@@ -67,6 +110,10 @@ pub(crate) struct Args {
     /// Record call stacks
     #[arg(long)]
     stacks: bool,
+
+    /// Record calls of functions built with -finstrument-functions, instead of malloc
+    #[arg(long, conflicts_with = "stacks")]
+    calls: bool,
 
     /// Minimum number of frames of a stack: a deeper one has up to twice as many
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
@@ -96,7 +143,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let (program, arguments) = args.command.split_first().ok_or_else(|| stop("no program"))?;
     let path = find(program)?;
-    let is_hidden = match target::check(&path) {
+    let what = if args.calls { What::Functions } else { What::Malloc };
+    let is_hidden = match target::check(&path, what) {
         Ok(hidden) => {
             hidden.inspect(|why| complain(&format!("replay: {}: {why}\n", path.display())))
         }
@@ -114,7 +162,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let logs = Logs::new(args.output.as_deref(), program, args.force)?;
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
-    command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    command.env("MPS_TELEMETRY_CONTROL", what.kind()).env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    command.env(VARIABLE, if args.calls { "1" } else { "0" });
     command.env(mark::VARIABLE, "1").env(roster::VARIABLE, roster.path());
     if args.stacks {
         command.env("TELEMETRY_STACKS", args.depth.to_string());
@@ -123,7 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
     let process = child.id();
     let status = wait(child, signals)?;
-    let missing = roster.missing(&logs.processes());
+    let missing = roster.missing(&logs.processes(), what);
     // A program that still runs keeps its mapping of the file, and needs no name of it.
     drop(roster);
     let recorded = logs.finish(process, &program.to_string_lossy(), Death::of(status), &missing);

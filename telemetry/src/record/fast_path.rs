@@ -65,6 +65,14 @@ pub fn record_here<E: Event>(event: E) {
     record_into_taken_ring(&event, slot, ring);
 }
 
+/// Counts an event as discarded for want of room: its recorder had no room for what it needs of the
+/// past.
+#[cold]
+pub fn discard<E: Event>() {
+    let slot = registration::slot_of(E::control(), E::KIND, E::KIND_PLACE);
+    unhoused::discard_unhoused(slot, Cause::Full, 1);
+}
+
 const fn has_string<E: Event>() -> bool {
     match E::TYPE.params {
         [.., last] => matches!(last.sort, Sort::S),

@@ -24,7 +24,7 @@ const WALLS: [(&str, &[&str]); 14] = [
     ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls"]),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
-    ("interpose", &["eventdef", "eventlog", "telemetry"]),
+    ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
     ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
@@ -36,7 +36,12 @@ const UNSAFE_MODULES: &[&str] = &[
     "calls/tests/refused/naked.rs",
     "calls/tests/release.rs",
     "interpose/src/calls.rs",
+    "interpose/src/frames.rs",
+    "interpose/src/functions.rs",
+    "interpose/src/jumps.rs",
     "interpose/src/lifecycle.rs",
+    "interpose/src/mapped.rs",
+    "interpose/src/names.rs",
     "interpose/src/real.rs",
     "interpose/src/roster.rs",
     "interpose/src/rule.rs",

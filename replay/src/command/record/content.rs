@@ -16,7 +16,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+/// The registry that each log of the recording library has.
 const REGISTRY: &str = "malloc";
+/// The registries of recorded calls.
+const REGISTRIES: [&str; 2] = [REGISTRY, "calls"];
 /// The environment variable that asks the runtime for handlers of fatal signals.
 const CRASH: &str = "MPS_TELEMETRY_CRASH";
 
@@ -86,9 +89,9 @@ impl Content {
         let log = log.map_err(|error| error.to_string())?;
         let mut content = Content { is_open: !log.is_closed(), ..Content::default() };
         content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 0);
-        let is_ours = |registry: &&Registry| &*registry.name == REGISTRY;
+        let is_ours = |registry: &&Registry| REGISTRIES.contains(&&*registry.name);
         let registries = log.registries();
-        content.is_ours = registries.iter().any(|registry| is_ours(&registry));
+        content.is_ours = registries.iter().any(|registry| &*registry.name == REGISTRY);
         for account in log.accounts() {
             let registry = registries.get(account.registry as usize).filter(is_ours);
             content.events += registry.map_or(0, |_| account.found);

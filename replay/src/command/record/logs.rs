@@ -7,6 +7,7 @@
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
+use super::What;
 use super::content::{Content, Death};
 use super::roster::Missing;
 use cli::{Stop, complain};
@@ -161,20 +162,21 @@ impl Logs {
         let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
         let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
         let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
-        let mut recorded = own.map_or(Recorded::Nothing, |own| {
-            self.tell(names.remove(own), program, death.as_ref(), missing)
-        });
-        if own.is_none() {
+        // A shell has no instrumented functions; its children may have some.
+        let is_starter = missing.what == What::Functions && own.is_none() && !names.is_empty();
+        let nothing = if is_starter { Recorded::Whole } else { Recorded::Nothing };
+        let mut recorded = own
+            .map_or(nothing, |own| self.tell(names.remove(own), program, death.as_ref(), missing));
+        if own.is_none() && !is_starter {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
+            let never = missing.what.never();
             // If any log exists, the library was loaded.
             let or = match names.is_empty() {
                 true => ", or the recording library was not loaded (is it of another C library?)",
                 false => "",
             };
-            complain(&format!(
-                "replay: {program}: {died}nothing was recorded: it never called malloc{or}\n"
-            ));
+            complain(&format!("replay: {program}: {died}nothing was recorded: {never}{or}\n"));
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();

@@ -7,6 +7,7 @@
 //!
 //! Design: `.rep.record.roster` in `design/replay.md`.
 
+use super::What;
 use cli::Stop;
 use cli::units::number;
 use eventlog::format::text::OneLine;
@@ -39,6 +40,8 @@ struct Life {
 /// The missing parts, by cause, with the processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Missing {
+    /// Whose calls are recorded.
+    pub(super) what: What,
     hidden: Vec<String>,
     unrecorded: Vec<String>,
     without_log: Vec<String>,
@@ -69,11 +72,12 @@ impl Roster {
     }
 
     /// Returns the missing parts; `logged` are the processes with logs.
-    pub(super) fn missing(&self, logged: &BTreeSet<u32>) -> Missing {
-        match fs::read(self.0.path()) {
+    pub(super) fn missing(&self, logged: &BTreeSet<u32>, what: What) -> Missing {
+        let missing = match fs::read(self.0.path()) {
             Ok(bytes) => Missing::of(&bytes, logged, is_running),
             Err(_) => Missing::default(),
-        }
+        };
+        Missing { what, ..missing }
     }
 }
 
@@ -176,23 +180,27 @@ impl Missing {
 
     /// Returns the missing parts in words, a line each.
     pub(super) fn words(&self) -> Vec<String> {
+        let hidden = format!(
+            "{} of its own hides the recording library; most calls are missing from the log",
+            self.what.symbol()
+        );
+        let without_log = format!(
+            "{}, and no log exists (killed early, or without permission to write next to the other \
+             logs); choose a writable folder for -o",
+            match self.what {
+                What::Malloc => "allocated memory",
+                What::Functions => "called functions",
+            }
+        );
         let causes = [
-            (
-                &self.hidden,
-                "malloc of its own hides the recording library; most calls are missing from the \
-                 log",
-            ),
+            (&self.hidden, &*hidden),
             (
                 &self.unrecorded,
                 "executed without the recording library, so that no log exists (the environment \
                  has no LD_PRELOAD, or the program is statically linked or has more rights than \
                  its user)",
             ),
-            (
-                &self.without_log,
-                "allocated memory, and no log exists (killed early, or without permission to \
-                 write next to the other logs); choose a writable folder for -o",
-            ),
+            (&self.without_log, &*without_log),
             (&self.running, "still runs, so that the log is incomplete"),
         ];
         let mut lines = Vec::new();

@@ -6,6 +6,7 @@
 //!
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
+use super::What;
 use nix::unistd::{getegid, geteuid};
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
@@ -29,7 +30,7 @@ const SETGID: u32 = 0o2000;
 const GROUP_MAY_RUN: u32 = 0o010;
 
 /// Checks a program. Returns a warning if only parts of it can be recorded.
-pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
+pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, String> {
     let asked = path;
     let mut path = path.to_owned();
     for _ in 0..SCRIPT_DEPTH_MAX {
@@ -42,7 +43,7 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
                     false => format!("its interpreter {} {why}", path.display()),
                 };
                 let checked = check_program(&bytes).and_then(|()| check_rights(&path));
-                let checked = checked.and_then(|()| allocator(&path));
+                let checked = checked.and_then(|()| hidden(&path, what));
                 return checked.map(|why| why.map(named)).map_err(named);
             }
         }
@@ -79,12 +80,18 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
     let damaged = |_| "is a damaged program".to_owned();
     let endian = header.endian().map_err(damaged)?;
     let parts = header.program_headers(endian, bytes).map_err(damaged)?;
-    match parts.iter().any(|part| part.p_type(endian) == elf::PT_INTERP) {
-        true => Ok(()),
-        false => Err("is statically linked, so that no library can be preloaded".into()),
+    let Some(part) = parts.iter().find(|part| part.p_type(endian) == elf::PT_INTERP) else {
+        return Err("is statically linked, so that no library can be preloaded".into());
+    };
+    let linker = part.data(endian, bytes).unwrap_or_default();
+    match cfg!(target_env = "gnu") && linker.windows(MUSL.len()).any(|name| name == MUSL) {
+        true => Err("is linked with musl, and the recording library with the GNU C library".into()),
+        false => Ok(()),
     }
 }
 
+/// The beginning of the name of musl's dynamic linker.
+const MUSL: &[u8] = b"/ld-musl-";
 /// The section with the build information of a Go program.
 const GO: &str = ".go.buildinfo";
 /// Symbols of allocators, and their names.
@@ -100,19 +107,25 @@ const ALLOCATORS: [(&str, &str); 7] = [
 /// The maximum size of a program whose symbols are searched.
 const FILE_SIZE_MAX: u64 = 2 << 30;
 
-/// Checks the allocators that are linked into a program, as far as its symbols tell. Returns a
-/// warning about one whose calls are not recorded.
+/// Checks the functions that are linked into a program, as far as its symbols tell. Returns a
+/// warning about an allocator whose calls are not recorded.
 ///
 /// # Errors
 ///
 /// The program does not call the recording library at all.
-fn allocator(path: &Path) -> Result<Option<String>, String> {
+fn hidden(path: &Path, what: What) -> Result<Option<String>, String> {
     let size = fs::metadata(path).map_or(0, |data| data.len());
     let Some(bytes) = (size <= FILE_SIZE_MAX).then(|| File::open(path).ok()).flatten() else {
         return Ok(None);
     };
     let cache = ReadCache::new(bytes);
     let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else { return Ok(None) };
+    if what == What::Functions {
+        let mut symbols = file.symbols().chain(file.dynamic_symbols());
+        let is_own = symbols.any(|it| it.is_definition() && it.name() == Ok(what.symbol()));
+        let own = || format!("defines {} itself, which hides the recording library", what.symbol());
+        return if is_own { Err(own()) } else { Ok(None) };
+    }
     if file.section_by_name(GO).is_some() {
         return Err(format!("is a Go program (section {GO}), which does not call malloc"));
     }

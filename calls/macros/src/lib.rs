@@ -44,10 +44,11 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem};
 ///   it unless the condition holds, and `#[cfg_attr(test, traced(skip))]` always.
 /// - A function that C code leaves by `longjmp`, or that calls such a function, needs
 ///   `#[traced(skip)]`: nothing ends its call.
-/// - `mod x;` is refused, since its functions are in another file. To put the attribute on all items
-///   of a file: `sed -Ei 's/^(pub(\([a-z ]+\))? )?(async )?(fn|impl|trait)\b/#[calls::traced]\n&/' x.rs`.
-/// - A function of a few instructions that is called often costs more with the attribute than
-///   without it, also when nothing is recorded: `#[traced(skip)]`.
+/// - `mod x;` is refused, since its functions are in another file. A command that puts the
+///   attribute on all items of a file:
+///   `sed -Ei 's/^(pub ?(\(.*\) )?)?(async )?(fn|impl|trait)\b/#[calls::traced]\n&/' FILE`
+/// - `#[traced(skip)]` suits a function of a few instructions that is called often: the attribute
+///   makes it many times as long, and the compiler may no longer inline it.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -105,7 +106,7 @@ fn refusal(item: &Item) -> Option<Error> {
         Item::Mod(module) if module.content.is_some() => None,
         Item::Mod(module) => {
             let message = "#[traced]: the functions of a module in another file are out of reach; \
-                           put the attribute on the `fn`, `impl`, `trait` and `mod` items in that file";
+                           put the attribute on the `fn`, `impl`, `trait` and `mod` items there";
             Some(Error::new_spanned(module.mod_token, message))
         }
         other => {

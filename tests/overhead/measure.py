@@ -48,7 +48,7 @@ def annotate(sources, left_out=()):
     for path in sorted(sources.rglob("*.rs")):
         if path.name in left_out:
             continue
-        text, more = re.subn(ITEM, r"#[calls::traced]\n\1", path.read_text(), flags=re.M)
+        text, more = re.subn(ITEM, r"#[::calls::traced]\n\1", path.read_text(), flags=re.M)
         path.write_text(text)
         count += more
     return count
@@ -111,7 +111,7 @@ def ours(folder, root):
                     text.replace("[dependencies]\n", "[dependencies]\ncalls.workspace = true\n", 1))
         cargo(tree, "build", "--release", "--quiet", "-p", "mps-eventcnv", "--no-default-features")
         built[form] = kept(folder, "eventcnv", form)
-    return "eventcnv -vv", built, ["-vv", folder / "text.log"], None
+    return "eventcnv -vv", built, ["-vv", "--first", "100000", folder / "text.log"], None
 
 
 def kept(folder, name, form):

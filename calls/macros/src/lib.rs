@@ -46,7 +46,7 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem};
 ///   `#[traced(skip)]`: nothing ends its call.
 /// - `mod x;` is refused, since its functions are in another file. A command that puts the
 ///   attribute on all items of a file:
-///   `sed -Ei 's/^(pub ?(\(.*\) )?)?(async )?(fn|impl|trait)\b/#[calls::traced]\n&/' FILE`
+///   `sed -Ei 's/^(pub ?(\(.*\) )?)?(async )?(fn|impl|trait)\b/#[::calls::traced]\n&/' FILE`
 /// - `#[traced(skip)]` suits a function of a few instructions that is called often: the attribute
 ///   makes it many times as long, and the compiler may no longer inline it.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.

@@ -102,8 +102,14 @@ impl Drop for Call {
 #[cold]
 #[inline(never)]
 fn begin(site: &'static Site) -> Frame {
+    let word = site.word();
+    if word != word::ALL {
+        // A filter excludes most functions: they leave soon.
+        let is_excluded = word & word::CHOICE == word::NONE;
+        return if is_excluded { Frame::OFF } else { begin_as_decided(site, 0) };
+    }
     let before = CURRENT.get();
-    if site.word() != word::ALL || before & (MUTED | SELECTED) != 0 || panicking() {
+    if before & (MUTED | SELECTED) != 0 || panicking() {
         return begin_as_decided(site, 0);
     }
     let function = site.pointer();

@@ -26,6 +26,7 @@ use crate::filter::{self, Choice};
 use core::any::type_name;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
+use std::io::Write;
 use telemetry::__private::{say, with_environment};
 use telemetry::{StringId, event};
 
@@ -193,6 +194,7 @@ pub(crate) fn tell_all() {
     if before == 0 {
         report_invalid();
     }
+    tell_filter();
     all().for_each(|site| _ = site.decided_word());
     let is_done = all().all(|site| site.word() != word::NEW);
     TOLD.store(is_done || before + 1 >= ATTEMPT_COUNT_MAX, Ordering::Release);
@@ -206,6 +208,25 @@ fn report_invalid() {
         }
     });
 }
+
+/// Tells the log the filter, as a string: functions that it excludes are missing there.
+fn tell_filter() {
+    with_environment(filter::VARIABLE, |patterns| {
+        let patterns = patterns.unwrap_or_default().trim_ascii();
+        if !patterns.is_empty() {
+            let mut text = [0; FILTER_SIZE_MAX];
+            let mut rest = &mut text[..];
+            let parts = [filter::VARIABLE.to_bytes(), b"=", patterns];
+            // The end of a long filter is cut off.
+            let _ = parts.iter().try_for_each(|part| rest.write_all(part));
+            let size = FILTER_SIZE_MAX - rest.len();
+            let _ = telemetry::add_string(&text[..size]);
+        }
+    });
+}
+
+/// The size of a filter in the log, at most, in bytes.
+const FILTER_SIZE_MAX: usize = 1024;
 
 /// Whether calls are also printed, on standard error.
 static PRINTED: AtomicBool = AtomicBool::new(false);

@@ -10,7 +10,7 @@
 mod common;
 
 use calls::traced;
-use common::{ON, lines_of_one, ran, sources};
+use common::{ON, each, lines_of_one, ran, sources};
 use std::time::Duration;
 
 #[traced]
@@ -60,6 +60,13 @@ fn excluded_functions_are_not_recorded() {
     ];
     assert_eq!(lines_of_one(&ran.log()), expected);
     assert_eq!(ran.said(), [""; 0]);
+    // The log has the filter, so that nobody misses the function.
+    let mut filters = Vec::new();
+    each(&ran.log(), |event| {
+        let string = event.param("string").and_then(|string| string.as_str().map(str::to_owned));
+        filters.extend(string.filter(|string| string.starts_with("MPS_TELEMETRY_CALLS=")));
+    });
+    assert_eq!(filters, ["MPS_TELEMETRY_CALLS=filter::shop::* -*hash"]);
     // It does not look as if it was never called.
     let sources = sources(&ran.log());
     assert!(sources.contains_key("shop::sleep") && !sources.contains_key("shop::hash"));

@@ -339,3 +339,120 @@ fn calls_are_recorded_while_their_kind_is_output() {
     let expected = ["CallEnter drops -", "CallLeave drops"].repeat(2);
     assert_eq!(lines_of_one(&ran.log()), expected);
 }
+
+/// T17: the log has the calls of the program alone, and no row of the recorder's own work, which
+/// also begins in a first call and in a thread that flushes.
+#[test]
+fn t17_the_recorder_has_no_rows_of_its_own() {
+    let test = "t17_the_recorder_has_no_rows_of_its_own";
+    let what = || {
+        let words = "+TURTLES -enabled -intervalMillis 1 -TURTLES";
+        let released = calls::release(&mut words.split(' ').map(Into::into).collect());
+        for _ in 0..20 {
+            drops();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        drop(released);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    let [name] = &ran.files()[..] else { panic!("{:?}", ran.files()) };
+    let log = ran.log_named(name);
+    let expected = ["CallEnter drops -", "CallLeave drops"].repeat(20);
+    assert_eq!(lines_of_one(&log), expected);
+    // No function of the recorder is known either.
+    let known = sources(&log);
+    assert!(known.values().all(|(file, _)| file.ends_with("record.rs")), "{known:?}");
+}
+
+/// T18: the interval of an empty call lacks a part of what its recording costs, since the counter
+/// is read late at the beginning, and early at the end.
+#[test]
+fn t18_the_recording_lies_in_part_outside_of_the_interval() {
+    const COUNT: u64 = 20_000;
+    let test = "t18_the_recording_lies_in_part_outside_of_the_interval";
+    let Some(ran) = ran(test, &[ON], || (0..COUNT).for_each(|_| drops())) else { return };
+    let mut ticks = Vec::new();
+    each(&ran.log(), |event| {
+        if &*event.registry.name == "calls" {
+            ticks.push(event.ticks);
+        }
+    });
+    assert_eq!(ticks.len() as u64, 2 * COUNT);
+    // The median of what passes from one beginning to the next, and of what the interval has of it.
+    let mut inner: Vec<u64> = ticks.chunks(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut all: Vec<u64> = ticks.windows(3).step_by(2).map(|three| three[2] - three[0]).collect();
+    inner.sort_unstable();
+    all.sort_unstable();
+    let [inner, all] = [inner, all].map(|times| times[times.len() / 2]);
+    assert!(inner * 10 <= all * 8, "{inner} of {all} ticks");
+}
+
+/// T21: what was flushed is in the file; a call that is not finished is in memory alone until then.
+#[test]
+fn t21_flushed_calls_are_in_the_file() {
+    #[traced]
+    fn flushes() {
+        drops();
+        telemetry::flush();
+        let path = std::env::current_dir().unwrap().join("mpsio.log");
+        let function = "t21_flushed_calls_are_in_the_file::flushes";
+        let begin = format!("CallEnter {function} -");
+        let expected = [&*begin, &*format!("CallEnter drops {function}"), "CallLeave drops"];
+        assert_eq!(lines_of_one(&common::open(&path)), expected);
+        drops();
+        assert_eq!(lines_of_one(&common::open(&path)), expected);
+    }
+    let Some(ran) = ran("t21_flushed_calls_are_in_the_file", &[ON], flushes) else { return };
+    assert_eq!(lines_of_one(&ran.log()).len(), 6);
+}
+
+/// T25: a program that records calls links these crates, and no other.
+#[test]
+fn t25_the_dependencies_are_few() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "-p", "mps-calls", "-e", "normal,no-proc-macro"])
+        .args(["--prefix", "none", "--format", "{p}", "--target", "x86_64-unknown-linux-gnu"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let text = String::from_utf8(tree.stdout).unwrap();
+    let names: std::collections::BTreeSet<&str> =
+        text.lines().filter_map(|line| line.split(' ').next()).collect();
+    let ours = ["mps-calls", "mps-eventdef", "mps-eventlog", "mps-telemetry"];
+    let others = ["bitflags", "bytemuck", "crc32c", "libc"];
+    assert_eq!(names, ours.into_iter().chain(others).collect());
+}
+
+/// T27: a function has the path of its definition, whatever the name of an import by which it is
+/// called; methods of nested impls too.
+#[test]
+fn t27_a_function_has_the_path_of_its_origin() {
+    use shop::Counted as Alias;
+    use shop::cellar::depth as renamed;
+    #[traced]
+    fn outer() -> usize {
+        struct Local;
+        #[traced]
+        impl Alias for Local {
+            fn count(&self) -> usize {
+                renamed(0) as usize
+            }
+        }
+        let count: fn(&Local) -> usize = Alias::count;
+        count(&Local)
+    }
+    let test = "t27_a_function_has_the_path_of_its_origin";
+    let Some(ran) = ran(test, &[ON], || assert_eq!(outer(), 0)) else { return };
+    let outer = format!("{test}::outer");
+    let local = format!("<{outer}::Local as shop::Counted>::count");
+    let expected = [
+        format!("CallEnter {outer} -"),
+        format!("CallEnter {local} {outer}"),
+        format!("CallEnter shop::cellar::depth {local}"),
+        "CallLeave shop::cellar::depth".to_owned(),
+        format!("CallLeave {local}"),
+        format!("CallLeave {outer}"),
+    ];
+    assert_eq!(lines_of_one(&ran.log()), expected);
+}

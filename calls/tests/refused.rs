@@ -1,7 +1,8 @@
 //! What `#[traced]` refuses, and what the compiler says of errors in traced code.
 //!
 //! ```text
-//!  refused/const_fn.rs      the error; after //~, what the compiler must say
+//!  refused/const_fn.rs      the error; after //~, what the compiler must say; after //~!, what it
+//!                           must not say; after //@, an option of the compiler
 //! ```
 //!
 //! Design: `.calls.traced` in `design/calls.md`.
@@ -25,9 +26,10 @@ fn library(name: &str) -> PathBuf {
 }
 
 /// Returns what the compiler says of a file, if the file does not compile.
-fn complaint(file: &Path, library: &Path) -> Option<String> {
+fn complaint(file: &Path, options: &[&str], library: &Path) -> Option<String> {
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-        .args(["--edition=2024", "--crate-type=bin", "--emit=metadata", "-o", "-"])
+        .args(["--crate-type=bin", "--emit=metadata", "-o", "-"])
+        .args(options)
         .arg(format!("-Ldependency={}", library.parent().unwrap().display()))
         .arg("--extern")
         .arg(format!("calls={}", library.display()))
@@ -44,15 +46,24 @@ fn a_refusal_is_a_sentence_that_tells_what_to_do() {
     let mut count = 0;
     for file in folder.read_dir().unwrap().map(|file| file.unwrap().path()) {
         count += 1;
-        let complaint = complaint(&file, &library);
-        let complaint = complaint.unwrap_or_else(|| panic!("{} compiles", file.display()));
         let source = std::fs::read_to_string(&file).unwrap();
-        let expected: Vec<&str> =
-            source.lines().filter_map(|line| line.strip_prefix("//~ ")).collect();
+        let marked = |mark| -> Vec<&str> {
+            source.lines().filter_map(|line| line.strip_prefix(mark)).collect()
+        };
+        let mut options = marked("//@ ");
+        if options.is_empty() {
+            options.push("--edition=2024");
+        }
+        let complaint = complaint(&file, &options, &library);
+        let complaint = complaint.unwrap_or_else(|| panic!("{} compiles", file.display()));
+        let expected = marked("//~ ");
+        for message in marked("//~! ") {
+            assert!(!complaint.contains(message), "{}: {complaint}", file.display());
+        }
         assert!(!expected.is_empty(), "{} does not say what is expected", file.display());
         for message in expected {
             assert!(complaint.contains(message), "{}: {complaint}", file.display());
         }
     }
-    assert_eq!(count, 6);
+    assert_eq!(count, 7);
 }

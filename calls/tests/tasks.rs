@@ -12,10 +12,11 @@ mod common;
 use calls::traced;
 use common::{ON, lines_of_one, ran};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::{Barrier, Mutex};
 use std::task::{Context, Poll, Waker};
 
 /// Is ready at the second poll.
@@ -282,4 +283,76 @@ fn a_switch_gives_each_coroutine_its_own_caller() {
         &*format!("CallLeave {resumes}"),
     ];
     assert_eq!(lines_of_one(&ran.log()), expected);
+}
+
+/// T16: two threads poll two tasks in turn, so that each task goes on in the other thread. Each
+/// poll pairs with the same task in the same thread, and the calls in it have its function.
+#[test]
+fn t16_tasks_go_on_in_other_threads() {
+    const TURNS: usize = 20;
+    async fn turns(count: usize) -> usize {
+        let mut sum = 0;
+        for _ in 0..count {
+            Yield::default().await;
+            sum += work::leaf();
+        }
+        sum
+    }
+    #[traced]
+    async fn first() -> usize {
+        turns(TURNS).await
+    }
+    #[traced]
+    async fn second() -> usize {
+        turns(TURNS).await
+    }
+    type Job = Mutex<Pin<Box<dyn Future<Output = usize> + Send>>>;
+    let what = || {
+        let jobs: [Job; 2] = [Mutex::new(Box::pin(first())), Mutex::new(Box::pin(second()))];
+        let barrier = Barrier::new(2);
+        let poll = |job: &Job| {
+            let mut context = Context::from_waker(Waker::noop());
+            job.lock().unwrap().as_mut().poll(&mut context).is_ready()
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (jobs, barrier) = (&jobs, &barrier);
+                scope.spawn(move || {
+                    for turn in 0..=TURNS {
+                        barrier.wait();
+                        assert_eq!(poll(&jobs[(thread + turn) % 2]), turn == TURNS);
+                    }
+                });
+            }
+        });
+    };
+    let Some(ran) = ran("t16_tasks_go_on_in_other_threads", &[ON], what) else { return };
+    let threads = common::lines(&ran.log());
+    assert_eq!(threads.len(), 2);
+    let mut polls = BTreeMap::<(String, u32), usize>::new();
+    for (thread, lines) in &threads {
+        let mut open = Vec::<&str>::new();
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["PollEnter", function, "-", task] => {
+                    open.push(task);
+                    *polls.entry((function.to_owned(), *thread)).or_default() += 1;
+                }
+                ["PollLeave", _, task] => assert_eq!(open.pop(), Some(task), "{lines:?}"),
+                ["CallEnter", "work::leaf", caller] => {
+                    assert!(caller.ends_with("::first") || caller.ends_with("::second"), "{line}");
+                    assert_eq!(open.len(), 1, "{lines:?}");
+                }
+                ["CallLeave" | "TaskStart" | "TaskFinish", ..] => {}
+                _ => panic!("{line}"),
+            }
+        }
+        assert_eq!(open, [""; 0]);
+    }
+    // Each task was polled in both threads, in turn.
+    assert_eq!(polls.len(), 4, "{polls:?}");
+    for count in polls.values() {
+        assert!((TURNS / 2..=TURNS / 2 + 1).contains(count), "{polls:?}");
+    }
 }

@@ -229,6 +229,17 @@ fn a_log_that_is_added_again_changes_no_call() {
     assert_eq!((both[0].len(), both[1].len()), (17 + 21, 10));
 }
 
+/// `.calls.filter.told`
+#[test]
+fn a_filter_is_told_with_the_calls() {
+    let directory = TempDir::new().unwrap();
+    let log = write(&directory, "shop.log", made::filtered("shop::* -*\u{1b}hash"));
+    let (_, code, errors) = run(&["calls", &log]);
+    let note =
+        "recorded by the filter `shop::* -*\\u{1b}hash`: functions that it excludes are missing";
+    assert_eq!((code, &*errors), (0, &*format!("eventcnv: {log}: note: {note}\n")));
+}
+
 fn export(log: &str, directory: &TempDir, name: &str) -> (String, Vec<u8>) {
     let path = directory.path().join(name).to_str().unwrap().to_owned();
     let (_, code, errors) = run(&["export", log, "-o", &path]);

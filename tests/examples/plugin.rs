@@ -8,6 +8,7 @@
 //! Design: `.sol.root` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a symbol that a program finds by its name")]
 
+use calls::traced;
 use telemetry::event;
 
 telemetry::events! {
@@ -24,9 +25,18 @@ telemetry::events! {
     }
 }
 
+#[traced]
+fn record(who: usize, count: usize) {
+    (0..count).for_each(|index| event!(Done, who, index));
+}
+
+#[traced]
+#[expect(dead_code, reason = "a function that is never called")]
+fn rest() {}
+
 /// Records events.
 // SAFETY: no other symbol of the library has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn plugin_record(who: usize, count: usize) {
-    (0..count).for_each(|index| event!(Done, who, index));
+    record(who, count);
 }

@@ -10,7 +10,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use tests::programs::{eventcnv, plugin, recording, run, system};
+use tests::programs::{eventcnv, lines, plugin, recording, run, system};
 
 /// Four threads, three kinds, 5000 events each.
 const EVENT_COUNT: usize = 4 * 5000;
@@ -92,5 +92,12 @@ fn closing_a_library_does_not_crash_the_program() {
         let dump = run(eventcnv().args(["--kinds", "Object"]).arg(&log));
         let count = dump.stdout.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(count, 5000, "{how} {variable}");
+        // The log names the functions of the library, called or not.
+        let calls = |form: &str| lines(eventcnv().args(["calls", "--csv", form]).arg(&log));
+        let found = [calls("--by=function"), calls("--unused")].map(|rows| rows[1].clone());
+        let begins = ["plugin::record,1,", "plugin::rest,"];
+        for (row, begin) in found.iter().zip(begins) {
+            assert!(row.starts_with(begin), "{how} {variable}: {row}");
+        }
     }
 }

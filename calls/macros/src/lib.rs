@@ -14,9 +14,10 @@ mod function;
 mod place;
 
 use proc_macro::TokenStream;
-use quote::{ToTokens, quote};
+use proc_macro2::Span;
+use quote::ToTokens;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem, parse_macro_input};
+use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem};
 
 /// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
 /// module, at any depth.
@@ -43,6 +44,11 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem, pa
 ///   it unless the condition holds, and `#[cfg_attr(test, traced(skip))]` always.
 /// - A function that C code leaves by `longjmp`, or that calls such a function, needs
 ///   `#[traced(skip)]`: nothing ends its call.
+/// - `mod x;` is refused, since its functions are in another file. A command that puts the
+///   attribute on all items of a file:
+///   `sed -Ei 's/^(pub ?(\(.*\) )?)?(async )?(fn|impl|trait)\b/#[::calls::traced]\n&/' FILE`
+/// - `#[traced(skip)]` suits a function of a few instructions that is called often: the attribute
+///   makes it many times as long, and the compiler may no longer inline it.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -50,25 +56,34 @@ pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
         "" => {}
         "skip" => return item,
         _ => {
+            let arguments = proc_macro2::TokenStream::from(arguments);
             let message = "#[traced] has no argument except `skip`";
-            return complain(arguments, message, item);
+            return complain(&Error::new_spanned(arguments, message), item);
         }
     }
-    let mut parsed = {
-        let item = item.clone();
-        parse_macro_input!(item as Item)
+    let mut parsed = match syn::parse::<Item>(item.clone()) {
+        Ok(parsed) => parsed,
+        // The compiler has read the item before: its syntax is older or newer than that of `syn`.
+        Err(error) => {
+            let message = format!(
+                "#[traced]: this syntax is unknown to it ({error}); put the attribute on other \
+                 `fn`, `impl` and `mod` items alone"
+            );
+            return complain(&Error::new(error.span(), message), item);
+        }
     };
     if let Some(error) = refusal(&parsed) {
-        let error = error.into_compile_error();
-        return quote!(#error #parsed).into();
+        return complain(&error, item);
     }
     trace(&mut parsed);
     parsed.into_token_stream().into()
 }
 
-fn complain(at: TokenStream, message: &str, item: TokenStream) -> TokenStream {
-    let error = Error::new_spanned(proc_macro2::TokenStream::from(at), message);
-    let mut tokens = TokenStream::from(error.into_compile_error());
+/// Returns an error and the item as it is, so that the compiler complains about nothing else.
+fn complain(error: &Error, item: TokenStream) -> TokenStream {
+    // In edition 2015 the user's paths do not begin with crates.
+    let place = Span::mixed_site().located_at(error.span());
+    let mut tokens = TokenStream::from(Error::new(place, error).into_compile_error());
     tokens.extend(item);
     tokens
 }
@@ -91,7 +106,7 @@ fn refusal(item: &Item) -> Option<Error> {
         Item::Mod(module) if module.content.is_some() => None,
         Item::Mod(module) => {
             let message = "#[traced]: the functions of a module in another file are out of reach; \
-                           put the attribute on the `fn`, `impl` and `mod` items in that file";
+                           put the attribute on the `fn`, `impl`, `trait` and `mod` items there";
             Some(Error::new_spanned(module.mod_token, message))
         }
         other => {

@@ -254,6 +254,12 @@ impl<'l> Summed<'l> {
         if full > 0 {
             note(format!("{full} calls are left out: they began while too many were open"));
         }
+        for filter in self.found.calls.functions().filters() {
+            let filter = filter.escape_debug();
+            note(format!(
+                "recorded by the filter `{filter}`: functions that it excludes are missing"
+            ));
+        }
         if self.extra.by() == By::Path && self.found.calls.tree().is_full() {
             note("too many paths: some rows without a path stand for several".to_owned());
         }

@@ -144,3 +144,16 @@ fn serve(maker: &mut Maker<'_>, ticks: u64) -> u64 {
     till.begin(9, 3);
     till.ticks
 }
+
+/// Makes the log of one call, which a program recorded by a filter.
+pub(crate) fn filtered(filter: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    maker.begin(&Origin::new()).unwrap();
+    maker.intern(10, format!("MPS_TELEMETRY_CALLS={filter}").as_bytes()).unwrap();
+    let mut main = Thread { maker: &mut maker, thread: 1, ticks: 1000, stack: Vec::new() };
+    main.begin(0, 1);
+    main.end(1);
+    maker.finish().unwrap();
+    bytes
+}

@@ -11,12 +11,14 @@
 use crate::model::{Function, NONE};
 use eventlog::reader::{Event, Filter, Format, Log, Order, Value};
 use foldhash::fast::RandomState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Functions, at most; further ones are one function.
 const FUNCTION_COUNT_MAX: usize = 1 << 20;
 /// The name of that function.
 const OTHERS: &str = "(others)";
+/// How a string begins that states the filter of a program.
+const FILTER: &str = "MPS_TELEMETRY_CALLS=";
 /// Bytes of all names, at most; further names are missing.
 const NAME_MEMORY_MAX: usize = 1 << 26;
 /// Bytes of an entry of a table, about.
@@ -53,6 +55,7 @@ pub struct Functions {
     by_address: HashMap<Place, Function, RandomState>,
     labels: HashMap<Place, u64, RandomState>,
     strings: HashMap<Place, Box<str>, RandomState>,
+    filters: BTreeSet<Box<str>>,
     memory: usize,
 }
 
@@ -64,6 +67,7 @@ impl Default for Functions {
             by_address: HashMap::default(),
             labels: HashMap::default(),
             strings: HashMap::default(),
+            filters: BTreeSet::new(),
             memory: 0,
         }
     }
@@ -117,6 +121,9 @@ impl Functions {
             Some("Intern") => {
                 if let (Some(id), Some(string)) = (number("stringId"), string("string")) {
                     self.memory += string.len();
+                    if let Some(filter) = string.strip_prefix(FILTER) {
+                        self.filters.insert(filter.into());
+                    }
                     self.strings.insert((event.stream, id), string.into());
                 }
             }
@@ -141,6 +148,11 @@ impl Functions {
             }
             _ => {}
         }
+    }
+
+    /// Returns the filters by which the programs recorded: functions that they exclude are missing.
+    pub fn filters(&self) -> impl Iterator<Item = &str> {
+        self.filters.iter().map(|filter| &**filter)
     }
 
     /// Returns the function at an address of a stream; address 0 is none.

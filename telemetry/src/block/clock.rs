@@ -135,12 +135,12 @@ pub(crate) fn read_counter() -> u64 {
 /// Keeps later readings of the counter after all earlier loads.
 #[inline(always)]
 pub(crate) fn wait_for_loads() {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has the instruction, which waits for all before it.
     unsafe {
         core::arch::x86_64::_mm_lfence();
     }
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
     // SAFETY: waits for loads, and lets nothing after it begin before they are done.
     unsafe {
         core::arch::asm!("dsb ishld", "isb", options(nostack, preserves_flags));

@@ -6,10 +6,11 @@
 //!  peer-memory   kept in memory, or formatted and discarded    next to floor-memory
 //!  peer-file     all the way to a file                         next to floor-file
 //!  peer-bytes    bytes in the file for each event
+//!  peer-pair     a span or call in memory, from its beginning to its end; next to floor-pair
 //! ```
 //!
-//! Run with `cargo run --release` in this directory; `RECORD=peers` keeps the rows. What the names
-//! mean: `docs/benchmarks.md`.
+//! Run with `cargo run --release` in this directory, `-- pairs` for the last row alone;
+//! `RECORD=peers` keeps the rows. What the names mean: `docs/benchmarks.md`.
 
 #[expect(dead_code, reason = "shared with the benchmarks of telemetry, which use the rest")]
 #[path = "../../recording/floor.rs"]
@@ -20,8 +21,10 @@ mod measure;
 mod recorders;
 #[path = "../../recording/row.rs"]
 mod row;
+mod spans;
 
 use measure::{EVENT_COUNT, in_turn, run};
+use spans::Spans;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -40,11 +43,26 @@ fn main() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/peers");
     fs::create_dir_all(&directory).expect("the target directory can be written");
     let mut lines = String::new();
-    for peer in recorders::PEERS {
+    let is_short = env::args().nth(1).is_some_and(|word| word == "pairs");
+    for peer in recorders::PEERS.into_iter().filter(|_| !is_short) {
         lines += &format!("# {}: {}\n", peer.name, peer.event);
         lines += &measure_peer(&peer, &directory);
     }
+    for spans in spans::SPANS {
+        lines += &format!("# {}-pair: {}\n", spans.name, spans.span);
+        lines += &measure_spans(&spans);
+    }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &lines);
+}
+
+/// What a span adds to a call of an empty function, next to what one event adds.
+fn measure_spans(spans: &Spans) -> String {
+    floor::begin(None);
+    let (pair, bare) = in_turn(spans.pairs, || run(spans::plain));
+    let (event, bare_again) = in_turn(|| run(spans::event), || run(spans::plain));
+    let (pair, floor) = (pair - bare, event - bare_again);
+    row::print(&format!("{}-pair", spans.name), pair, "ns", Some(pair / floor))
+        + &row::print(&format!("{}-floor-pair", spans.name), floor, "ns", None)
 }
 
 fn measure_peer(peer: &Peer, directory: &Path) -> String {

@@ -77,67 +77,127 @@ pub(super) fn functions_on<'a>(
     pairing.stack(track).map(function)
 }
 
-/// Tells that a slice ended, or never will.
-#[expect(clippy::too_many_arguments, reason = "the parts of `Calls` that a pairing does not hold")]
-pub(super) fn close(
-    frames: &mut [Frame],
-    tree: &mut Tree,
-    functions: &Functions,
-    alone: &mut BTreeMap<Function, u64>,
-    slice: &Slice<'_>,
-    extra: u64,
-    verdict: Verdict,
-    each: &mut dyn FnMut(&Functions, Told<'_>),
-) {
-    let Some(frame) = frames.get(slice.slot as usize).copied() else { return };
-    let is_selected = slice.begin.tag & UNSELECTED == 0;
-    if frame.is_assumed {
-        if slice.end.is_some() {
-            *alone.entry(frame.function).or_default() += 1;
-        }
-        return;
+/// What is known of the open slices, and what they leave behind.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    pub(super) all: Vec<Frame>,
+    /// Open calls whose beginning the log lacks.
+    pub(super) assumed_count: usize,
+    pub(super) functions: Functions,
+    pub(super) tree: Tree,
+    /// Ends of calls whose beginning the log lacks.
+    pub(super) alone: BTreeMap<Function, u64>,
+}
+
+impl Frames {
+    pub(super) fn new(functions: Functions, tree: Tree) -> Frames {
+        Frames { all: Vec::new(), assumed_count: 0, functions, tree, alone: BTreeMap::new() }
     }
-    if frame.sense == Sense::Task {
-        let task = Task {
-            number: slice.begin.key.first().copied().unwrap_or(0),
+
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> Option<&Frame> {
+        self.all.get(slot as usize)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Frame> {
+        self.all.get_mut(slot as usize)
+    }
+
+    pub(super) fn set(&mut self, slot: Slot, frame: Frame) {
+        if self.all.len() <= slot as usize {
+            self.all.resize(slot as usize + 1, NO_FRAME);
+        }
+        self.assumed_count += usize::from(frame.is_assumed);
+        if let Some(place) = self.get_mut(slot) {
+            *place = frame;
+        }
+    }
+
+    /// Returns the node of a call of a function in the call `parent`. The stack has `count` calls
+    /// more than those around it.
+    #[inline]
+    pub(super) fn node(
+        &mut self,
+        pairing: &Pairing,
+        track: Track,
+        parent: Option<&Frame>,
+        function: Function,
+        count: usize,
+    ) -> u32 {
+        let Frames { all, tree, .. } = self;
+        let around = || functions_on(pairing, all, track).skip(count);
+        tree.child(parent.map_or(Tree::ROOT, |frame| frame.node), function, |caller| {
+            above(around(), function, caller)
+        })
+    }
+
+    /// Tells that a slice ended, or never will.
+    #[inline]
+    pub(super) fn close(
+        &mut self,
+        slice: &Slice<'_>,
+        extra: u64,
+        verdict: Verdict,
+        each: &mut dyn FnMut(&Functions, Told<'_>),
+    ) {
+        let Some(frame) = self.get(slice.slot).copied() else { return };
+        let is_selected = slice.begin.tag & UNSELECTED == 0;
+        if frame.sense == Sense::Task {
+            let task = Task {
+                number: slice.begin.key.first().copied().unwrap_or(0),
+                function: frame.function,
+                begin: slice.begin,
+                end: slice.end,
+                verdict,
+                is_ready: slice.end.is_some() && extra != 0,
+            };
+            if is_selected {
+                each(&self.functions, Told::Task(task));
+            }
+            return;
+        }
+        let duration = if frame.is_assumed { None } else { slice.duration() };
+        // A call that crosses left its caller before it ended. One that is doubtful without an end
+        // was taken off its stack.
+        let has_parent =
+            verdict == Verdict::Whole || verdict == Verdict::Doubtful && slice.end.is_none();
+        if let Some(parent) = frame.parent.filter(|_| has_parent)
+            && let Some(outer) = self.get_mut(parent)
+        {
+            // Without a time of its own, the times of the calls in it are known.
+            outer.inner_ns = outer.inner_ns.saturating_add(duration.unwrap_or(frame.inner_ns));
+        }
+        if frame.is_assumed {
+            self.assumed_count = self.assumed_count.saturating_sub(1);
+            if slice.end.is_some() {
+                *self.alone.entry(frame.function).or_default() += 1;
+            }
+            return;
+        }
+        let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
+        if !is_selected {
+            return;
+        }
+        let tree = &mut self.tree;
+        tree.count(frame.node, verdict, duration.zip(own), frame.is_unwound);
+        let node = tree.nodes().get(frame.node as usize);
+        let edge = node.map_or(0, |node| node.edge);
+        let call = Call {
             function: frame.function,
+            caller: tree.edges().get(edge as usize).map_or(NONE, |(caller, _)| *caller),
+            edge,
+            node: frame.node,
+            depth: frame.depth,
+            context: frame.context,
+            task: (frame.sense == Sense::Poll).then(|| task_of(slice.begin)),
+            is_unwound: frame.is_unwound,
             begin: slice.begin,
             end: slice.end,
             verdict,
-            is_ready: slice.end.is_some() && extra != 0,
+            duration,
+            own,
         };
-        if is_selected {
-            each(functions, Told::Task(task));
-        }
-        return;
+        each(&self.functions, Told::Call(call));
     }
-    let duration = slice.duration();
-    // A call that crosses left its caller before it ended.
-    let parent = frame.parent.filter(|_| verdict == Verdict::Whole);
-    if let Some(outer) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
-        outer.inner_ns = outer.inner_ns.saturating_add(duration.unwrap_or(0));
-    }
-    let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
-    if !is_selected {
-        return;
-    }
-    tree.count(frame.node, verdict, duration.zip(own), frame.is_unwound);
-    let node = tree.nodes().get(frame.node as usize);
-    let edge = node.map_or(0, |node| node.edge);
-    let call = Call {
-        function: frame.function,
-        caller: tree.edges().get(edge as usize).map_or(NONE, |(caller, _)| *caller),
-        edge,
-        node: frame.node,
-        depth: frame.depth,
-        context: frame.context,
-        task: (frame.sense == Sense::Poll).then(|| task_of(slice.begin)),
-        is_unwound: frame.is_unwound,
-        begin: slice.begin,
-        end: slice.end,
-        verdict,
-        duration,
-        own,
-    };
-    each(functions, Told::Call(call));
 }

@@ -19,26 +19,24 @@ use crate::tree::{NODE_COUNT_MAX, Tree};
 use contexts::Contexts;
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
-use frames::{Frame, NO_FRAME, above, close, functions_on, task_of};
+use frames::{Frame, Frames, NO_FRAME, task_of};
 use slices::{Edge, Limits, Numbers, Pairing, Slot, Step, Track, Turn, Verdict};
 use std::collections::BTreeMap;
 
 /// Calls on a stack in which a caller is searched, at most.
 const SEARCH_COUNT_MAX: usize = 1 << 12;
+
 /// Makes calls of batches, which come in order of time.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    functions: Functions,
     senses: Vec<Sense>,
     pairs: Vec<Box<str>>,
     /// The function of each pair of another registry.
     pair_functions: Vec<Option<Function>>,
     numbers: Numbers,
     pairing: Pairing,
-    frames: Vec<Frame>,
+    frames: Frames,
     contexts: Contexts,
-    tree: Tree,
-    alone: BTreeMap<Function, u64>,
     muted: BTreeMap<(Function, u16), u64>,
 }
 
@@ -51,16 +49,13 @@ impl Calls {
     /// As [`Calls::new`], with limits for open calls and for the nodes of the tree.
     pub fn with_limits(log: &Log, marks: &Marks, limits: Limits, node_count_max: usize) -> Calls {
         Calls {
-            functions: Functions::new(log),
             senses: senses(log, marks),
             pairs: marks.pairs.iter().map(|pair| pair.name.clone()).collect(),
             pair_functions: vec![None; marks.pairs.len()],
             numbers: Numbers::new(log),
             pairing: Pairing::new(limits),
-            frames: Vec::new(),
+            frames: Frames::new(Functions::new(log), Tree::new(node_count_max)),
             contexts: Contexts::default(),
-            tree: Tree::new(node_count_max),
-            alone: BTreeMap::new(),
             muted: BTreeMap::new(),
         }
     }
@@ -92,25 +87,26 @@ impl Calls {
     /// Ends the log: passes the calls and tasks in progress to `each`, in the order of their
     /// beginnings. Returns the stacks of calls in progress, in order of threads.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Functions, Told<'_>)) -> Vec<OpenStack> {
-        let mut tracks: BTreeMap<Track, (u32, u64)> = BTreeMap::new();
-        let Calls { pairing, frames, tree, functions, alone, .. } = self;
+        let mut tracks: BTreeMap<Track, (u16, u32, u64)> = BTreeMap::new();
+        let Calls { pairing, frames, .. } = self;
         pairing.finish(|slice| {
-            let context = frames.get(slice.slot as usize).map_or(0, |frame| frame.context);
+            let context = frames.get(slice.slot).map_or(0, |frame| frame.context);
             if !slice.begin.is_span {
-                tracks.insert(slice.begin.track, (slice.begin.thread, context));
+                let Edge { id, thread, track, .. } = *slice.begin;
+                tracks.insert(track, (id.stream, thread, context));
             }
-            close(frames, tree, functions, alone, &slice, 0, slice.verdict, each);
+            frames.close(&slice, 0, slice.verdict, each);
         });
-        let open = |(track, (thread, context)): (Track, (u32, u64))| {
+        let open = |(track, (stream, thread, context)): (Track, (u16, u32, u64))| {
             let call = |(slot, edge): (Slot, &Edge)| {
-                let frame = self.frames.get(slot as usize)?;
+                let frame = self.frames.get(slot)?;
                 let task = (frame.sense == Sense::Poll).then(|| task_of(edge));
                 let begin = (!frame.is_assumed).then_some(*edge);
                 Some(OpenCall { function: frame.function, begin, task })
             };
             let mut calls: Vec<OpenCall> = self.pairing.stack(track).filter_map(call).collect();
             calls.reverse();
-            OpenStack { stream: track.0, thread, context, calls }
+            OpenStack { stream, thread, context, calls }
         };
         let stacks = tracks.into_iter().map(open);
         let mut stacks: Vec<OpenStack> = stacks.filter(|stack| !stack.calls.is_empty()).collect();
@@ -120,29 +116,30 @@ impl Calls {
 
     /// Returns the functions.
     pub fn functions(&self) -> &Functions {
-        &self.functions
+        &self.frames.functions
     }
 
     /// Returns the calling-context tree.
     pub fn tree(&self) -> &Tree {
-        &self.tree
+        &self.frames.tree
     }
 
     /// Returns the counts of what made no call.
     pub fn counts(&self) -> Counts {
         let slices::Counts { full, gaps, .. } = self.pairing.counts();
-        Counts { alone: self.alone.values().sum(), full, gaps }
+        Counts { alone: self.frames.alone.values().sum(), full, gaps }
     }
 
     /// Returns how many ends of calls of a function have no beginning in the log.
     pub fn alone(&self, function: Function) -> u64 {
-        self.alone.get(&function).copied().unwrap_or(0)
+        self.frames.alone.get(&function).copied().unwrap_or(0)
     }
 
     /// Returns how many calls of a function were not recorded, because the filter selects some of
     /// many.
     pub fn muted(&self, function: Function) -> u64 {
-        self.muted.range((function, 0)..=(function, u16::MAX)).map(|(_, count)| count).sum()
+        let counts = self.muted.range((function, 0)..=(function, u16::MAX));
+        counts.fold(0, |sum, (_, count)| count.saturating_add(sum))
     }
 
     #[inline]
@@ -161,15 +158,22 @@ impl Calls {
         };
         if edge.is_end {
             let ready = if extra == UNSTATED { 0 } else { extra };
-            if self.close(&edge, ready, each) == Turn::Alone && sense != Sense::Task {
+            if self.frames.assumed_count > 0 && !edge.is_span {
+                self.forget_assumed(&edge, each);
+            }
+            let Calls { pairing, frames, .. } = self;
+            let turn =
+                pairing.take(&edge, |slice| frames.close(&slice, ready, slice.verdict, each));
+            if turn == Turn::Alone && sense != Sense::Task {
                 let function = self.function(sense, stream, address, edge.pair);
-                *self.alone.entry(function).or_default() += 1;
+                self.end_assumed(edge.track, function, each);
+                *self.frames.alone.entry(function).or_default() += 1;
             }
             return;
         }
         let function = self.function(sense, stream, address, edge.pair);
         if extra != UNSTATED && sense != Sense::Task {
-            let caller = self.functions.number(stream, extra);
+            let caller = self.frames.functions.number(stream, extra);
             self.repair(&edge, caller, extra, context, each);
         }
         self.begin(&edge, sense, function, context, false, each);
@@ -177,11 +181,11 @@ impl Calls {
 
     fn function(&mut self, sense: Sense, stream: u16, address: u64, pair: u32) -> Function {
         if sense != Sense::Slice {
-            return self.functions.number(stream, address);
+            return self.frames.functions.number(stream, address);
         }
         let Some(place) = self.pair_functions.get_mut(pair as usize) else { return NONE };
         let name = self.pairs.get(pair as usize).map_or("?", |name| name);
-        *place.get_or_insert_with(|| self.functions.named(name))
+        *place.get_or_insert_with(|| self.frames.functions.named(name))
     }
 
     fn begin(
@@ -193,40 +197,19 @@ impl Calls {
         is_assumed: bool,
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
-        let Calls { pairing, frames, tree, functions, alone, .. } = self;
-        let turn = pairing.take(edge, |slice| {
-            close(frames, tree, functions, alone, &slice, 0, slice.verdict, each);
-        });
+        let Calls { pairing, frames, .. } = self;
+        let turn = pairing.take(edge, |slice| frames.close(&slice, 0, slice.verdict, each));
         let Turn::Begun { slot, within } = turn else { return };
-        let parent = within.and_then(|parent| frames.get(parent as usize)).copied();
+        let parent = within.and_then(|parent| frames.get(parent)).copied();
         let node = if sense == Sense::Task {
             Tree::ROOT
         } else {
-            let above =
-                |caller| above(functions_on(pairing, frames, edge.track).skip(1), function, caller);
-            tree.child(parent.map_or(Tree::ROOT, |frame| frame.node), function, above)
+            frames.node(pairing, edge.track, parent.as_ref(), function, 1)
         };
         let depth = parent.map_or(0, |frame| frame.depth + 1);
         let frame =
             Frame { sense, function, node, parent: within, depth, context, is_assumed, ..NO_FRAME };
-        if frames.len() <= slot as usize {
-            frames.resize(slot as usize + 1, NO_FRAME);
-        }
-        if let Some(place) = frames.get_mut(slot as usize) {
-            *place = frame;
-        }
-    }
-
-    fn close(
-        &mut self,
-        edge: &Edge,
-        extra: u64,
-        each: &mut dyn FnMut(&Functions, Told<'_>),
-    ) -> Turn {
-        let Calls { pairing, frames, tree, functions, alone, .. } = self;
-        pairing.take(edge, |slice| {
-            close(frames, tree, functions, alone, &slice, extra, slice.verdict, each);
-        })
+        frames.set(slot, frame);
     }
 
     /// Makes the stack of an edge such that `caller` is its innermost call.
@@ -239,13 +222,20 @@ impl Calls {
         context: u64,
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
-        let found = {
-            let mut stack = functions_on(&self.pairing, &self.frames, edge.track);
-            if stack.next().unwrap_or(NONE) == caller {
-                return;
-            }
-            let below = || stack.take(SEARCH_COUNT_MAX).position(|function| function == caller);
-            if caller == NONE { Some(usize::MAX) } else { below().map(|below| below + 1) }
+        let call = |(at, (slot, _)): (usize, (Slot, _))| {
+            let frame = self.frames.get(slot).filter(|frame| frame.sense != Sense::Slice)?;
+            Some((at, frame.function))
+        };
+        let mut calls = self.pairing.stack(edge.track).enumerate().filter_map(call);
+        let innermost = calls.next();
+        if innermost.map_or(NONE, |(_, function)| function) == caller {
+            return;
+        }
+        let found = if caller == NONE {
+            calls.last().or(innermost).map(|(at, _)| at + 1)
+        } else {
+            let mut calls = calls.take(SEARCH_COUNT_MAX);
+            calls.find(|(_, function)| *function == caller).map(|(at, _)| at)
         };
         self.drop_calls(edge.track, found.unwrap_or(0), each);
         if found.is_none() {
@@ -257,6 +247,42 @@ impl Calls {
         }
     }
 
+    /// Forgets the assumed calls in the call that an edge ends: no other end would.
+    fn forget_assumed(&mut self, end: &Edge, each: &mut dyn FnMut(&Functions, Told<'_>)) {
+        let mut assumed = Vec::new();
+        let is_own = |edge: &Edge| (edge.pair, edge.key) == (end.pair, end.key);
+        let mut stack = self.pairing.stack(end.track).take(SEARCH_COUNT_MAX);
+        let is_found = stack.any(|(slot, edge)| {
+            let is_own = is_own(edge);
+            if !is_own && self.frames.get(slot).is_some_and(|frame| frame.is_assumed) {
+                assumed.push(slot);
+            }
+            is_own
+        });
+        drop(stack);
+        if is_found {
+            assumed.into_iter().for_each(|slot| self.give_up(slot, each));
+        }
+    }
+
+    /// Ends an assumed call of a function whose end has another pair: that of a poll, or of
+    /// another stream.
+    #[cold]
+    fn end_assumed(
+        &mut self,
+        track: Track,
+        function: Function,
+        each: &mut dyn FnMut(&Functions, Told<'_>),
+    ) {
+        let mut frames = self.pairing.stack(track).take(SEARCH_COUNT_MAX);
+        let found = frames.position(|(slot, _)| {
+            let frame = self.frames.get(slot);
+            frame.is_some_and(|frame| frame.is_assumed && frame.function == function)
+        });
+        drop(frames);
+        self.drop_calls(track, found.map_or(0, |below| below + 1), each);
+    }
+
     /// Takes the innermost calls off a stack: their ends are missing.
     #[cold]
     fn drop_calls(
@@ -266,12 +292,14 @@ impl Calls {
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
         for _ in 0..count {
-            let Calls { pairing, frames, tree, functions, alone, .. } = self;
-            let Some((slot, _)) = pairing.stack(track).next() else { break };
-            pairing.give_up(slot, |slice| {
-                close(frames, tree, functions, alone, &slice, 0, Verdict::Doubtful, each);
-            });
+            let Some((slot, _)) = self.pairing.stack(track).next() else { break };
+            self.give_up(slot, each);
         }
+    }
+
+    fn give_up(&mut self, slot: Slot, each: &mut dyn FnMut(&Functions, Told<'_>)) {
+        let Calls { pairing, frames, .. } = self;
+        pairing.give_up(slot, |slice| frames.close(&slice, 0, Verdict::Doubtful, each));
     }
 
     #[cold]
@@ -282,14 +310,14 @@ impl Calls {
         match word {
             Word::Switch => self.contexts.switch(thread, *first),
             Word::Muted => {
-                let function = self.functions.number(stream, *first);
+                let function = self.frames.functions.number(stream, *first);
                 let count = self.muted.entry((function, stream)).or_default();
                 *count = (*count).max(*second);
             }
             Word::Unwind => {
-                let function = self.functions.number(stream, *first);
+                let function = self.frames.functions.number(stream, *first);
                 let (_, track) = self.contexts.of(thread);
-                let top = self.pairing.stack(track).next().map(|(slot, _)| slot as usize);
+                let top = self.pairing.stack(track).next().map(|(slot, _)| slot);
                 let frame = top.and_then(|top| self.frames.get_mut(top));
                 if let Some(frame) = frame.filter(|frame| frame.function == function) {
                     frame.is_unwound = true;
@@ -308,16 +336,17 @@ impl Calls {
     ) {
         let stream = edge.id.stream;
         let (context, track) = self.contexts.of((stream, edge.thread));
-        let function = self.functions.number(stream, address);
-        let from = self.functions.number(stream, caller);
-        let top = |calls: &Calls| {
-            let (slot, _) = calls.pairing.stack(track).next()?;
-            calls.frames.get(slot as usize).filter(|frame| frame.is_assumed).copied()
-        };
+        let function = self.frames.functions.number(stream, address);
+        let from = self.frames.functions.number(stream, caller);
         let mut inner_ns = 0;
-        if let Some(assumed) = top(self).filter(|frame| frame.function == function) {
-            inner_ns = assumed.inner_ns;
-            self.drop_calls(track, 1, each);
+        let innermost = self.pairing.stack(track).next().map(|(slot, _)| slot);
+        if let Some(slot) = innermost
+            && let Some(frame) = self.frames.get_mut(slot)
+            && frame.is_assumed
+            && frame.function == function
+        {
+            inner_ns = std::mem::take(&mut frame.inner_ns);
+            self.give_up(slot, each);
         }
         let begin = Edge {
             ns: edge.ns.saturating_sub(elapsed),
@@ -328,17 +357,17 @@ impl Calls {
         };
         self.repair(&begin, from, caller, context, each);
         let parent = self.pairing.stack(track).next().map(|(slot, _)| slot);
-        let Calls { pairing, frames, tree, functions, .. } = self;
-        let around = parent.and_then(|parent| frames.get(parent as usize)).copied();
-        let above = |caller| above(functions_on(pairing, frames, track), function, caller);
-        let node = tree.child(around.map_or(Tree::ROOT, |frame| frame.node), function, above);
-        if let Some(frame) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
+        let Calls { pairing, frames, .. } = self;
+        let around = parent.and_then(|parent| frames.get(parent)).copied();
+        let node = frames.node(pairing, track, around.as_ref(), function, 0);
+        if let Some(frame) = parent.and_then(|parent| frames.get_mut(parent)) {
             frame.inner_ns = frame.inner_ns.saturating_add(elapsed);
         }
         let own = elapsed.saturating_sub(inner_ns);
         if edge.tag & UNSELECTED != 0 {
             return;
         }
+        let Frames { tree, functions, .. } = frames;
         tree.count(node, Verdict::Whole, Some((elapsed, own)), false);
         let call = Call {
             function,

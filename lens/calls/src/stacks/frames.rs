@@ -114,22 +114,20 @@ impl Frames {
         }
     }
 
-    /// Returns the node of a call of a function in the call `parent`. The stack has `count` calls
+    /// Returns the node of a call of a function in a call of the node `parent`. The stack has `count` calls
     /// more than those around it.
     #[inline]
     pub(super) fn node(
         &mut self,
         pairing: &Pairing,
         track: Track,
-        parent: Option<&Frame>,
+        parent: u32,
         function: Function,
         count: usize,
     ) -> u32 {
         let Frames { all, tree, .. } = self;
         let around = || functions_on(pairing, all, track).skip(count);
-        tree.child(parent.map_or(Tree::ROOT, |frame| frame.node), function, |caller| {
-            above(around(), function, caller)
-        })
+        tree.child(parent, function, |caller| above(around(), function, caller))
     }
 
     /// Tells that a slice ended, or never will.

@@ -63,6 +63,8 @@ impl Calls {
     /// Takes the next batch. Passes calls and tasks that end to `each`.
     pub fn take(&mut self, batch: &Batch, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         let mut asides = batch.asides.iter().peekable();
+        let next_of = |aside: Option<&&(u32, Aside)>| aside.map_or(u32::MAX, |(before, _)| *before);
+        let mut next = next_of(asides.peek());
         let mut extras = batch.extras.iter().zip(0u32..);
         for step in batch.edges.steps() {
             match step {
@@ -73,8 +75,9 @@ impl Calls {
                 }
                 Step::Edge(edge) => {
                     let Some((extra, at)) = extras.next() else { continue };
-                    while let Some((_, aside)) = asides.next_if(|(before, _)| *before <= at) {
-                        self.aside(aside, each);
+                    while next <= at {
+                        asides.next().into_iter().for_each(|(_, aside)| self.aside(aside, each));
+                        next = next_of(asides.peek());
                     }
                     self.edge(edge, *extra, each);
                 }
@@ -145,11 +148,15 @@ impl Calls {
     #[inline]
     fn edge(&mut self, edge: &Edge, extra: u64, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         let sense = self.senses.get(edge.pair as usize).copied().unwrap_or(Sense::Nothing);
-        let mut edge = *edge;
-        let mut context = 0;
-        if !edge.is_span {
-            (context, edge.track) = self.contexts.of(edge.track);
-        }
+        let (context, track) =
+            if edge.is_span { (0, edge.track) } else { self.contexts.of(edge.track) };
+        let moved;
+        let edge = if track == edge.track {
+            edge
+        } else {
+            moved = Edge { track, ..*edge };
+            &moved
+        };
         let stream = edge.id.stream;
         let address = match sense {
             Sense::Nothing => return,
@@ -159,11 +166,10 @@ impl Calls {
         if edge.is_end {
             let ready = if extra == UNSTATED { 0 } else { extra };
             if self.frames.assumed_count > 0 && !edge.is_span {
-                self.forget_assumed(&edge, each);
+                self.forget_assumed(edge, each);
             }
             let Calls { pairing, frames, .. } = self;
-            let turn =
-                pairing.take(&edge, |slice| frames.close(&slice, ready, slice.verdict, each));
+            let turn = pairing.take(edge, |slice| frames.close(&slice, ready, slice.verdict, each));
             if turn == Turn::Alone && sense != Sense::Task {
                 let function = self.function(sense, stream, address, edge.pair);
                 self.end_assumed(edge.track, function, each);
@@ -173,10 +179,9 @@ impl Calls {
         }
         let function = self.function(sense, stream, address, edge.pair);
         if extra != UNSTATED && sense != Sense::Task {
-            let caller = self.frames.functions.number(stream, extra);
-            self.repair(&edge, caller, extra, context, each);
+            self.repair(edge, extra, context, each);
         }
-        self.begin(&edge, sense, function, context, false, each);
+        self.begin(edge, sense, function, context, false, each);
     }
 
     fn function(&mut self, sense: Sense, stream: u16, address: u64, pair: u32) -> Function {
@@ -200,28 +205,49 @@ impl Calls {
         let Calls { pairing, frames, .. } = self;
         let turn = pairing.take(edge, |slice| frames.close(&slice, 0, slice.verdict, each));
         let Turn::Begun { slot, within } = turn else { return };
-        let parent = within.and_then(|parent| frames.get(parent)).copied();
+        let parent = within.and_then(|parent| frames.get(parent));
+        let (above, depth) =
+            parent.map_or((Tree::ROOT, 0), |parent| (parent.node, parent.depth + 1));
         let node = if sense == Sense::Task {
             Tree::ROOT
         } else {
-            frames.node(pairing, edge.track, parent.as_ref(), function, 1)
+            frames.node(pairing, edge.track, above, function, 1)
         };
-        let depth = parent.map_or(0, |frame| frame.depth + 1);
         let frame =
             Frame { sense, function, node, parent: within, depth, context, is_assumed, ..NO_FRAME };
         frames.set(slot, frame);
     }
 
-    /// Makes the stack of an edge such that `caller` is its innermost call.
+    /// Makes the stack of an edge such that the caller at `address` is its innermost call.
     #[inline]
     fn repair(
         &mut self,
         edge: &Edge,
-        caller: Function,
         address: u64,
         context: u64,
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
+        let is_right = match self.pairing.stack(edge.track).next() {
+            None => address == 0,
+            Some((slot, begin)) => {
+                let frame = self.frames.get(slot).filter(|frame| frame.sense != Sense::Slice);
+                frame.is_some() && begin.key.first() == Some(&address)
+            }
+        };
+        if !is_right {
+            self.search(edge, address, context, each);
+        }
+    }
+
+    #[cold]
+    fn search(
+        &mut self,
+        edge: &Edge,
+        address: u64,
+        context: u64,
+        each: &mut dyn FnMut(&Functions, Told<'_>),
+    ) {
+        let caller = self.frames.functions.number(edge.id.stream, address);
         let call = |(at, (slot, _)): (usize, (Slot, _))| {
             let frame = self.frames.get(slot).filter(|frame| frame.sense != Sense::Slice)?;
             Some((at, frame.function))
@@ -355,11 +381,13 @@ impl Calls {
             key: [address, 0, 0, 0],
             ..*edge
         };
-        self.repair(&begin, from, caller, context, each);
+        self.repair(&begin, caller, context, each);
         let parent = self.pairing.stack(track).next().map(|(slot, _)| slot);
         let Calls { pairing, frames, .. } = self;
-        let around = parent.and_then(|parent| frames.get(parent)).copied();
-        let node = frames.node(pairing, track, around.as_ref(), function, 0);
+        let around = parent.and_then(|parent| frames.get(parent));
+        let (above, depth) =
+            around.map_or((Tree::ROOT, 0), |around| (around.node, around.depth + 1));
+        let node = frames.node(pairing, track, above, function, 0);
         if let Some(frame) = parent.and_then(|parent| frames.get_mut(parent)) {
             frame.inner_ns = frame.inner_ns.saturating_add(elapsed);
         }
@@ -374,7 +402,7 @@ impl Calls {
             caller: from,
             edge: tree.nodes().get(node as usize).map_or(0, |node| node.edge),
             node,
-            depth: around.map_or(0, |frame| frame.depth + 1),
+            depth,
             context,
             task: None,
             is_unwound: false,

@@ -20,10 +20,12 @@ use eventlog::reader::Picker;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::Marks;
-use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
+use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry, Value};
+use foldhash::fast::RandomState;
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Entries of a piece, about.
 const PIECE_COUNT: usize = 1 << 12;
@@ -70,14 +72,14 @@ pub(crate) struct Marked<'l> {
 /// Edges, with the values that their tags number from 1.
 struct Piece {
     batch: Batch,
-    values: Vec<String>,
+    values: Vec<Arc<str>>,
 }
 
 /// The values of the slices of a log, as the tags of edges number them.
 #[derive(Default)]
 pub(crate) struct Values {
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    names: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32, RandomState>,
 }
 
 impl Values {
@@ -96,16 +98,16 @@ impl Values {
 
     /// Returns the value with a number; 0 means none.
     pub(crate) fn name(&self, number: u32) -> &str {
-        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", String::as_str)
+        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", |name| name)
     }
 
-    fn number(&mut self, name: String) -> u32 {
+    fn number(&mut self, name: Arc<str>) -> u32 {
         if let Some(number) = self.numbers.get(&name) {
             return *number;
         }
         let is_full = self.names.len() >= VALUE_COUNT_MAX;
-        if is_full && name != OTHERS {
-            return self.number(OTHERS.to_owned());
+        if is_full && &*name != OTHERS {
+            return self.number(OTHERS.into());
         }
         self.names.push(name.clone());
         let number = self.names.len() as u32;
@@ -152,6 +154,24 @@ impl Marked<'_> {
         sorts
     }
 
+    /// Returns the indices of the parameters that are the value of an event, by the index of its
+    /// registry in the log, and of its event type in the registry.
+    fn params(&self, by: &By) -> Vec<Vec<Vec<usize>>> {
+        let registries = self.log.registries().iter();
+        let of = |registry: &Registry| {
+            let row = |row: &EventType| match by {
+                By::Event | By::Thread => Vec::new(),
+                By::Param(name) => row.param(name).map(|(index, _)| index).into_iter().collect(),
+                By::Key => {
+                    let part = self.marks.role_of(registry, row.code).part;
+                    part.map_or_else(Vec::new, |side| side.params().collect())
+                }
+            };
+            registry.event_types.iter().map(row).collect()
+        };
+        registries.map(of).collect()
+    }
+
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
     /// ones, in the order of their beginnings. Ends at the first error of `take`.
     pub(crate) fn each<E>(
@@ -165,16 +185,17 @@ impl Marked<'_> {
         let all = Selection::all(labels, selection.is_counted());
         let source = Source::new(log, clock, marks);
         let chooser = selection.chooser(log);
+        let params = self.params(by);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
             let mut worker = Worker {
                 source: source.clone(),
                 chooser: chooser.clone(),
-                marks,
-                by,
+                params: &params,
                 batch: Batch::new(log),
                 values: Vec::new(),
-                numbers: HashMap::new(),
-                text: Vec::new(),
+                piece: 0,
+                known: HashMap::default(),
+                raw: Vec::new(),
             };
             events.each_while(|event| {
                 worker.add(event);
@@ -260,17 +281,28 @@ pub(crate) fn key_text(key: &Key, sorts: &[Sort]) -> String {
     key.iter().zip(sorts).map(text).collect::<Vec<_>>().join(" ")
 }
 
+/// A value that a worker has met.
+struct Known {
+    text: Arc<str>,
+    /// The last piece that has it, and its number there.
+    piece: u32,
+    number: u32,
+}
+
 /// Makes pieces of the events of a partition.
 struct Worker<'l> {
     source: Source<'l>,
     chooser: Chooser<'l>,
-    marks: &'l Marks,
-    by: &'l By,
+    /// As [`Marked::params`] returns them.
+    params: &'l [Vec<Vec<usize>>],
     batch: Batch,
-    /// The values in the batch, and their numbers.
-    values: Vec<String>,
-    numbers: HashMap<String, u32>,
-    text: Vec<u8>,
+    /// The values in the batch.
+    values: Vec<Arc<str>>,
+    /// Pieces so far.
+    piece: u32,
+    /// Values by their bits: to write them as text costs more than all other steps.
+    known: HashMap<Box<[u8]>, Known, RandomState>,
+    raw: Vec<u8>,
 }
 
 impl Worker<'_> {
@@ -280,45 +312,78 @@ impl Worker<'_> {
         let edge = self.source.edge(event);
         let is_chosen = self.chooser.has(event, edge.is_some());
         let Some(mut edge) = edge else { return };
-        edge.tag = if is_chosen { 0 } else { UNSELECTED };
-        if !matches!(self.by, By::Event | By::Thread) {
-            edge.tag |= self.value(event);
-        }
+        edge.tag = self.value(event) | if is_chosen { 0 } else { UNSELECTED };
         self.batch.push(edge);
     }
 
     fn piece(&mut self) -> Piece {
-        self.numbers.clear();
+        self.piece += 1;
+        if self.known.len() > VALUE_COUNT_MAX {
+            self.known.clear();
+        }
         Piece { batch: self.batch.take(), values: std::mem::take(&mut self.values) }
     }
 
     /// Returns the number of the value of an event in this piece; 0 if it has none.
+    #[inline]
     fn value(&mut self, event: &Event<'_, '_>) -> u32 {
-        self.text.clear();
-        match self.by {
-            By::Param(name) => {
-                let Some(value) = event.param(name) else { return 0 };
-                append(event, value, &mut self.text);
-            }
-            _ => {
-                let Some(side) = self.marks.role(event).part else { return 0 };
-                for value in side.params().filter_map(|index| event.param_at(index)) {
-                    if !self.text.is_empty() {
-                        self.text.push(b' ');
-                    }
-                    append(event, value, &mut self.text);
-                }
-            }
+        let rows = self.params.get(event.registry_index as usize);
+        match rows.and_then(|rows| rows.get(usize::from(event.event_type_index))) {
+            Some(params) if !params.is_empty() => self.number(event, params),
+            _ => 0,
         }
-        let text = String::from_utf8_lossy(&self.text);
+    }
+
+    fn number(&mut self, event: &Event<'_, '_>, params: &[usize]) -> u32 {
+        let values = || params.iter().filter_map(|index| event.param_at(*index));
+        self.raw.clear();
+        values().for_each(|value| append_raw(event, value, &mut self.raw));
+        if self.raw.is_empty() {
+            return 0;
+        }
+        let next = self.values.len() as u32 + 1;
+        if let Some(known) = self.known.get_mut(&*self.raw) {
+            if known.piece != self.piece {
+                self.values.push(known.text.clone());
+                (known.piece, known.number) = (self.piece, next);
+            }
+            return known.number;
+        }
+        let mut text = Vec::new();
+        for value in values() {
+            if !text.is_empty() {
+                text.push(b' ');
+            }
+            append(event, value, &mut text);
+        }
+        let text = String::from_utf8_lossy(&text);
         let text = text.get(..text.floor_char_boundary(VALUE_SIZE_MAX)).unwrap_or_default();
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
+        let known = Known { text: text.into(), piece: self.piece, number: next };
+        self.values.push(known.text.clone());
+        self.known.insert(self.raw.as_slice().into(), known);
+        next
+    }
+}
+
+/// Appends the bits of a value, and the number of its label. Equal bits have equal texts.
+fn append_raw(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
+    let (sort, bits) = match value {
+        Value::S(string) => {
+            out.push(0);
+            out.extend_from_slice(&string.len().to_ne_bytes());
+            return out.extend_from_slice(string);
         }
-        self.values.push(text.to_owned());
-        let number = self.values.len() as u32;
-        self.numbers.insert(text.to_owned(), number);
-        number
+        Value::D(value) => (1, value.to_bits()),
+        Value::P(word) | Value::A(word) => (2, word),
+        Value::W(word) => (3, word),
+        Value::U(word) => (4, word.into()),
+        Value::B(is_so) => (5, is_so.into()),
+    };
+    out.push(sort);
+    out.extend_from_slice(&bits.to_ne_bytes());
+    if sort == 2 {
+        let label = event.labels.label_id_of(value).unwrap_or(0);
+        out.extend_from_slice(&label.to_ne_bytes());
     }
 }
 

@@ -144,3 +144,21 @@ fn serve(maker: &mut Maker<'_>, ticks: u64) -> u64 {
     till.begin(9, 3);
     till.ticks
 }
+
+/// Makes the log of functions with these names, each of which calls the next one.
+pub(crate) fn chain(names: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    maker.begin(&Origin::new()).unwrap();
+    sync(&mut maker, 1);
+    for (function, name) in (1..).zip(names) {
+        let string = maker.intern(10, name.as_bytes()).unwrap();
+        maker.label(11, at(function).0, string).unwrap();
+    }
+    let mut one = Thread { maker: &mut maker, thread: 1, ticks: 1000, stack: Vec::new() };
+    (1..=names.len()).for_each(|function| one.begin(10, function));
+    names.iter().for_each(|_| one.end(10));
+    sync(&mut maker, 2000);
+    maker.finish().unwrap();
+    bytes
+}

@@ -25,7 +25,7 @@ const WALLS: [(&str, &[&str]); 14] = [
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),
-    ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
+    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 

@@ -185,7 +185,7 @@ fn queries_of_the_original_run_unchanged() {
     ] {
         assert_golden(&format!("calls/{name}"), query(&log, sql).as_bytes());
     }
-    // A function of which the log has the end alone was called.
+    // A function was called even if the log has only the end of the call.
     let unused = String::from_utf8(calls(&log, &["--unused", "--csv"])).unwrap();
     let unused: Vec<&str> =
         unused.lines().skip(1).filter_map(|line| line.split(',').next()).collect();

@@ -10,6 +10,9 @@
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
 //! mean: `docs/benchmarks.md`.
 
+/// The registry of calls names it so.
+extern crate eventdef as telemetry;
+
 #[path = "../logs/mod.rs"]
 mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]

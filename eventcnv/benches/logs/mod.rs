@@ -6,6 +6,7 @@
 //!
 //! What the rows mean: `docs/benchmarks.md`.
 
+#[allow(dead_code, reason = "not of use to all benchmarks")]
 mod calls;
 mod ours;
 

@@ -145,7 +145,7 @@ fn serve(maker: &mut Maker<'_>, ticks: u64) -> u64 {
     till.ticks
 }
 
-/// Makes the log of functions with these names, each of which calls the next one.
+/// Makes the log of functions with these names: each calls the next one.
 pub(crate) fn chain(names: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);

@@ -114,8 +114,8 @@ impl Frames {
         }
     }
 
-    /// Returns the node of a call of a function in a call of the node `parent`. The stack has `count` calls
-    /// more than those around it.
+    /// Returns the node of a call of a function in a call of the node `parent`. The stack has
+    /// `count` calls more than those around it.
     #[inline]
     pub(super) fn node(
         &mut self,

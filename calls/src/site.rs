@@ -9,17 +9,7 @@
 //! Each program or shared library has its own section, and its own copy of this crate. Where the
 //! linker has no such sections, a site is labelled at its first call, and functions that are never
 //! called are missing. Design: `.calls.site` in `design/calls.md`.
-#![cfg_attr(
-    any(
-        target_os = "linux",
-        target_os = "android",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd",
-        target_os = "dragonfly"
-    ),
-    expect(unsafe_code, reason = "a section of the linker")
-)]
+#![cfg_attr(has_sections, expect(unsafe_code, reason = "a section of the linker"))]
 
 use crate::events::{CONTROL, CallsMuted, Kinds};
 use crate::filter::{self, Choice};
@@ -265,32 +255,37 @@ macro_rules! __site {
         fn site() -> &'static str {
             $crate::__private::path_of(site)
         }
-        #[cfg_attr(
-            any(
-                target_os = "linux",
-                target_os = "android",
-                target_os = "freebsd",
-                target_os = "netbsd",
-                target_os = "openbsd",
-                target_os = "dragonfly"
-            ),
-            used,
-            unsafe(link_section = "telemetry_sites_1")
-        )]
-        static SITE: $crate::__private::Site = $crate::__private::Site::new(site, $file, $place);
+        $crate::__collected! {
+            static SITE: $crate::__private::Site =
+                $crate::__private::Site::new(site, $file, $place);
+        }
         &SITE
     }};
 }
 
+/// Puts a site into the section. The program that a site is in does not know `has_sections`.
+#[cfg(has_sections)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __collected {
+    ($site:item) => {
+        #[used]
+        #[unsafe(link_section = "telemetry_sites_1")]
+        $site
+    };
+}
+
+#[cfg(not(has_sections))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __collected {
+    ($site:item) => {
+        $site
+    };
+}
+
 /// Returns all sites of this program or shared library.
-#[cfg(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd",
-    target_os = "dragonfly"
-))]
+#[cfg(has_sections)]
 pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
     /// The section exists in each program, with or without sites.
     #[used]
@@ -315,14 +310,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
 }
 
 /// Returns no sites: the linker has no sections that a program finds by their names.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd",
-    target_os = "dragonfly"
-)))]
+#[cfg(not(has_sections))]
 pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
     core::iter::empty()
 }

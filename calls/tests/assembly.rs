@@ -10,102 +10,17 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "../../telemetry/tests/common/shipped.rs"]
+mod shipped;
+
+use shipped::{HERE, compare};
 use std::sync::OnceLock;
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Leaves LLVM's passes to the build of the example alone; the compiler's own passes run on the
-/// libraries, and the example inlines their result.
-const LIBRARIES: &str = "--emit=mir\x1f-Cno-prepopulate-passes\x1f-Cdebuginfo=0";
-
-/// Returns the assembly of the example.
-fn assembly() -> &'static str {
-    static ASSEMBLY: OnceLock<String> = OnceLock::new();
-    ASSEMBLY.get_or_init(assemble)
-}
-
-fn assemble() -> String {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("shipped");
-    let run = |command: &mut Command| {
-        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let built = run(Command::new(env!("CARGO"))
-        .args(["check", "--release", "--quiet", "--locked", "--lib", "--message-format=json"])
-        .args(["--target", TARGET, "--target-dir"])
-        .arg(&folder)
-        .env("CARGO_ENCODED_RUSTFLAGS", LIBRARIES));
-    let is_library = |path: &&str| path.contains("libcalls-") && path.ends_with(".rmeta");
-    let library = built.split('"').find(is_library).expect("cargo built the library");
-    let assembly = folder.join(TARGET).join("traced.s");
-    run(Command::new("rustc")
-        .args(["--edition=2024", "--target", TARGET, "--emit", "asm", "-C", "opt-level=3"])
-        .args(["-C", "debuginfo=0", "-C", "codegen-units=1"])
-        .arg("--extern")
-        .arg(format!("calls={library}"))
-        .args(folders(&folder).iter().map(|folder| format!("-Ldependency={}", folder.display())))
-        .arg("examples/traced.rs")
-        .arg("-o")
-        .arg(&assembly));
-    std::fs::read_to_string(assembly).unwrap()
-}
-
-/// Returns all folders below a folder: each version of cargo puts libraries elsewhere.
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let own: Vec<PathBuf> = files.filter(|file| file.is_dir()).collect();
-    own.iter().flat_map(|own| folders(own)).chain(own.iter().cloned()).collect()
-}
-
-/// Returns the instructions of a function of the example, one a line. Labels are numbered in order.
+/// Returns the instructions of a function of the example, one a line.
 fn function(name: &str) -> Vec<String> {
-    let part = format!("6traced{}{name}17h", name.len());
-    let is_begin =
-        |line: &&str| line.starts_with("_") && line.ends_with(':') && line.contains(&part);
-    let mut lines = assembly().lines().skip_while(|line| !is_begin(line)).skip(1);
-    let body: Vec<&str> =
-        lines.by_ref().take_while(|line| !line.starts_with(".Lfunc_end")).collect();
-    assert!(!body.is_empty(), "no function {name}");
-    let labels = body.iter().filter(|line| line.starts_with(".LBB"));
-    let labels: BTreeMap<&str, String> = labels
-        .enumerate()
-        .map(|(n, label)| (label.trim_end_matches(':'), format!("L{n}")))
-        .collect();
-    let is_kept = |line: &&&str| !line.trim().starts_with('.') || line.starts_with(".LBB");
-    let plain = |line: &&str| {
-        let line = line.split('#').next().unwrap_or_default().trim_end().replace('\t', " ");
-        let line = labels.iter().rev().fold(line, |line, (label, name)| line.replace(*label, name));
-        without_hashes(&line)
-    };
-    body.iter().filter(is_kept).map(plain).filter(|line| !line.trim().is_empty()).collect()
-}
-
-/// Removes the hash at the end of a name: `17h` and sixteen digits.
-fn without_hashes(line: &str) -> String {
-    match line.find("17h") {
-        Some(at) if line.len() >= at + 20 => format!("{}{}", &line[..at], &line[at + 19..]),
-        _ => line.to_owned(),
-    }
-}
-
-/// Compares with the golden file, if this compiler made it.
-fn compare(name: &str, code: &[String]) {
-    let version = Command::new("rustc").arg("--version").output().unwrap();
-    let version = String::from_utf8(version.stdout).unwrap();
-    let text = format!("# {}\n{}\n", version.trim(), code.join("\n"));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap();
-    if golden.lines().next() == text.lines().next() {
-        assert_eq!(golden, text, "BLESS=1 rewrites {}", path.display());
-    } else {
-        println!("{name} is of another compiler; only the rules were checked");
-    }
+    static ASSEMBLY: OnceLock<String> = OnceLock::new();
+    let assembly = ASSEMBLY.get_or_init(|| shipped::assemble("traced", "calls", HERE, ""));
+    shipped::function(assembly, &format!("6traced{}{name}17h", name.len()))
 }
 
 fn is(line: &str, instruction: &str) -> bool {

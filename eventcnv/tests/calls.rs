@@ -116,6 +116,21 @@ fn two_runs_are_compared_by_function() {
     assert_eq!((code, errors.contains("--by function or --by edge")), (2, true), "{errors}");
 }
 
+/// An option that would change nothing is refused.
+#[test]
+fn options_that_change_nothing_are_refused() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    for (args, expected) in [
+        (&["--by", "thread", "--cutoff", "1"][..], "--cutoff needs --by function, edge, path"),
+        (&["--by", "edge", "--undirected"], "--undirected needs --by cluster"),
+        (&["--against", &log, "--cutoff", "1"], "cannot be used with"),
+    ] {
+        let (_, code, errors) = run(&[&["calls", &log], args].concat());
+        assert_eq!((code, errors.contains(expected)), (2, true), "{errors}");
+    }
+}
+
 /// A log without calls is refused with advice; its slices make a graph.
 #[test]
 fn slices_of_any_log_are_calls_if_asked() {
@@ -170,6 +185,12 @@ fn queries_of_the_original_run_unchanged() {
     ] {
         assert_golden(&format!("calls/{name}"), query(&log, sql).as_bytes());
     }
+    // A function was called even if the log has only the end of the call.
+    let unused = String::from_utf8(calls(&log, &["--unused", "--csv"])).unwrap();
+    let unused: Vec<&str> =
+        unused.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    let found = query(&log, "SELECT callee_name FROM unused_procs");
+    assert_eq!(found.lines().skip(1).collect::<Vec<_>>(), unused);
     // The counts are those of the command.
     let edges = String::from_utf8(calls(&log, &["--by", "edge", "--csv"])).unwrap();
     let mut expected: Vec<String> = edges
@@ -260,6 +281,62 @@ fn a_call_graph_is_exported() {
     let edges = dot.lines().filter(|line| line.contains(" -> "));
     assert_eq!(edges.count(), 10);
     assert!(!dot.contains('\u{1b}'));
+}
+
+/// Names that mean something in a format.
+const HOSTILE: [&str; 10] = [
+    "a\"quote",
+    "new\nline\tand\u{0}nul",
+    "\u{202e}rtl",
+    "<script>alert(1)</script>",
+    "&lt;amp&amp;",
+    "(3) number",
+    "",
+    "a;b c",
+    "back\\slash\\N\\l",
+    "x' OR '1'='1",
+];
+
+/// Each format has each name as it is, except for characters that would steer a terminal.
+#[test]
+fn hostile_names_are_names_in_every_format() {
+    let directory = TempDir::new().unwrap();
+    let log = write(&directory, "names.log", made::chain(&HOSTILE));
+    let rows: Value = serde_json::from_slice(&calls(&log, &["--json"])).unwrap();
+    let rows = rows["rows"].as_array().unwrap();
+    let mut names: Vec<&str> = rows.iter().map(|row| row["function"].as_str().unwrap()).collect();
+    let mut expected = HOSTILE.to_vec();
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    // Graphviz draws them.
+    let (path, _) = export(&log, &directory, "names.dot");
+    let drawn = std::process::Command::new("dot").args(["-Tsvg", &path]).output();
+    let drawn = drawn.expect("this test needs graphviz: ./test --install");
+    assert_eq!((drawn.status.success(), &*String::from_utf8_lossy(&drawn.stderr)), (true, ""));
+    let svg = String::from_utf8(drawn.stdout).unwrap();
+    for text in [
+        "a&quot;quote",
+        "new line and\u{fffd}nul",
+        "\u{fffd}rtl",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "&amp;lt;amp&amp;amp;",
+        "(3) number",
+        "(no name)",
+        "a;b c",
+        "back\\slash\\N\\l",
+        "x&#39; OR &#39;1&#39;=&#39;1",
+    ] {
+        assert!(svg.contains(&format!(">{text}</text>")), "{text}: {svg}");
+    }
+    // callgrind_annotate counts the calls of each.
+    let (path, _) = export(&log, &directory, "names.callgrind");
+    let found = std::process::Command::new("callgrind_annotate").arg(&path).output().unwrap();
+    assert_eq!((found.status.success(), &*String::from_utf8_lossy(&found.stderr)), (true, ""));
+    let found = String::from_utf8_lossy(&found.stdout);
+    for name in ["a\"quote", "&lt;amp&amp;", "(3) number", "x' OR '1'='1", "(no name)"] {
+        assert!(found.contains(name), "{name:?}: {found}");
+    }
 }
 
 /// callgrind_annotate reads the export, and states its sums.

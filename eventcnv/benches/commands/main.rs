@@ -2,12 +2,16 @@
 //!
 //! ```text
 //!  a log of ours, of the MPS ──▶ eventcnv verify │ stats │ sql │ parquet │ … ──▶ rows
+//!  a log of calls            ──▶ eventcnv calls ──▶ rows
 //!                            └─▶ the first line of a dump: the time until it is printed
 //!                            └─▶ mpseventcnv │ sort │ mpseventtxt: the competitor of -vv
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
 //! mean: `docs/benchmarks.md`.
+
+/// The registry of calls names it so.
+extern crate eventdef as telemetry;
 
 #[path = "../logs/mod.rs"]
 mod logs;
@@ -17,7 +21,7 @@ mod row;
 use eventlog::reader;
 use logs::run_in_process_of_its_own;
 use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, directory};
-use logs::{mps_log, mps_log_named_once, our_log};
+use logs::{calls_log, mps_log, mps_log_named_once, our_log};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::hint::black_box;
 use std::io::Read;
@@ -58,18 +62,30 @@ const fn case(
     Case { name, arguments, output, unit, required, memory }
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 7] = [
     case("verify", &["verify"], None, Unit::Bytes, 1500.0, 64.0),
     case("stats", &["stats"], None, Unit::Events, 50.0, 64.0),
     case("pairs", &PAIRS, None, Unit::Events, 10.0, 256.0),
+    case("pairs-by-param", &PAIRS_BY_PARAM, None, Unit::Events, 10.0, 256.0),
     case("sql", &["sql", "--force"], Some("bench.db"), Unit::Events, 1.5, 512.0),
     case("parquet", &["parquet", "--force"], Some("bench.parquet"), Unit::Events, 4.0, 512.0),
     case("json", &["--style", "json"], None, Unit::Events, 0.0, 64.0),
 ];
 /// Two thirds of the events begin and end slices, a hundred in one another.
 const PAIRS: [&str; 4] = ["pairs", "--no-names", "--pair", "PoolInit=SegAlloc"];
+const PAIRS_BY_PARAM: [&str; 6] =
+    ["pairs", "--no-names", "--pair", "PoolInit=SegAlloc", "--by", "pool"];
+/// Of the log of calls, whose events all begin and end slices.
+const CALLS: [Case; 4] = [
+    case("calls", &["calls"], None, Unit::Events, 10.0, 256.0),
+    case("calls-pairs", &["pairs"], None, Unit::Events, 10.0, 256.0),
+    case("calls-sql", &["sql", "--force"], Some("bench.db"), Unit::Events, 0.0, 512.0),
+    case("calls-parquet", &["parquet", "--force"], Some("bench.parquet"), Unit::Events, 0.0, 512.0),
+];
 /// Reading the events alone.
 const PAIRS_FLOOR: &str = "pairs-floor";
+/// The same, of the log of calls.
+const CALLS_FLOOR: &str = "calls-floor";
 /// Not measured of all the log: there is nothing to be learned from more of it.
 const PIPELINE: &str = "pipeline";
 const FIRST_LINE: &str = "first-line";
@@ -94,10 +110,19 @@ fn main() {
             lines += &run_in_process_of_its_own(&format!("{name}{suffix}"));
         }
     }
+    for name in CALLS.iter().map(|case| case.name).chain([CALLS_FLOOR]) {
+        lines += &run_in_process_of_its_own(name);
+    }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
 }
 
 fn measure_named(name: &str, logs: &[Log; 2]) {
+    let calls = calls_log();
+    if name == CALLS_FLOOR {
+        measure_reading(name, &calls);
+    } else if let Some(case) = CALLS.iter().find(|case| case.name == name) {
+        measure(name, case, &calls);
+    }
     for log in logs {
         let is_it = |base: &str| format!("{base}{}", log.suffix) == name;
         if is_it(FIRST_LINE) {

@@ -10,6 +10,9 @@
 //! peak. The floor is reading the log and writing as many bytes as are printed. What the names
 //! mean: `docs/benchmarks.md`.
 
+/// The registry of calls names it so.
+extern crate eventdef as telemetry;
+
 #[path = "../logs/mod.rs"]
 mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]

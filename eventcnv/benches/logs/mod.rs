@@ -1,13 +1,16 @@
 //! The logs that the benchmarks read, made once.
 //!
 //! ```text
-//!  ours.rs ──▶ 10,000,000 events          mpmss.log × n ──▶ a log of the Memory Pool System
+//!  ours.rs, calls.rs ──▶ 10,000,000 events each      mpmss.log × n ──▶ a log of the MPS
 //! ```
 //!
 //! What the rows mean: `docs/benchmarks.md`.
 
+#[allow(dead_code, reason = "not of use to all benchmarks")]
+mod calls;
 mod ours;
 
+use eventlog::writer::MakeError;
 use std::collections::HashSet;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -40,12 +43,22 @@ pub(crate) fn directory() -> PathBuf {
 
 /// A log of ours; made once.
 pub(crate) fn our_log() -> Log {
-    let path = directory().join("ours.log");
+    made("ours.log", ours::write)
+}
+
+/// A log of calls; made once.
+#[allow(dead_code, reason = "not of use to all benchmarks")]
+pub(crate) fn calls_log() -> Log {
+    made("calls.log", calls::write)
+}
+
+fn made(name: &str, write: fn(u64, &mut dyn Write) -> Result<(), MakeError>) -> Log {
+    let path = directory().join(name);
     if !path.exists() {
         let part = path.with_extension("part");
         let file = fs::File::create(&part).expect("the target directory can be written");
         let mut file = BufWriter::new(file);
-        ours::write(OUR_EVENT_COUNT, &mut file).expect("the log can be written");
+        write(OUR_EVENT_COUNT, &mut file).expect("the log can be written");
         file.flush().expect("the log can be written");
         fs::rename(part, &path).expect("the log can be renamed");
     }

@@ -18,7 +18,7 @@ use crate::view::calls::Summary;
 use crate::view::pairs::{Overview, against};
 use cli::{Stop, complain};
 use eventlog::reader::{Clock, ClockBase};
-use lens_calls::{Counts, Graph};
+use lens_calls::Graph;
 use serde_json::json;
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -95,7 +95,7 @@ struct Form {
     unfinished: bool,
 
     /// Leave out rows that were called at most N times, or have less than N percent of the time
-    #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse)]
+    #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse, conflicts_with = "against")]
     cutoff: Option<Cutoff>,
 
     /// Let clusters grow to callers too
@@ -129,6 +129,13 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
     let form = &args.form;
     if form.against.is_some() && !matches!(form.by, By::Function | By::Edge) {
         return Err(Stop::Message("--against needs --by function or --by edge".to_owned()));
+    }
+    if form.cutoff.is_some() && matches!(form.by, By::Thread | By::Task) {
+        let what = "--cutoff needs --by function, edge, path or cluster";
+        return Err(Stop::Message(what.to_owned()));
+    }
+    if form.undirected && form.by != By::Cluster {
+        return Err(Stop::Message("--undirected needs --by cluster".to_owned()));
     }
     let open = |logs: &[PathBuf]| match form.family {
         true => Reading::open_paths(&family::with_ancestors(logs), &args.known),
@@ -248,20 +255,8 @@ impl<'l> Summed<'l> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.found.faults);
-        let Counts { full, .. } = self.found.calls.counts();
-        let note =
-            |what: String| complain(&format!("eventcnv: {}: note: {what}\n", self.reading.name));
-        if full > 0 {
-            note(format!("{full} calls are left out: they began while too many were open"));
-        }
-        for filter in self.found.calls.functions().filters() {
-            let filter = filter.escape_debug();
-            note(format!(
-                "recorded by the filter `{filter}`: functions that it excludes are missing"
-            ));
-        }
-        if self.extra.by() == By::Path && self.found.calls.tree().is_full() {
-            note("too many paths: some rows without a path stand for several".to_owned());
+        for note in self.found.notes(self.extra.by() == By::Path) {
+            complain(&format!("eventcnv: {}: note: {note}\n", self.reading.name));
         }
         self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
         Ok(is_whole)

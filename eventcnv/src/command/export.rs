@@ -157,6 +157,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             Ok(())
         };
         output::write(&args.output.path, args.output.force, write)?;
+        let notes = found.notes(form == calls::Form::Pprof).chain(notes);
         return Ok(end(&reading, &found.faults, ticks.into_iter().chain(notes)));
     }
     let mut events = selection.events(&reading.log, Order::Time);

@@ -92,6 +92,7 @@ pub(crate) struct Timeline {
     pub(crate) processes: Processes,
     pub(crate) counters: Vec<Counter>,
     slices: Pairing,
+    /// Apart from the slices: objects that are never freed would take all room.
     spans: Pairing,
     /// The lanes of open spans, by their places in the pairing.
     lane_of: Vec<u32>,

@@ -8,9 +8,11 @@
 
 use super::parallel::{self, Emit};
 use crate::select::{Selected, Selection};
+use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Faults, Log, Order};
-use lens_calls::{Batch, Calls, Functions, OpenStack, Source, Told};
+use lens_calls::{Batch, Calls, Counts, Functions, OpenStack, Source, Told};
+use std::cell::Cell;
 
 /// Entries of a batch, about.
 const BATCH_COUNT: usize = 1 << 12;
@@ -20,6 +22,21 @@ pub(crate) struct Found {
     pub(crate) calls: Calls,
     pub(crate) open: Vec<OpenStack>,
     pub(crate) faults: Faults,
+}
+
+impl Found {
+    /// Returns notes for the user about what is left out, of paths too if the output has paths.
+    pub(crate) fn notes(&self, has_paths: bool) -> impl Iterator<Item = String> {
+        let Counts { full, .. } = self.calls.counts();
+        let left = format!("{full} calls are left out: they began while too many were open");
+        let shared = "too many paths: some rows without a path stand for several".to_owned();
+        let all = [(full > 0, left), (has_paths && self.calls.tree().is_full(), shared)];
+        let filters = self.calls.functions().filters().map(|filter| {
+            let filter = filter.escape_debug();
+            format!("recorded by the filter `{filter}`: functions that it excludes are missing")
+        });
+        all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note).chain(filters)
+    }
 }
 
 /// Passes the calls and tasks of a selection to `take`, in the order of their ends; then those in
@@ -69,15 +86,16 @@ pub(crate) fn advance<E>(
         });
         emit(batch);
     };
-    let mut result = Ok(());
+    let (mut result, is_wanted) = (Ok(()), Cell::new(true));
     let mut tell = |functions: &Functions, told: Told<'_>| {
         if result.is_ok() {
             result = take(functions, told);
+            is_wanted.set(result.is_ok());
         }
     };
     let faults = parallel::run(log, &all, Order::Time, work, |batch: Batch| {
         calls.take(&batch, &mut tell);
-        Ok(())
+        if is_wanted.get() { Ok(()) } else { Err(Stop::Closed) }
     });
     // Nothing but `take` fails.
     result.map(|()| faults.unwrap_or_default())

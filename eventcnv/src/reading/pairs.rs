@@ -8,22 +8,24 @@
 //! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
 //! in `design/slices.md`.
 
+mod worker;
+
 use super::parallel::{self, Emit};
-use crate::select::{Chooser, Selected, Selection};
-use crate::text;
+use crate::select::{Selected, Selection};
 use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventdef::Sort;
-use eventlog::format::text::OneLine;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventlog::reader::Picker;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::Marks;
-use eventlog::reader::{Clock, Event, Faults, Log, Order, Value};
+use eventlog::reader::{Clock, EventType, Faults, Log, Order, Registry};
+use foldhash::fast::RandomState;
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
-use std::io::Write;
+use std::sync::Arc;
+use worker::Worker;
 
 /// Entries of a piece, about.
 const PIECE_COUNT: usize = 1 << 12;
@@ -70,14 +72,14 @@ pub(crate) struct Marked<'l> {
 /// Edges, with the values that their tags number from 1.
 struct Piece {
     batch: Batch,
-    values: Vec<String>,
+    values: Vec<Arc<str>>,
 }
 
 /// The values of the slices of a log, as the tags of edges number them.
 #[derive(Default)]
 pub(crate) struct Values {
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    names: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32, RandomState>,
 }
 
 impl Values {
@@ -96,16 +98,16 @@ impl Values {
 
     /// Returns the value with a number; 0 means none.
     pub(crate) fn name(&self, number: u32) -> &str {
-        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", String::as_str)
+        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", |name| name)
     }
 
-    fn number(&mut self, name: String) -> u32 {
+    fn number(&mut self, name: Arc<str>) -> u32 {
         if let Some(number) = self.numbers.get(&name) {
             return *number;
         }
         let is_full = self.names.len() >= VALUE_COUNT_MAX;
-        if is_full && name != OTHERS {
-            return self.number(OTHERS.to_owned());
+        if is_full && &*name != OTHERS {
+            return self.number(OTHERS.into());
         }
         self.names.push(name.clone());
         let number = self.names.len() as u32;
@@ -180,6 +182,24 @@ impl Marked<'_> {
         sorts
     }
 
+    /// Returns the indices of the parameters that are the value of an event, by the index of its
+    /// registry in the log, and of its event type in the registry.
+    fn params(&self, by: &By) -> Vec<Vec<Vec<usize>>> {
+        let registries = self.log.registries().iter();
+        let of = |registry: &Registry| {
+            let row = |row: &EventType| match by {
+                By::Event | By::Thread => Vec::new(),
+                By::Param(name) => row.param(name).map(|(index, _)| index).into_iter().collect(),
+                By::Key => {
+                    let part = self.marks.role_of(registry, row.code).part;
+                    part.map_or_else(Vec::new, |side| side.params().collect())
+                }
+            };
+            registry.event_types.iter().map(row).collect()
+        };
+        registries.map(of).collect()
+    }
+
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
     /// ones, in the order of their beginnings. Ends at the first error of `take`.
     pub(crate) fn each<E>(
@@ -214,21 +234,10 @@ impl Marked<'_> {
         all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
         let chooser = selection.chooser(log);
+        let params = self.params(by);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
-            let mut worker = Worker {
-                source: source.clone(),
-                chooser: chooser.clone(),
-                marks,
-                by,
-                batch: Batch::new(log),
-                values: Vec::new(),
-                numbers: HashMap::new(),
-                text: Vec::new(),
-            };
-            events.each_while(|event| {
-                worker.add(event);
-                worker.batch.len() < PIECE_COUNT || emit(worker.piece())
-            });
+            let mut worker = Worker::new(log, source.clone(), chooser.clone(), &params);
+            events.each_while(|event| worker.add(event) < PIECE_COUNT || emit(worker.piece()));
             emit(worker.piece());
         };
         let Open { numbers, pairing } = open;
@@ -303,84 +312,4 @@ pub(crate) fn key_text(key: &Key, sorts: &[Sort]) -> String {
         _ => value.to_string(),
     };
     key.iter().zip(sorts).map(text).collect::<Vec<_>>().join(" ")
-}
-
-/// Makes pieces of the events of a partition.
-struct Worker<'l> {
-    source: Source<'l>,
-    chooser: Chooser<'l>,
-    marks: &'l Marks,
-    by: &'l By,
-    batch: Batch,
-    /// The values in the batch, and their numbers.
-    values: Vec<String>,
-    numbers: HashMap<String, u32>,
-    text: Vec<u8>,
-}
-
-impl Worker<'_> {
-    #[inline]
-    fn add(&mut self, event: &Event<'_, '_>) {
-        self.batch.note(event);
-        let edge = self.source.edge(event);
-        let is_chosen = self.chooser.has(event, edge.is_some());
-        let Some(mut edge) = edge else { return };
-        edge.tag = if is_chosen { 0 } else { UNSELECTED };
-        if !matches!(self.by, By::Event | By::Thread) {
-            edge.tag |= self.value(event);
-        }
-        self.batch.push(edge);
-    }
-
-    fn piece(&mut self) -> Piece {
-        self.numbers.clear();
-        Piece { batch: self.batch.take(), values: std::mem::take(&mut self.values) }
-    }
-
-    /// Returns the number of the value of an event in this piece; 0 if it has none.
-    fn value(&mut self, event: &Event<'_, '_>) -> u32 {
-        self.text.clear();
-        match self.by {
-            By::Param(name) => {
-                let Some(value) = event.param(name) else { return 0 };
-                append(event, value, &mut self.text);
-            }
-            _ => {
-                let Some(side) = self.marks.role(event).part else { return 0 };
-                for value in side.params().filter_map(|index| event.param_at(index)) {
-                    if !self.text.is_empty() {
-                        self.text.push(b' ');
-                    }
-                    append(event, value, &mut self.text);
-                }
-            }
-        }
-        let text = String::from_utf8_lossy(&self.text);
-        let text = text.get(..text.floor_char_boundary(VALUE_SIZE_MAX)).unwrap_or_default();
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        self.values.push(text.to_owned());
-        let number = self.values.len() as u32;
-        self.numbers.insert(text.to_owned(), number);
-        number
-    }
-}
-
-/// Appends a value; a pointer or address with its label.
-fn append(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
-    match value {
-        Value::S(string) => drop(write!(out, "{}", OneLine(string))),
-        Value::P(word) | Value::A(word) => {
-            out.extend_from_slice(b"0x");
-            text::hex(out, word);
-            let label = event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
-            if let Some(label) = label {
-                out.push(b'[');
-                text::quoted(out, label);
-                out.push(b']');
-            }
-        }
-        value => drop(write!(out, "{value}")),
-    }
 }

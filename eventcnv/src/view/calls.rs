@@ -259,7 +259,8 @@ impl Summary<'_> {
         let mut sheet = Sheet::new(2, &["function", "place"]);
         let is_unused = |function: Function| {
             let calls = &self.found.calls;
-            self.graph.function(function).count + calls.alone(function) + calls.muted(function) == 0
+            let counts = [calls.alone(function), calls.muted(function)];
+            self.graph.function(function).count == 0 && counts == [0, 0]
         };
         let all = self.functions().iter();
         let mut rows: Vec<_> =

@@ -157,3 +157,21 @@ pub(crate) fn filtered(filter: &str) -> Vec<u8> {
     maker.finish().unwrap();
     bytes
 }
+
+/// Makes the log of functions with these names: each calls the next one.
+pub(crate) fn chain(names: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    maker.begin(&Origin::new()).unwrap();
+    sync(&mut maker, 1);
+    for (function, name) in (1..).zip(names) {
+        let string = maker.intern(10, name.as_bytes()).unwrap();
+        maker.label(11, at(function).0, string).unwrap();
+    }
+    let mut one = Thread { maker: &mut maker, thread: 1, ticks: 1000, stack: Vec::new() };
+    (1..=names.len()).for_each(|function| one.begin(10, function));
+    names.iter().for_each(|_| one.end(10));
+    sync(&mut maker, 2000);
+    maker.finish().unwrap();
+    bytes
+}

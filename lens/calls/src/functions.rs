@@ -44,6 +44,9 @@ pub struct Facts {
 /// How many first events of each buffer are known, by stream and buffer.
 pub(crate) type Known = BTreeMap<(u16, u32), u64>;
 
+/// Functions that are found without a search, at most.
+const RECENT_COUNT: usize = 1 << 8;
+
 /// A number in a stream.
 type Place = (u16, u64);
 
@@ -53,6 +56,8 @@ pub struct Functions {
     all: Vec<Facts>,
     by_name: HashMap<Box<str>, Function, RandomState>,
     by_address: HashMap<Place, Function, RandomState>,
+    /// Some of these, by the low bits of their addresses; address 0 is none.
+    recent: Box<[(Place, Function)]>,
     labels: HashMap<Place, u64, RandomState>,
     strings: HashMap<Place, Box<str>, RandomState>,
     filters: BTreeSet<Box<str>>,
@@ -65,6 +70,7 @@ impl Default for Functions {
             all: vec![Facts::default()],
             by_name: HashMap::default(),
             by_address: HashMap::default(),
+            recent: vec![((0, 0), NONE); RECENT_COUNT].into(),
             labels: HashMap::default(),
             strings: HashMap::default(),
             filters: BTreeSet::new(),
@@ -158,13 +164,26 @@ impl Functions {
     /// Returns the function at an address of a stream; address 0 is none.
     #[inline]
     pub fn number(&mut self, stream: u16, address: u64) -> Function {
+        // A site has a multiple of 16.
+        let place = (address >> 4 ^ address >> 12) as usize % RECENT_COUNT;
+        match self.recent.get(place) {
+            Some((found, function)) if *found == (stream, address) => *function,
+            _ => self.search(place, stream, address),
+        }
+    }
+
+    fn search(&mut self, place: usize, stream: u16, address: u64) -> Function {
         if address == 0 {
             return NONE;
         }
-        match self.by_address.get(&(stream, address)) {
+        let function = match self.by_address.get(&(stream, address)) {
             Some(function) => *function,
             None => self.find(stream, address),
+        };
+        if let Some(place) = self.recent.get_mut(place) {
+            *place = ((stream, address), function);
         }
+        function
     }
 
     #[cold]

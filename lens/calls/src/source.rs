@@ -193,13 +193,17 @@ impl<'l> Source<'l> {
     pub fn add(&mut self, event: &Event<'_, '_>, is_selected: bool, batch: &mut Batch) {
         batch.edges.note(event);
         let tag = if is_selected { 0 } else { UNSELECTED };
-        if let Some(edge) = self.slices.edge(event) {
+        if let Some(mut edge) = self.slices.edge(event) {
             let extra = match self.role(event) {
                 Some(Role::Extra(index)) => value(event, *index),
                 _ => UNSTATED,
             };
-            let pair = self.pairs.get(edge.pair as usize).copied().unwrap_or(edge.pair);
-            batch.edges.push(Edge { tag, track: self.track(edge.track), pair, ..edge });
+            edge.tag = tag;
+            if let Some(family) = &self.family {
+                edge.track = family.track(edge.track);
+                edge.pair = self.pairs.get(edge.pair as usize).copied().unwrap_or(edge.pair);
+            }
+            batch.edges.push(edge);
             batch.extras.push(extra);
         } else if let Some(Role::Aside(word, params)) = self.role(event).copied() {
             let near = self.near.get_mut(usize::from(event.stream));

@@ -16,6 +16,8 @@ extern crate eventdef as telemetry;
 mod events;
 #[path = "twin/program.rs"]
 mod program;
+#[path = "twin/repairs.rs"]
+mod repairs;
 
 use eventdef::field::P;
 use eventlog::reader::{Clock, Log};

@@ -251,17 +251,18 @@ impl Batch {
 
     /// Returns the entries in order.
     pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
-        let (mut edges, mut jumps) = (self.edges.iter().zip(0u32..).peekable(), self.jumps.iter());
-        let mut next = jumps.next();
+        let (mut edges, mut jumps) = (self.edges.iter(), self.jumps.iter().peekable());
+        // How many edges come before the next jump.
+        let mut left = jumps.peek().map_or(usize::MAX, |(before, _)| *before as usize);
         std::iter::from_fn(move || {
-            let at = edges.peek().map_or(u32::MAX, |(_, at)| *at);
-            if let Some((before, found)) = next
-                && *before <= at
-            {
-                next = jumps.next();
-                return Some(Step::Jump(found));
+            if left > 0 {
+                left -= 1;
+                return edges.next().map(Step::Edge);
             }
-            edges.next().map(|(edge, _)| Step::Edge(edge))
+            let (at, found) = jumps.next()?;
+            left =
+                jumps.peek().map_or(usize::MAX, |(before, _)| before.saturating_sub(*at) as usize);
+            Some(Step::Jump(found))
         })
     }
 }

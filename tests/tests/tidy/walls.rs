@@ -26,7 +26,6 @@ const WALLS: [(&str, &[&str]); 14] = [
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
     ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
-    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 

@@ -57,7 +57,7 @@ fn node(calls: &Calls, graph: &Graph, at: Function, out: &mut dyn Write) -> io::
     writeln!(out, "    n{at} [label=\"{text}\\n{count} calls, own {own} ns\"];")
 }
 
-/// Returns text without line ends as a part of a quoted string.
+/// Returns text without line ends as a part of a quoted string. Graphviz takes `&lt;` for `<`.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }

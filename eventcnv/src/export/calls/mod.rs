@@ -36,8 +36,12 @@ pub(crate) fn write(form: Form, calls: &Calls, out: &mut dyn Write) -> io::Resul
     Ok(Vec::new())
 }
 
+/// The name of a function whose name is empty: no format takes that.
+const NO_NAME: &str = "(no name)";
+
 /// Returns the name of a function, on one line.
 fn name(calls: &Calls, function: Function) -> String {
     let name = demangled(calls.functions().name(function));
+    let name = if name.trim().is_empty() { NO_NAME } else { &name };
     OneLine(name.as_bytes()).to_string()
 }

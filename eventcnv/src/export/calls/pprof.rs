@@ -75,8 +75,9 @@ pub(super) fn write(calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String
         functions.extend(&path);
         message.message(field::SAMPLE, |sample| {
             path.iter().for_each(|function| sample.uint(1, (*function).into()));
-            sample.uint(2, node.sum.count);
-            sample.uint(2, node.sum.own);
+            // Values are signed.
+            let values = [node.sum.count, node.sum.own];
+            values.into_iter().for_each(|value| sample.uint(2, value.min(i64::MAX as u64)));
         });
         out.write_all(message.bytes())?;
         message.clear();

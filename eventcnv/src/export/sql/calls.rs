@@ -26,7 +26,7 @@ use std::collections::HashMap;
 pub(super) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS functions(
   function INTEGER PRIMARY KEY, name TEXT UNIQUE, proc_id INTEGER, file TEXT, line INTEGER,
-  defined INTEGER);
+  defined INTEGER, unrecorded INTEGER DEFAULT 0);
 CREATE TABLE IF NOT EXISTS calls(
   event INTEGER PRIMARY KEY, log INTEGER, thread INTEGER, context INTEGER, task INTEGER,
   function INTEGER, caller INTEGER, depth INTEGER, begin INTEGER, end INTEGER, duration INTEGER,
@@ -53,7 +53,8 @@ CREATE VIEW IF NOT EXISTS calls_by_callee AS
   FROM calls_by_caller_callee GROUP BY 1 ORDER BY 3 DESC;
 CREATE VIEW IF NOT EXISTS unused_procs AS
   SELECT proc_name AS callee_name FROM proc_ids
-  WHERE proc_id NOT IN (SELECT callee_id FROM call_pts) ORDER BY 1;
+  WHERE proc_id NOT IN (SELECT callee_id FROM call_pts)
+    AND proc_id NOT IN (SELECT proc_id FROM functions WHERE unrecorded > 0) ORDER BY 1;
 ";
 
 /// The calls of a log so far.
@@ -126,8 +127,17 @@ pub(super) fn add(
     });
     result?;
     let functions = calls.functions();
-    for (function, _) in functions.iter().filter(|(_, facts)| facts.is_stated) {
-        rows.function(functions, function)?;
+    for (function, facts) in functions.iter() {
+        let unrecorded = calls.alone(function).saturating_add(calls.muted(function));
+        if !facts.is_stated && unrecorded == 0 {
+            continue;
+        }
+        let (number, ..) = rows.function(functions, function)?;
+        if unrecorded > 0 {
+            let sql = "UPDATE functions SET unrecorded = max(unrecorded, ?) WHERE function = ?";
+            let count = i64::try_from(unrecorded).unwrap_or(i64::MAX);
+            connection.prepare_cached(sql)?.execute(params![count, number])?;
+        }
     }
     rows.keys.finish(connection)?;
     Ok(faults)
@@ -167,7 +177,8 @@ impl Rows<'_, '_, '_> {
         let hash = identity::of_name(&name);
         let defined = facts.since.and_then(|(stream, ticks)| self.wall.time(stream, ticks));
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO functions VALUES(NULL, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET
+            "INSERT INTO functions(name, proc_id, file, line, defined) VALUES(?, ?, ?, ?, ?)
+             ON CONFLICT(name) DO UPDATE SET
                file = ifnull(file, excluded.file), line = ifnull(line, excluded.line),
                defined = min(ifnull(defined, excluded.defined), ifnull(excluded.defined, defined))",
         )?;

@@ -64,12 +64,19 @@ pub struct Side {
 impl Side {
     /// Returns the values of an event that distinguish its pair. A double gives its bits, a string
     /// a hash.
+    #[inline]
     pub fn key(&self, event: &Event<'_, '_>) -> Key {
-        self.key.map(|index| match index.and_then(|index| event.param_at(index.into())) {
-            Some(Value::D(value)) => value.to_bits(),
-            Some(Value::S(bytes)) => FixedState::default().hash_one(bytes),
-            value => value.and_then(|value| value.as_u64()).unwrap_or(0),
-        })
+        let mut key = Key::default();
+        for (place, index) in key.iter_mut().zip(self.key) {
+            // The indices come first.
+            let Some(index) = index else { break };
+            *place = match event.param_at(index.into()) {
+                Some(Value::D(value)) => value.to_bits(),
+                Some(Value::S(bytes)) => FixedState::default().hash_one(bytes),
+                value => value.and_then(|value| value.as_u64()).unwrap_or(0),
+            };
+        }
+        key
     }
 
     /// Returns the indices of the parameters that distinguish pairs.

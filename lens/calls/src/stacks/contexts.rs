@@ -12,8 +12,9 @@ use std::collections::HashMap;
 
 /// Coroutines, at most; further ones count as stacks of their threads.
 const CONTEXT_COUNT_MAX: usize = 1 << 20;
-/// In the number of a track: it is that of a coroutine.
-const CONTEXT: u32 = 1 << 31;
+/// In the stream of a track: it is that of a coroutine. A log has at most 2^12 streams, but a
+/// thread of a damaged log may have any number.
+const CONTEXT: u16 = 1 << 15;
 
 /// The coroutines that threads are in.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +40,7 @@ impl Contexts {
             self.current.remove(&thread);
             return;
         }
-        let track = *self.tracks.entry(place).or_insert((thread.0, CONTEXT | count as u32));
+        let track = *self.tracks.entry(place).or_insert((thread.0 | CONTEXT, count as u32));
         self.current.insert(thread, (context, track));
     }
 }

@@ -31,13 +31,6 @@ pub(super) struct Frame {
     pub(super) is_assumed: bool,
 }
 
-impl Frame {
-    /// Returns whether it is that of a call whose beginning is in the log, or of a slice.
-    fn is_call(&self) -> bool {
-        !self.is_assumed && self.sense != Sense::Task
-    }
-}
-
 pub(super) const NO_FRAME: Frame = Frame {
     sense: Sense::Nothing,
     function: NONE,
@@ -84,32 +77,93 @@ pub(super) fn functions_on<'a>(
     pairing.stack(track).map(function)
 }
 
-/// Tells that a slice ended, or never will.
-#[expect(clippy::too_many_arguments, reason = "the parts of `Calls` that a pairing does not hold")]
-pub(super) fn close(
-    frames: &mut [Frame],
-    tree: &mut Tree,
-    functions: &Functions,
-    alone: &mut BTreeMap<Function, u64>,
-    slice: &Slice<'_>,
-    extra: u64,
-    verdict: Verdict,
-    each: &mut dyn FnMut(&Functions, Told<'_>),
-) {
-    let Some(frame) = frames.get(slice.slot as usize).copied() else { return };
-    if frame.is_assumed && slice.end.is_some() {
-        *alone.entry(frame.function).or_default() += 1;
+/// What is known of the open slices, and what they leave behind.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    pub(super) all: Vec<Frame>,
+    /// Open calls whose beginning the log lacks.
+    pub(super) assumed_count: usize,
+    pub(super) functions: Functions,
+    pub(super) tree: Tree,
+    /// Ends of calls whose beginning the log lacks.
+    pub(super) alone: BTreeMap<Function, u64>,
+}
+
+impl Frames {
+    pub(super) fn new(functions: Functions, tree: Tree) -> Frames {
+        Frames { all: Vec::new(), assumed_count: 0, functions, tree, alone: BTreeMap::new() }
     }
-    // A call that crosses left its caller before it ended.
-    let parent = frame.parent.filter(|_| verdict == Verdict::Whole && frame.is_call());
-    if let Some(outer) = parent.and_then(|parent| frames.get_mut(parent as usize)) {
-        outer.inner_ns = outer.inner_ns.saturating_add(slice.duration().unwrap_or(0));
+
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> Option<&Frame> {
+        self.all.get(slot as usize)
     }
-    let Some(told) = told(&frame, tree, slice, extra, verdict) else { return };
-    if let Told::Call(call) = &told {
-        tree.count(call.node, verdict, call.duration.zip(call.own), call.is_unwound);
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Frame> {
+        self.all.get_mut(slot as usize)
     }
-    each(functions, told);
+
+    pub(super) fn set(&mut self, slot: Slot, frame: Frame) {
+        if self.all.len() <= slot as usize {
+            self.all.resize(slot as usize + 1, NO_FRAME);
+        }
+        self.assumed_count += usize::from(frame.is_assumed);
+        if let Some(place) = self.get_mut(slot) {
+            *place = frame;
+        }
+    }
+
+    /// Returns the node of a call of a function in a call of the node `parent`. The stack has
+    /// `count` calls more than those around it.
+    #[inline]
+    pub(super) fn node(
+        &mut self,
+        pairing: &Pairing,
+        track: Track,
+        parent: u32,
+        function: Function,
+        count: usize,
+    ) -> u32 {
+        let Frames { all, tree, .. } = self;
+        let around = || functions_on(pairing, all, track).skip(count);
+        tree.child(parent, function, |caller| above(around(), function, caller))
+    }
+
+    /// Tells that a slice ended, or never will.
+    #[inline]
+    pub(super) fn close(
+        &mut self,
+        slice: &Slice<'_>,
+        extra: u64,
+        verdict: Verdict,
+        each: &mut dyn FnMut(&Functions, Told<'_>),
+    ) {
+        let Some(frame) = self.get(slice.slot).copied() else { return };
+        let duration = if frame.is_assumed { None } else { slice.duration() };
+        // A call that crosses left its caller before it ended. One that is doubtful without an end
+        // was taken off its stack.
+        let has_parent = frame.sense != Sense::Task
+            && (verdict == Verdict::Whole || verdict == Verdict::Doubtful && slice.end.is_none());
+        if let Some(parent) = frame.parent.filter(|_| has_parent)
+            && let Some(outer) = self.get_mut(parent)
+        {
+            // Without a time of its own, the times of the calls in it are known.
+            outer.inner_ns = outer.inner_ns.saturating_add(duration.unwrap_or(frame.inner_ns));
+        }
+        if frame.is_assumed {
+            self.assumed_count = self.assumed_count.saturating_sub(1);
+            if slice.end.is_some() {
+                *self.alone.entry(frame.function).or_default() += 1;
+            }
+            return;
+        }
+        let Some(told) = told(&frame, &self.tree, slice, extra, verdict) else { return };
+        if let Told::Call(call) = &told {
+            self.tree.count(call.node, verdict, call.duration.zip(call.own), call.is_unwound);
+        }
+        each(&self.functions, told);
+    }
 }
 
 /// Returns what to tell of a slice with this frame, which ended, never will, or is open; `None` if

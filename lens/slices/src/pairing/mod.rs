@@ -17,9 +17,10 @@ use crate::model::{Edge, Gap, Limits, Slice, Slot, Track, Verdict};
 use foldhash::fast::RandomState;
 use gaps::Gaps;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
 /// The part of a full table that gives way at once, so that a look at all of it is rare.
 const ROOM: usize = 16;
@@ -91,8 +92,10 @@ pub struct Pairing {
     /// The newest open slice of each pair, key and owner.
     newest: HashTable<Slot>,
     hasher: RandomState,
-    /// The innermost slice of each thread that has any.
+    /// The innermost slice of each thread that has any, except for the thread in `top`.
     tops: HashMap<Track, Slot, RandomState>,
+    /// The thread of the last slice, and its innermost slice.
+    top: (Track, Slot),
     /// The first and the last of the slices that cross: the first one left its stack first.
     crossing: (Slot, Slot),
     /// By pair: slices that found no room or gave way, and whose ends did not come yet.
@@ -113,6 +116,7 @@ impl Pairing {
             newest: HashTable::new(),
             hasher: RandomState::default(),
             tops: HashMap::default(),
+            top: (Track::default(), NONE),
             crossing: (NONE, NONE),
             missing: HashMap::default(),
             gaps: Gaps::default(),
@@ -127,12 +131,20 @@ impl Pairing {
     pub fn take(&mut self, edge: &Edge, each: impl FnMut(Slice<'_>)) -> Turn {
         self.now += 1;
         let hash = self.hash(edge);
-        let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
-        let newest = self.newest.find(hash, same).copied();
-        match (edge.is_end, newest) {
-            (false, newest) => self.begin(edge, hash, newest, each),
-            (true, Some(slot)) => self.end(edge, hash, slot, each),
-            (true, None) => match self.missing.get_mut(&edge.pair).filter(|count| **count > 0) {
+        if !edge.is_end {
+            return self.begin(edge, hash, each);
+        }
+        // Most ends are those of the innermost slice.
+        let top = if edge.is_span { NONE } else { self.top(edge.track) };
+        let is_newest = |open: &Open| open.newer == NONE && is_same(open, edge);
+        let newest = if self.get(top).is_some_and(is_newest) {
+            Some(top)
+        } else {
+            self.newest_of(edge, hash)
+        };
+        match newest {
+            Some(slot) => self.end(edge, hash, slot, each),
+            None => match self.missing.get_mut(&edge.pair).filter(|count| **count > 0) {
                 Some(count) => {
                     *count -= 1;
                     self.counts.late += 1;
@@ -194,8 +206,9 @@ impl Pairing {
 
     /// Gives up an open slice: passes it to `each` as unfinished.
     pub fn give_up(&mut self, slot: Slot, mut each: impl FnMut(Slice<'_>)) {
-        let hash = self.get(slot).map_or(0, |open| self.hash(&open.edge));
-        if let Some(open) = self.remove(slot, hash) {
+        let Some(open) = self.get(slot).filter(|open| open.is_open(slot)) else { return };
+        self.remove(slot, self.hash(&open.edge));
+        if let Some(open) = self.get(slot) {
             each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
         }
     }
@@ -233,7 +246,10 @@ impl Pairing {
 
     /// Returns the open slices on the stack of a thread, the innermost first.
     pub fn stack(&self, track: Track) -> impl Iterator<Item = (Slot, &Edge)> {
-        let mut slot = self.tops.get(&track).copied().unwrap_or(NONE);
+        let mut slot = match self.top {
+            (current, top) if current == track => top,
+            _ => self.tops.get(&track).copied().unwrap_or(NONE),
+        };
         std::iter::from_fn(move || {
             let (open, own) = (self.get(slot)?, slot);
             slot = open.below;
@@ -263,14 +279,28 @@ impl Pairing {
         hash_of(&self.hasher, edge)
     }
 
-    fn begin(
-        &mut self,
-        edge: &Edge,
-        hash: u64,
-        newest: Option<Slot>,
-        mut each: impl FnMut(Slice<'_>),
-    ) -> Turn {
-        if let Some(slot) = newest.filter(|_| edge.is_span) {
+    /// Returns the innermost slice of a thread.
+    #[inline]
+    fn top(&mut self, track: Track) -> Slot {
+        if self.top.0 != track {
+            let (before, top) = self.top;
+            if top != NONE {
+                self.tops.insert(before, top);
+            }
+            self.top = (track, self.tops.remove(&track).unwrap_or(NONE));
+        }
+        self.top.1
+    }
+
+    fn set_top(&mut self, track: Track, slot: Slot) {
+        self.top(track);
+        self.top.1 = slot;
+    }
+
+    fn begin(&mut self, edge: &Edge, hash: u64, mut each: impl FnMut(Slice<'_>)) -> Turn {
+        if edge.is_span
+            && let Some(slot) = self.newest_of(edge, hash)
+        {
             // The new span takes the place of the one that did not end.
             let now = self.now;
             self.change(slot, |open| {
@@ -280,25 +310,31 @@ impl Pairing {
             });
             return Turn::Begun { slot, within: None };
         }
-        let mut newest = newest;
         if self.is_full() {
             if self.crossing.0 == NONE {
                 self.counts.full += 1;
-                match newest {
+                match self.newest_of(edge, hash) {
                     Some(slot) => self.change(slot, |open| open.dropped += 1),
                     None => *self.missing.entry(edge.pair).or_default() += 1,
                 }
                 return Turn::Full;
             }
             // Its end has been missing for the longest time.
-            let oldest = self.crossing.0;
-            self.give_way(oldest, each);
-            newest = newest.filter(|newest| *newest != oldest).or_else(|| self.newest_of(edge));
+            self.give_way(self.crossing.0, each);
         }
         let slot = self.free.pop().unwrap_or(self.open.len() as Slot);
-        let top =
-            if edge.is_span { NONE } else { self.tops.insert(edge.track, slot).unwrap_or(NONE) };
-        let older = newest.unwrap_or(NONE);
+        let top = if edge.is_span { NONE } else { self.top(edge.track) };
+        let (open, hasher) = (&self.open, &self.hasher);
+        let get = |slot: &Slot| open.get(*slot as usize);
+        let same = |slot: &Slot| get(slot).is_some_and(|open| is_same(open, edge));
+        let rehash = |slot: &Slot| get(slot).map_or(0, |open| hash_of(hasher, &open.edge));
+        let older = match self.newest.entry(hash, same, rehash) {
+            Entry::Occupied(mut newest) => std::mem::replace(newest.get_mut(), slot),
+            Entry::Vacant(place) => {
+                place.insert(slot);
+                NONE
+            }
+        };
         let open = Open {
             edge: *edge,
             since: self.now,
@@ -315,19 +351,15 @@ impl Pairing {
         }
         self.change(top, |open| open.above = slot);
         self.change(older, |open| open.newer = slot);
-        let (all, hasher) = (&self.open, &self.hasher);
-        let rehash =
-            |slot: &Slot| all.get(*slot as usize).map_or(0, |open| hash_of(hasher, &open.edge));
-        match self.newest.find_mut(hash, |slot| *slot == older) {
-            Some(place) => *place = slot,
-            None => drop(self.newest.insert_unique(hash, slot, rehash)),
+        if !edge.is_span {
+            self.top.1 = slot;
         }
         Turn::Begun { slot, within: Some(top).filter(|top| *top != NONE) }
     }
 
-    fn newest_of(&self, edge: &Edge) -> Option<Slot> {
+    fn newest_of(&self, edge: &Edge, hash: u64) -> Option<Slot> {
         let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
-        self.newest.find(self.hash(edge), same).copied()
+        self.newest.find(hash, same).copied()
     }
 
     fn end(&mut self, edge: &Edge, hash: u64, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
@@ -341,15 +373,18 @@ impl Pairing {
         let was_on_stack = self.get(slot).is_some_and(|open| !open.is_crossing);
         if was_on_stack && !edge.is_span {
             // What lies open in it leaves the stack.
-            while let Some(&top) = self.tops.get(&edge.track).filter(|top| **top != slot)
-                && top != NONE
-            {
+            loop {
+                let top = self.top(edge.track);
+                if top == slot || top == NONE {
+                    break;
+                }
                 self.leave_stack(top);
                 self.join_crossing(top);
                 crossed += 1;
             }
         }
-        let Some(open) = self.remove(slot, hash) else { return Turn::Alone };
+        self.remove(slot, hash);
+        let Some(open) = self.get(slot) else { return Turn::Alone };
         let verdict = if self.gaps.is_between(&open.edge, edge, open.since) {
             Verdict::Doubtful
         } else if open.is_crossing {
@@ -362,19 +397,21 @@ impl Pairing {
     }
 
     /// Takes an open slice, whose pair, key and owner have this hash, out of all lists and tables.
-    fn remove(&mut self, slot: Slot, hash: u64) -> Option<Open> {
-        let open = self.get(slot).filter(|open| open.is_open(slot))?.clone();
-        if open.is_crossing {
+    /// What is known of it stays at its place until another slice takes this.
+    fn remove(&mut self, slot: Slot, hash: u64) {
+        let Some(&Open { older, newer, is_crossing, .. }) = self.get(slot) else { return };
+        let is_span = self.get(slot).is_some_and(|open| open.edge.is_span);
+        if is_crossing {
             self.leave_crossing(slot);
-        } else if !open.edge.is_span {
+        } else if !is_span {
             self.leave_stack(slot);
         }
-        self.change(open.older, |older| older.newer = open.newer);
-        self.change(open.newer, |newer| newer.older = open.older);
-        if open.newer == NONE
+        self.change(older, |open| open.newer = newer);
+        self.change(newer, |open| open.older = older);
+        if newer == NONE
             && let Ok(mut place) = self.newest.find_entry(hash, |newest| *newest == slot)
         {
-            match open.older {
+            match older {
                 NONE => drop(place.remove()),
                 older => *place.get_mut() = older,
             }
@@ -382,18 +419,15 @@ impl Pairing {
         // A free place is its own neighbour.
         self.change(slot, |open| open.older = slot);
         self.free.push(slot);
-        Some(open)
     }
 
     fn leave_stack(&mut self, slot: Slot) {
         let Some(Open { edge, below, above, .. }) = self.get(slot) else { return };
         let (track, below, above) = (edge.track, *below, *above);
         self.change(below, |open| open.above = above);
-        self.change(above, |open| open.below = below);
-        match (above, below) {
-            (NONE, NONE) => drop(self.tops.remove(&track)),
-            (NONE, below) => drop(self.tops.insert(track, below)),
-            _ => {}
+        match above {
+            NONE => self.set_top(track, below),
+            above => self.change(above, |open| open.below = below),
         }
     }
 
@@ -435,6 +469,8 @@ fn is_same(open: &Open, edge: &Edge) -> bool {
 fn hash_of(hasher: &RandomState, edge: &Edge) -> u64 {
     let mut hasher = hasher.build_hasher();
     edge.key.iter().for_each(|value| hasher.write_u64(*value));
-    (edge.pair, edge.owner()).hash(&mut hasher);
+    let (stream, thread) = edge.owner();
+    hasher.write_u64(u64::from(edge.pair) << 32 | u64::from(thread));
+    hasher.write_u16(stream);
     hasher.finish()
 }

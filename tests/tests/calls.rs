@@ -1,0 +1,74 @@
+//! The calls of a program, counted by valgrind's callgrind in the same run.
+//!
+//! ```text
+//!  valgrind --tool=callgrind callees ─┬─ callgrind.out ── cfn=, calls= ──▶ edges ─┐
+//!                                     └─ log ── eventcnv calls --by edge ─────────┴─ the same
+//! ```
+//!
+//! Design: `.calls.graph` in `design/calls.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use tests::programs::{eventcnv, lines, recording, run, system};
+
+/// The number of calls by caller and callee; the caller is empty if it is not recorded.
+type Edges = BTreeMap<(String, String), u64>;
+
+/// Returns the name of a function without the hash of its instance.
+fn plain(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            path
+        }
+        _ => name.split('\'').next().unwrap_or(name),
+    }
+}
+
+/// Returns the edges in an output of callgrind (`valgrind.org/docs/manual/cl-format.html`) whose
+/// callees are these functions.
+fn of_callgrind(text: &str, functions: &BTreeSet<&str>) -> Edges {
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut edges = Edges::new();
+    let (mut caller, mut callee) = ("", "");
+    for line in text.lines() {
+        let Some((what, value)) = line.split_once('=') else { continue };
+        if !matches!(what, "fn" | "cfn" | "calls") {
+            continue;
+        }
+        if what == "calls" {
+            let count: u64 = value.split(' ').next().unwrap().parse().unwrap();
+            if functions.contains(callee) {
+                let caller = if functions.contains(caller) { caller } else { "" };
+                *edges.entry((caller.to_owned(), callee.to_owned())).or_default() += count;
+            }
+            continue;
+        }
+        let (number, name) = value.split_once(' ').unwrap_or((value, ""));
+        if !name.is_empty() {
+            names.insert(number, plain(name));
+        }
+        *(if what == "fn" { &mut caller } else { &mut callee }) = names[number];
+    }
+    edges
+}
+
+/// Each edge of the call graph has the number of calls that callgrind counts.
+#[test]
+fn edges_have_the_counts_of_callgrind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, out) = (folder.path().join("callees.log"), folder.path().join("callgrind.out"));
+    let mut valgrind = system("valgrind");
+    valgrind.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", out.display()));
+    valgrind.args([env!("CARGO_BIN_EXE_callees"), "40"]);
+    run(&mut recording(valgrind, "Call", &log));
+    let rows = lines(eventcnv().arg("calls").arg(&log).args(["--by", "edge", "--csv"]));
+    let mut recorded = Edges::new();
+    for row in &rows[1..] {
+        let mut cells = row.split(',').map(|cell| cell.trim_matches('"').to_owned());
+        let edge = (cells.next().unwrap(), cells.next().unwrap());
+        recorded.insert(edge, cells.next().unwrap().parse().unwrap());
+    }
+    assert_eq!(recorded.len(), 10, "{recorded:?}");
+    let functions: BTreeSet<&str> = recorded.keys().map(|(_, function)| &**function).collect();
+    assert_eq!(of_callgrind(&fs::read_to_string(out).unwrap(), &functions), recorded);
+}

@@ -59,14 +59,16 @@
 
 pub mod events;
 mod filter;
+mod function;
 mod guard;
 mod release;
 mod site;
 mod task;
 
 pub use calls_macros::traced;
-pub use guard::{Current, switch};
-pub use release::{Released, control, release};
+pub use function::Function;
+pub use guard::{Call, Current, switch};
+pub use release::{Options, Released, control, release};
 
 /// The code behind [`traced`]. Not an API: it changes without notice.
 #[doc(hidden)]

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use telemetry::__private::{say, without_signals};
@@ -37,6 +37,15 @@ enum Commit {
     Staged,
 }
 
+impl Commit {
+    fn name(self) -> &'static str {
+        match self {
+            Commit::Direct => "direct",
+            Commit::Staged => "staged",
+        }
+    }
+}
+
 /// Which code flushes after each interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Schedule {
@@ -46,8 +55,19 @@ enum Schedule {
     Thread,
 }
 
+impl Schedule {
+    fn name(self) -> &'static str {
+        match self {
+            Schedule::EventLoop => "ev",
+            Schedule::Thread => "mt",
+        }
+    }
+}
+
+/// The options of a program's user, which [`release`] takes out of the arguments. For a program
+/// that has them from elsewhere.
 #[derive(Clone, Debug, PartialEq)]
-struct Options {
+pub struct Options {
     enabled: bool,
     commit: Commit,
     interval: Duration,
@@ -88,8 +108,9 @@ impl Default for Options {
 /// In the direct mode the log loses nothing if the program is killed, and keeps the newest 64 MiB.
 /// In the staged mode it lacks at most the calls since the last interval.
 ///
-/// Once in a process: a log that the program or an earlier `release` has begun stays where it is.
-/// This is reported in one line, and the calls go to that log.
+/// A process has one log. After the end of a recording, `release` with the same path and mode goes
+/// on in its log. A log that has begun elsewhere stays where it is: this is reported in one line, and
+/// the calls go to that log.
 ///
 /// A wrong option is reported in one line, and nothing is recorded. A group without its end stays
 /// where it is.
@@ -102,15 +123,54 @@ impl Default for Options {
 /// assert_eq!(turtles.path(), None, "not enabled");
 /// ```
 pub fn release(arguments: &mut Vec<OsString>) -> Released {
-    let words = take_groups(arguments);
-    let released = parse(&words).and_then(|options| match options.enabled {
-        true => start(options),
-        false => Ok(Released::default()),
-    });
-    released.unwrap_or_else(|reason| {
-        say(format_args!("+TURTLES: {reason}; calls are not recorded"));
-        Released::default()
-    })
+    Options::new(&take_groups(arguments)).release()
+}
+
+impl Options {
+    /// Reads the words between `+TURTLES` and `-TURTLES`. A wrong one is reported in one line, and
+    /// nothing will be recorded.
+    ///
+    /// ```
+    /// let words = ["-enabled", "-commitMode", "direct"].map(Into::into);
+    /// let options = calls::Options::new(&words);
+    /// assert_eq!(options.pairs()[..2], [("enabled", "1".into()), ("commitMode", "direct".into())]);
+    /// ```
+    #[must_use]
+    pub fn new(words: &[OsString]) -> Options {
+        parse(words).unwrap_or_else(|reason| {
+            tell_failure(&reason);
+            Options::default()
+        })
+    }
+
+    /// Returns the names and values of all options, without the dash. A value of an option that is
+    /// given or not is 1 or 0.
+    #[must_use]
+    pub fn pairs(&self) -> [(&'static str, OsString); 7] {
+        let flag = |is_given: bool| OsString::from(if is_given { "1" } else { "0" });
+        [
+            ("enabled", flag(self.enabled)),
+            ("commitMode", self.commit.name().into()),
+            ("intervalMillis", self.interval.as_millis().to_string().into()),
+            ("dbPath", self.directory.clone().into()),
+            ("dbPrefix", self.prefix.clone()),
+            ("scheduleMode", self.schedule.name().into()),
+            ("debug", flag(self.debug)),
+        ]
+    }
+
+    /// Starts the recording of calls if `-enabled` is given, as [`release`] does.
+    pub fn release(self) -> Released {
+        let released = if self.enabled { start(self) } else { Ok(Released::default()) };
+        released.unwrap_or_else(|reason| {
+            tell_failure(&reason);
+            Released::default()
+        })
+    }
+}
+
+fn tell_failure(reason: &str) {
+    say(format_args!("+TURTLES: {reason}; calls are not recorded"));
 }
 
 /// Returns the switches of calls, for a program that records them without an option of its user.
@@ -213,6 +273,9 @@ fn literal(path: &Path) -> Result<OsString, String> {
     text.ok_or_else(|| format!("{}: a path with `%` must be UTF-8", path.display()))
 }
 
+/// The log that an earlier [`release`] has begun: its path without the process, and its mode.
+static BEGUN: OnceLock<(PathBuf, Commit)> = OnceLock::new();
+
 fn start(options: Options) -> Result<Released, String> {
     let shown = options.directory.display();
     let directory = std::fs::create_dir_all(&options.directory)
@@ -229,7 +292,15 @@ fn start(options: Options) -> Result<Released, String> {
         }
     };
     let stem = match setup.map_err(|error| error.to_string())?.start() {
-        Ok(()) => Some(stem),
+        Ok(()) => {
+            let _ = BEGUN.set((stem.clone(), options.commit));
+            Some(stem)
+        }
+        Err(SetupError::PlinthTooLate)
+            if BEGUN.get().is_some_and(|begun| *begun == (stem.clone(), options.commit)) =>
+        {
+            Some(stem)
+        }
         Err(SetupError::PlinthTooLate) => {
             say(format_args!("+TURTLES: the log has already begun; calls go there"));
             None
@@ -290,6 +361,21 @@ impl Released {
         Some(path_of(self.stem.as_ref()?, std::process::id()))
     }
 
+    /// Goes on in a forked child: starts the flushing thread again, and writes the log of the child,
+    /// so that it exists. The child's calls are recorded without it, too.
+    pub fn resume(&mut self) {
+        let lacks_thread = self.flusher.as_ref().is_some_and(|flusher| !flusher.is_here());
+        if let Some(interval) = self.interval.filter(|_| lacks_thread) {
+            match Flusher::start(interval) {
+                Ok(flusher) => self.flusher = Some(flusher),
+                Err(error) => say(format_args!("+TURTLES: cannot start a thread ({error})")),
+            }
+        }
+        if self.is_enabled {
+            write_out();
+        }
+    }
+
     /// Writes what was recorded, if the interval is over. A program calls it from its event loop in
     /// the mode `-scheduleMode ev`, and in a forked child, which has no flushing thread.
     pub fn tick(&self) {
@@ -342,12 +428,17 @@ impl Flusher {
         let thread = without_signals(|| thread.spawn(run))?;
         Ok(Flusher { end: Some(end), thread: Some(thread), process: std::process::id() })
     }
+
+    /// Returns whether this process has the thread.
+    fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
 }
 
 impl Drop for Flusher {
     fn drop(&mut self) {
         let (end, thread) = (self.end.take(), self.thread.take());
-        if self.process != std::process::id() {
+        if !self.is_here() {
             // A forked child lacks the thread: its handle may stand for another one, and a lock of
             // the channel may be held for ever.
             core::mem::forget((end, thread));

@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tests::programs::{eventcnv, lines, root, run, system};
 
 /// Calls by caller and callee.
@@ -281,6 +283,53 @@ fn t7_options_are_taken_out_of_the_variable() {
     assert_eq!(ran.printed().lines().collect::<Vec<_>>(), expected);
     assert_eq!(ran.said().lines().count(), 1, "{}", ran.said());
     assert!(ran.said().contains("+TURTLES: `-sideways` is not an option"), "{}", ran.said());
+}
+
+/// T8: in the direct mode a killed program loses no call that was published, and its database is
+/// completed without it. `TCL_KILLS` makes it more kills.
+#[test]
+fn t8_a_killed_script_keeps_its_calls_in_the_database() {
+    let kills: u64 = std::env::var("TCL_KILLS").map_or(3, |kills| kills.parse().expect("a number"));
+    for kill in 0..kills {
+        let place = Place::new();
+        let script = format!(
+            "{RELEASE}
+            proc leaf {{x}} {{return $x}}
+            proc loop {{}} {{
+                for {{set i 1}} {{$i < 500000}} {{incr i}} {{
+                    leaf $i
+                    if {{$i % 97 == 0}} {{puts $i; flush stdout}}
+                }}
+            }}
+            loop
+            after 60000"
+        );
+        let options = [&["+TURTLES", "-commitMode", "direct"], &ON[1..]].concat();
+        let mut command = place.command(&script, &options);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("tclsh");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut numbers = output.lines().map_while(|line| line.ok()?.parse::<u64>().ok());
+        let first = numbers.next();
+        std::thread::sleep(Duration::from_micros(kill * 7919 % 400_000));
+        child.kill().expect("a child");
+        child.wait().expect("a child");
+        let published = numbers.last().or(first).expect("a number");
+        let in_log = place.edges()[&("::loop".to_owned(), "::leaf".to_owned())];
+        assert!(in_log >= published, "{in_log} of {published}");
+        // The follower outlives the program: it needs a moment for the rest.
+        let count = "
+import sqlite3, sys, time
+query = 'SELECT calls FROM calls_by_callee WHERE callee_name = ?'
+for _ in range(1000):
+    found = sqlite3.connect(sys.argv[1]).execute(query, ['::leaf']).fetchone()
+    if found and str(found[0]) == sys.argv[2]:
+        break
+    time.sleep(0.1)
+print(found[0])";
+        let mut python = system("python3");
+        python.args(["-c", count]).arg(place.log().with_extension("db")).arg(in_log.to_string());
+        assert_eq!(lines(&mut python), [in_log.to_string()]);
+    }
 }
 
 /// T10: a flush by the event loop leaves what a flush by the thread leaves.

@@ -2,12 +2,13 @@
 //!
 //! Design: `.calls.tcl` in `design/calls.md`.
 
-use crate::follower;
+use crate::follower::Follower;
 use calls::{Options, Released};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Recording {
     released: Released,
+    follower: Option<Follower>,
     /// The interpreters that are recorded.
     count: usize,
 }
@@ -29,8 +30,8 @@ pub(crate) fn begin(options: Options) -> bool {
         none => {
             let released = options.release();
             let Some(path) = released.path() else { return false };
-            follower::start(&path);
-            *none = Some(Recording { released, count: 1 });
+            let follower = Follower::start(&path);
+            *none = Some(Recording { released, follower, count: 1 });
         }
     }
     true
@@ -42,12 +43,11 @@ pub(crate) fn end() {
     let Some(Recording { count, .. }) = &mut *recording else { return };
     *count -= 1;
     if *count == 0
-        && let Some(Recording { released, .. }) = recording.take()
+        && let Some(Recording { released, follower, .. }) = recording.take()
     {
-        let path = released.path();
         drop(released);
-        if let Some(path) = path {
-            follower::complete(&path);
+        if let Some(follower) = follower {
+            follower.end();
         }
     }
 }
@@ -63,8 +63,6 @@ pub(crate) fn tick() {
 pub(crate) fn go_on() {
     if let Some(recording) = &mut *recording() {
         recording.released.resume();
-        if let Some(path) = recording.released.path() {
-            follower::start(&path);
-        }
+        recording.follower = recording.released.path().and_then(|path| Follower::start(&path));
     }
 }

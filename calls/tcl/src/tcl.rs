@@ -1,4 +1,4 @@
-//! Tcl's C functions, and the C functions that Tcl calls.
+//! Tcl's C functions, the C functions that Tcl calls, and a few of the system.
 //!
 //! ```text
 //!  Tcl_Interp: result │ freeProc │ errorLine │ stubTable ─▶ magic │ hooks │ function 0 │ 1 │ …
@@ -18,7 +18,7 @@
 //! - T7: Tcl calls `on_time` with the facts of a `Timer` until the timer's drop deletes it.
 //!
 //! Design: `.calls.tcl.stubs` in `design/calls.md`.
-#![expect(unsafe_code, reason = "the C functions of Tcl")]
+#![expect(unsafe_code, reason = "the C functions of Tcl and of the system")]
 
 use crate::commands::{Commands, Leave};
 use crate::package;
@@ -29,6 +29,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::ffi::{CString, OsStr};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -517,6 +518,21 @@ extern "C" fn on_fork() {
 #[inline]
 pub(crate) fn is_forked() -> bool {
     IS_FORKED.load(Ordering::Relaxed) && IS_FORKED.swap(false, Ordering::Relaxed)
+}
+
+/// Returns whether nothing more can come from a pipe that has been read so far.
+pub(crate) fn is_at_end(pipe: &impl AsRawFd) -> bool {
+    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one structure, which is writable.
+    unsafe { libc::poll(&mut poll, 1, 0) != 0 }
+}
+
+/// Asks another process to end.
+pub(crate) fn terminate(process: u32) {
+    if let Ok(process) = libc::pid_t::try_from(process) {
+        // SAFETY: it takes numbers.
+        unsafe { libc::kill(process, libc::SIGTERM) };
+    }
 }
 
 /// Returns the folder of this library.

@@ -17,8 +17,7 @@ const WALLS: [(&str, &[&str]); 15] = [
     // Its tests read logs.
     ("calls", &["eventdef", "eventlog", "telemetry", "calls-macros"]),
     ("calls/macros", &[]),
-    // Its tests read logs.
-    ("calls/tcl", &["eventlog", "calls"]),
+    ("calls/tcl", &["calls"]),
     ("cli", &["eventlog"]),
     ("stacks", &["eventlog"]),
     ("lens/slices", &["eventdef", "eventlog"]),

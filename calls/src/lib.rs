@@ -61,6 +61,7 @@ pub mod events;
 mod filter;
 mod function;
 mod guard;
+mod options;
 mod release;
 mod site;
 mod task;
@@ -68,7 +69,8 @@ mod task;
 pub use calls_macros::traced;
 pub use function::Function;
 pub use guard::{Call, Current, switch};
-pub use release::{Options, Released, control, release};
+pub use options::Options;
+pub use release::{Released, control, release};
 
 /// The code behind [`traced`]. Not an API: it changes without notice.
 #[doc(hidden)]

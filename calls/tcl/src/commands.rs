@@ -10,7 +10,8 @@
 //! address never stands for two. Design: `.calls.tcl.commands` in `design/calls.md`.
 
 use crate::recording;
-use crate::tcl::{self, CommandId, Interp, Timer, Trace};
+use crate::system;
+use crate::tcl::{CommandId, Interp, Timer, Trace};
 use calls::{Call, Current, Function};
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int};
@@ -100,7 +101,7 @@ impl Commands {
     pub(crate) fn begin(&self, id: CommandId, word: impl Fn(c_int) -> CString) -> Option<Leave> {
         let (coroutine, name) = match self.known.borrow().get(&id)? {
             Command::Procedure(function) => {
-                if tcl::is_forked() {
+                if system::is_forked() {
                     recording::go_on();
                 }
                 return Some(Leave::Call { call: function.call(), context: CONTEXT.get() });
@@ -186,7 +187,7 @@ fn switch(context: usize, current: Current) -> Current {
 
 /// Returns the file and the line of the command that is running.
 fn place(interp: &Interp<'_>) -> Option<(String, u32)> {
-    // Its frame is the one that encloses the question. A script that is no file has no name.
+    // Its frame is the one that encloses the question. A script has no name, unless it is a file.
     let answer = interp.ask(c"::dict filter [::info frame -1] key file line")?;
     let words = interp.words(&answer)?;
     let fact = |name: &[u8]| {

@@ -6,7 +6,7 @@
 //!
 //! Design: `.calls.tcl.database` in `design/calls.md`.
 
-use crate::tcl;
+use crate::system;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -50,14 +50,14 @@ impl Follower {
         // Before its first work it does not know signals yet.
         let begin = Instant::now();
         while !self.sign.exists()
-            && !tcl::is_at_end(&self.output)
+            && !system::is_at_end(&self.output)
             && begin.elapsed() < START_TIME_MAX
         {
             std::thread::sleep(Duration::from_millis(1));
         }
         // Another process may have the number of one that has ended.
-        if !tcl::is_at_end(&self.output) {
-            tcl::terminate(self.number);
+        if !system::is_at_end(&self.output) {
+            system::terminate(self.number);
         }
         // An error means that nothing writes any more, either.
         let _ = std::io::copy(&mut self.output, &mut std::io::sink());
@@ -109,6 +109,6 @@ fn program() -> Option<PathBuf> {
         return Some(named.into());
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let folders = tcl::folder().into_iter().chain(std::env::split_paths(&paths));
+    let folders = system::folder().into_iter().chain(std::env::split_paths(&paths));
     folders.map(|folder| folder.join(PROGRAM)).find(|path| path.is_file())
 }

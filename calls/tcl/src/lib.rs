@@ -19,4 +19,5 @@ mod commands;
 mod follower;
 mod package;
 mod recording;
+mod system;
 mod tcl;

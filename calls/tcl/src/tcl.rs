@@ -1,4 +1,4 @@
-//! Tcl's C functions, the C functions that Tcl calls, and a few of the system.
+//! Tcl's C functions.
 //!
 //! ```text
 //!  Tcl_Interp: result │ freeProc │ errorLine │ stubTable ─▶ magic │ hooks │ function 0 │ 1 │ …
@@ -18,20 +18,18 @@
 //! - T7: Tcl calls `on_time` with the facts of a `Timer` until the timer's drop deletes it.
 //!
 //! Design: `.calls.tcl.stubs` in `design/calls.md`.
-#![expect(unsafe_code, reason = "the C functions of Tcl and of the system")]
+#![expect(unsafe_code, reason = "the C functions of Tcl")]
 
-use crate::commands::{Commands, Leave};
-use crate::package;
+mod callbacks;
+
+use crate::commands::Commands;
+use callbacks::{on_change, on_command, on_deletion, on_time, on_trace_end};
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::ffi::{CString, OsStr};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::CString;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -268,7 +266,7 @@ impl<'c> Interp<'c> {
     }
 
     /// Has `Commands` told when a command gets another name, or is deleted. Tcl compiles the call of
-    /// a procedure that does nothing to nothing, unless it is `called`.
+    /// a procedure that does nothing to nothing, unless `is_called`.
     pub(crate) fn watch(&self, name: &CStr, command: CommandId, is_called: bool) {
         let data = ptr::without_provenance_mut(command);
         let flags = |is_called| RENAMED | DELETED | if is_called { BEGUN } else { 0 };
@@ -340,211 +338,5 @@ impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: T1, T7: after this Tcl does not call with the facts.
         unsafe { (self.0.tcl.delete_timer)(self.0.token.get()) }
-    }
-}
-
-extern "C" fn on_time(data: *mut c_void) {
-    // SAFETY: T7.
-    let facts = unsafe { &*data.cast::<TimerFacts>() };
-    let call = facts.call;
-    facts.start();
-    call();
-}
-
-/// A command begins.
-extern "C" fn on_command(
-    data: *mut c_void,
-    raw: *mut Raw,
-    _level: c_int,
-    _text: *const c_char,
-    token: Token,
-    count: c_int,
-    objects: Objects,
-) -> c_int {
-    // SAFETY: T4.
-    let commands = unsafe { &*data.cast::<Commands>() };
-    // SAFETY: T2.
-    let Some(interp) = (unsafe { Interp::of(raw) }) else { return OK };
-    // SAFETY: T2: the words of the command.
-    let word = |index| unsafe { word(&interp, count, objects, index) };
-    if let Some(leave) = commands.begin(token.addr(), word) {
-        let data = Box::into_raw(Box::new(leave)).cast();
-        let none = ptr::null_mut();
-        // SAFETY: T1, T2, T5.
-        unsafe { (interp.tcl.add_callback)(raw, on_leave, data, none, none, none) }
-    }
-    OK
-}
-
-/// A command ended with a result.
-extern "C" fn on_leave(data: *const *mut c_void, raw: *mut Raw, result: c_int) -> c_int {
-    // SAFETY: T5: the box that `on_command` made.
-    let leave = unsafe { Box::from_raw((*data).cast::<Leave>()) };
-    // SAFETY: T2.
-    if let Some(interp) = unsafe { Interp::of(raw) } {
-        leave.run(&interp, result == OK);
-    }
-    result
-}
-
-extern "C" fn on_trace_end(data: *mut c_void) {
-    // SAFETY: T4: the count of the trace.
-    drop(unsafe { Rc::from_raw(data.cast::<Commands>()) });
-}
-
-/// A command gets another name, or is deleted.
-extern "C" fn on_change(
-    data: *mut c_void,
-    raw: *mut Raw,
-    _name: *const c_char,
-    new_name: *const c_char,
-    flags: c_int,
-) {
-    // SAFETY: T2.
-    let Some(interp) = (unsafe { Interp::of(raw) }) else { return };
-    let Some(commands) = interp.commands() else { return };
-    if flags & RENAMED != 0 && !new_name.is_null() {
-        // SAFETY: T6: a string of Tcl, in this call.
-        let name = unsafe { CStr::from_ptr(new_name) };
-        commands.rename(data.addr(), name);
-    } else {
-        commands.forget(data.addr());
-    }
-}
-
-extern "C" fn on_deletion(data: *mut c_void, raw: *mut Raw) {
-    // SAFETY: T4: the count of the associated data.
-    let commands = unsafe { Rc::from_raw(data.cast::<Commands>()) };
-    // SAFETY: T2.
-    if let Some(interp) = unsafe { Interp::of(raw) } {
-        package::end(&interp, &commands);
-    }
-}
-
-/// Returns a word of a command.
-///
-/// # Safety
-///
-/// The objects are as many live ones.
-unsafe fn word(interp: &Interp<'_>, count: c_int, objects: Objects, index: c_int) -> CString {
-    let text = if index < count {
-        // SAFETY: the caller's.
-        interp.text(unsafe { *objects.add(index as usize) })
-    } else {
-        Vec::new()
-    };
-    // A string of Tcl has no zero in it.
-    CString::new(text).unwrap_or_default()
-}
-
-/// Runs a command of the package, which takes the name of a variable, or nothing.
-extern "C" fn on_package_command(
-    data: *mut c_void,
-    raw: *mut Raw,
-    count: c_int,
-    objects: Objects,
-) -> c_int {
-    // SAFETY: T2.
-    let Some(interp) = (unsafe { Interp::of(raw) }) else { return ERROR };
-    let Some(command) = package::COMMANDS.get(data.addr()) else { return ERROR };
-    let names: &CStr = if command.takes_variable { c"argvRef" } else { c"" };
-    if count != 1 + c_int::from(command.takes_variable) {
-        // SAFETY: T1, T2: the words of the command.
-        unsafe { (interp.tcl.wrong_arguments)(raw, 1, objects, names.as_ptr()) };
-        return ERROR;
-    }
-    // SAFETY: T2: the words of the command.
-    let variable = unsafe { word(&interp, count, objects, 1) };
-    if (command.run)(&interp, &variable).is_some() { OK } else { ERROR }
-}
-
-/// Makes the package known to an interpreter: Tcl's `load` calls it.
-// SAFETY: no other symbol of the library has this name.
-#[unsafe(no_mangle)]
-extern "C" fn Turtles_Init(raw: *mut Raw) -> c_int {
-    if TCL.get().is_none() {
-        // SAFETY: T2: a live interpreter. The table of another Tcl has another magic number.
-        let Some(tcl) = (unsafe { stubs_of(raw) }) else { return ERROR };
-        let _ = TCL.set(tcl);
-    }
-    // SAFETY: T2.
-    let Some(interp) = (unsafe { Interp::of(raw) }) else { return ERROR };
-    static FORKS: OnceLock<()> = OnceLock::new();
-    FORKS.get_or_init(|| {
-        // SAFETY: the function stores a flag, as any code may do in a forked child.
-        unsafe { libc::pthread_atfork(None, None, Some(on_fork)) };
-    });
-    // SAFETY: T1, T2.
-    if unsafe { (interp.tcl.evaluate)(raw, package::SETUP.as_ptr(), -1, 0) } != OK {
-        return ERROR;
-    }
-    for (index, command) in package::COMMANDS.iter().enumerate() {
-        let data = ptr::without_provenance_mut(index);
-        let none = ptr::null_mut();
-        // SAFETY: T1, T2: the data is a number.
-        unsafe {
-            (interp.tcl.create_command)(raw, command.name.as_ptr(), on_package_command, data, none)
-        };
-    }
-    // SAFETY: T1, T2.
-    unsafe { (interp.tcl.provide)(raw, c"turtles".as_ptr(), c"0.1".as_ptr(), ptr::null()) }
-}
-
-/// Finds Tcl's functions; `None` with an error in the result, if there is a table.
-///
-/// # Safety
-///
-/// T2.
-unsafe fn stubs_of(raw: *mut Raw) -> Option<Tcl> {
-    // SAFETY: T2. Tcl's own way to find them: a magic number at the address in the fourth field.
-    unsafe {
-        let table = (*raw).stubs;
-        if table.is_null() || !MAGICS.contains(&*table.cast::<u32>()) {
-            return None;
-        }
-        let tcl = Tcl::new(table)?;
-        let version = (tcl.require)(raw, c"Tcl".as_ptr(), c"8.6-".as_ptr(), 0, ptr::null_mut());
-        (!version.is_null()).then_some(tcl)
-    }
-}
-
-static IS_FORKED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn on_fork() {
-    IS_FORKED.store(true, Ordering::Relaxed);
-}
-
-/// Returns whether this process was forked since the last question.
-#[inline]
-pub(crate) fn is_forked() -> bool {
-    IS_FORKED.load(Ordering::Relaxed) && IS_FORKED.swap(false, Ordering::Relaxed)
-}
-
-/// Returns whether nothing more can come from a pipe that has been read so far.
-pub(crate) fn is_at_end(pipe: &impl AsRawFd) -> bool {
-    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one structure, which is writable.
-    unsafe { libc::poll(&mut poll, 1, 0) != 0 }
-}
-
-/// Asks another process to end.
-pub(crate) fn terminate(process: u32) {
-    if let Ok(process) = libc::pid_t::try_from(process) {
-        // SAFETY: it takes numbers.
-        unsafe { libc::kill(process, libc::SIGTERM) };
-    }
-}
-
-/// Returns the folder of this library.
-pub(crate) fn folder() -> Option<PathBuf> {
-    // SAFETY: the structure is zeros or pointers to strings of the loader, which stay.
-    unsafe {
-        let mut facts: libc::Dl_info = core::mem::zeroed();
-        let here = Turtles_Init as *const c_void;
-        if libc::dladdr(here, &mut facts) == 0 || facts.dli_fname.is_null() {
-            return None;
-        }
-        let path = Path::new(OsStr::from_bytes(CStr::from_ptr(facts.dli_fname).to_bytes()));
-        path.canonicalize().ok()?.parent().map(Path::to_owned)
     }
 }

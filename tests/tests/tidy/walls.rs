@@ -33,7 +33,9 @@ const WALLS: [(&str, &[&str]); 15] = [
 /// The modules that may hold unsafe code, in the product, in its tests and in its benchmarks.
 const UNSAFE_MODULES: &[&str] = &[
     "calls/src/site.rs",
+    "calls/tcl/src/system.rs",
     "calls/tcl/src/tcl.rs",
+    "calls/tcl/src/tcl/callbacks.rs",
     "calls/tests/interrupted.rs",
     "calls/tests/refused/naked.rs",
     "calls/tests/release.rs",

@@ -265,8 +265,8 @@ impl<'c> Interp<'c> {
         }
     }
 
-    /// Has `Commands` told when a command gets another name, or is deleted. Tcl compiles the call of
-    /// a procedure that does nothing to nothing, unless `is_called`.
+    /// Has `Commands` told when a command gets another name, or is deleted. Tcl compiles the call
+    /// of a procedure that does nothing to nothing, unless `is_called`.
     pub(crate) fn watch(&self, name: &CStr, command: CommandId, is_called: bool) {
         let data = ptr::without_provenance_mut(command);
         let flags = |is_called| RENAMED | DELETED | if is_called { BEGUN } else { 0 };

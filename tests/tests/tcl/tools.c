@@ -49,7 +49,7 @@ static int do_busy(void *data, Interp *interp, int count, void *const words[]) {
 static void *run(void *script) {
   Interp *interp = TCL(94, Interp *, void)();
   TCL(180, int, Interp *)(interp);
-  if (TCL(129, int, Interp *, const char *)(interp, script) != 0) {
+  if (TCL(291, int, Interp *, const char *, long, int)(interp, script, -1, 0) != 0) {
     fprintf(stderr, "thread: %s\n", word(TCL(166, void *, Interp *)(interp)));
     abort();
   }

@@ -59,13 +59,17 @@
 
 pub mod events;
 mod filter;
+mod function;
 mod guard;
+mod options;
 mod release;
 mod site;
 mod task;
 
 pub use calls_macros::traced;
-pub use guard::{Current, switch};
+pub use function::Function;
+pub use guard::{Call, Current, switch};
+pub use options::Options;
 pub use release::{Released, control, release};
 
 /// The code behind [`traced`], and behind the library that `replay` records with. Not an API: it

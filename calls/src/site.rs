@@ -1,7 +1,8 @@
 //! Sites: a function's static facts, and the word that tells how its calls are recorded.
 //!
 //! ```text
-//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_1` ─▶ all sites
+//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_2` ─▶ all sites
+//!  Function::new ──────────▶ leaked Site ─ list ────────────────────────▶ all sites
 //!                              │ word: 0 until its first call, or until all sites are labelled
 //!                              └ its address stands for the function in the log
 //! ```
@@ -9,12 +10,13 @@
 //! Each program or shared library has its own section, and its own copy of this crate. Where the
 //! linker has no such sections, a site is labelled at its first call, and functions that are never
 //! called are missing. Design: `.calls.site` in `design/calls.md`.
-#![cfg_attr(has_sections, expect(unsafe_code, reason = "a section of the linker"))]
+#![expect(unsafe_code, reason = "a section of the linker; a list without a lock")]
 
 use crate::events::{CONTROL, CallsMuted, Kinds};
 use crate::filter::{self, Choice};
 use core::any::type_name;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use eventdef::field::P;
 use std::io::Write;
 use telemetry::__private::{say, with_environment};
@@ -49,14 +51,21 @@ pub struct Site {
     asked: AtomicUsize,
     /// Calls that were not recorded: the filter selected another one, or they were too short.
     muted: AtomicUsize,
-    /// Returns the path of the function. A call, because a path is not known in a constant.
-    path: fn() -> &'static str,
+    path: Path,
     source: telemetry::Source<'static>,
+}
+
+/// The path of a function.
+#[derive(Clone, Copy, Debug)]
+enum Path {
+    /// A call, because the compiler's path is not known in a constant.
+    Compiled(fn() -> &'static str),
+    Made(&'static str),
 }
 
 /// A program may link two versions of this crate: if the layout of a site changes, the number in
 /// the section's name does too.
-const _: () = assert!(usize::BITS != 64 || size_of::<Site>() == 64);
+const _: () = assert!(usize::BITS != 64 || size_of::<Site>() == 80);
 
 impl Site {
     /// Makes a site. For the code that `#[traced]` makes.
@@ -66,8 +75,12 @@ impl Site {
         file: &'static str,
         [line, column, offset, size]: [u32; 4],
     ) -> Site {
-        let [word, asked, muted] = [const { AtomicUsize::new(0) }; 3];
         let source = telemetry::Source { line, column, offset, size, file };
+        Site::with(Path::Compiled(path), source)
+    }
+
+    const fn with(path: Path, source: telemetry::Source<'static>) -> Site {
+        let [word, asked, muted] = [const { AtomicUsize::new(0) }; 3];
         Site { word, asked, muted, path, source }
     }
 
@@ -77,7 +90,10 @@ impl Site {
     }
 
     pub(crate) fn path(&self) -> &'static str {
-        (self.path)()
+        match self.path {
+            Path::Compiled(path) => path(),
+            Path::Made(path) => path,
+        }
     }
 
     #[inline(always)]
@@ -118,7 +134,9 @@ impl Site {
             self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed);
         if is_known && decided.is_ok() {
             telemetry::label(self, name);
-            telemetry::source(self, self.source);
+            if !self.source.file.is_empty() {
+                telemetry::source(self, self.source);
+            }
         }
         decided.err().unwrap_or(word)
     }
@@ -270,7 +288,7 @@ macro_rules! __site {
 macro_rules! __collected {
     ($site:item) => {
         #[used]
-        #[unsafe(link_section = "telemetry_sites_1")]
+        #[unsafe(link_section = "telemetry_sites_2")]
         $site
     };
 }
@@ -284,21 +302,63 @@ macro_rules! __collected {
     };
 }
 
-/// Returns all sites of this program or shared library.
+/// A site that was made at run time, and the one made before it.
+struct Made {
+    site: Site,
+    before: *const Made,
+}
+
+/// The newest site that was made. S2: each pointer in the list is null or to a leaked `Made`, which
+/// nothing changes but the atomics of its site.
+static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
+
+/// Makes a site for a function that the program has found. It lives as long as the program.
+pub(crate) fn make(path: &str, file: &str, line: u32) -> &'static Site {
+    let leaked = |text: &str| -> &'static str { Box::leak(text.into()) };
+    let source = telemetry::Source { line, column: 1, offset: 0, size: 0, file: leaked(file) };
+    let site = Site::with(Path::Made(leaked(path)), source);
+    let made = Box::into_raw(Box::new(Made { site, before: ptr::null() }));
+    let mut before = NEWEST.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: S2: leaked, and not in the list yet: this thread alone has it.
+        unsafe { (*made).before = before };
+        match NEWEST.compare_exchange_weak(before, made, Ordering::Release, Ordering::Relaxed) {
+            // SAFETY: S2.
+            Ok(_) => return unsafe { &(*made).site },
+            Err(newer) => before = newer,
+        }
+    }
+}
+
+/// Returns all sites that were made, the newest first.
+fn made() -> impl Iterator<Item = &'static Site> {
+    // SAFETY: S2; the load shows what its maker wrote.
+    let newest = unsafe { NEWEST.load(Ordering::Acquire).as_ref() };
+    // SAFETY: S2.
+    let each = core::iter::successors(newest, |made| unsafe { made.before.as_ref() });
+    each.map(|made| &made.site)
+}
+
+/// Returns all sites.
+fn all() -> impl Iterator<Item = &'static Site> {
+    compiled().chain(made())
+}
+
+/// Returns the sites that the linker of this program or shared library found.
 #[cfg(has_sections)]
-pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
+fn compiled() -> impl Iterator<Item = &'static Site> {
     /// The section exists in each program, with or without sites.
     #[used]
     // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`.
-    #[unsafe(link_section = "telemetry_sites_1")]
+    #[unsafe(link_section = "telemetry_sites_2")]
     static NO_SITES: [Site; 0] = [];
 
     // SAFETY: the linker defines both symbols, at the ends of a section that exists. Only their
     // addresses are used.
     unsafe extern "C" {
-        #[link_name = "__start_telemetry_sites_1"]
+        #[link_name = "__start_telemetry_sites_2"]
         static START: u8;
-        #[link_name = "__stop_telemetry_sites_1"]
+        #[link_name = "__stop_telemetry_sites_2"]
         static STOP: u8;
     }
     // The compiler may not conclude that the section is as small as the symbol at its start.
@@ -311,6 +371,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
 
 /// Returns no sites: the linker has no sections that a program finds by their names.
 #[cfg(not(has_sections))]
-pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
+fn compiled() -> impl Iterator<Item = &'static Site> {
     core::iter::empty()
 }

@@ -145,6 +145,28 @@ fn calls_go_to_a_log_that_has_already_begun() {
     assert_eq!(lines_of_one(&ran.log()), expected);
 }
 
+/// A second recording of a process goes on in the log of the first one.
+#[test]
+fn a_later_release_goes_on_in_the_same_log() {
+    let test = "a_later_release_goes_on_in_the_same_log";
+    let what = || {
+        let first = release("-enabled -dbPath logs");
+        let path = first.path();
+        sell();
+        drop(first);
+        sell();
+        let second = release("-enabled -dbPath logs/../logs");
+        assert_eq!(second.path(), path);
+        sell();
+        drop(second);
+        assert_eq!(release("-enabled -dbPath logs -commitMode direct").path(), None);
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    assert_eq!(ran.said(), ["telemetry: +TURTLES: the log has already begun; calls go there"]);
+    let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
+    assert_eq!(lines, ["CallEnter sell -", "CallLeave sell"].repeat(2));
+}
+
 /// Without its flushing thread nothing is recorded, as the line says.
 #[test]
 fn a_thread_that_cannot_start_is_reported() {
@@ -380,6 +402,32 @@ fn t19_a_forked_child_may_drop_the_guard() {
         assert_eq!(status, 0);
     };
     ran("t19_a_forked_child_may_drop_the_guard", &[], what);
+}
+
+/// T19: a forked child may have a flushing thread of its own: killed, it lacks an interval at most.
+#[test]
+fn t19_a_forked_child_that_resumes_is_flushed_by_a_thread() {
+    let what = || {
+        let mut released = release("-enabled -intervalMillis 50 -dbPath logs");
+        // SAFETY: the child calls what this thread may call; it waits for its end.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            released.resume();
+            sell();
+            std::thread::sleep(Duration::from_secs(60));
+            std::process::exit(1);
+        }
+        let name = format!("logs/turtles-{child}.log");
+        let begin = Instant::now();
+        let is_there = || Path::new(&name).exists();
+        while !is_there() || lines_of_one(&open_partly(Path::new(&name))).is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no flush");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: a child of this process, which has not waited for it.
+        assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0);
+    };
+    ran("t19_a_forked_child_that_resumes_is_flushed_by_a_thread", &[], what);
 }
 
 /// The example takes its options, prints the rest, and leaves a log.

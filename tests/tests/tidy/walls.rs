@@ -10,13 +10,14 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 14] = [
+const WALLS: [(&str, &[&str]); 15] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
     // Its tests read logs.
     ("calls", &["eventdef", "eventlog", "telemetry", "calls-macros"]),
     ("calls/macros", &[]),
+    ("calls/tcl", &["calls"]),
     ("cli", &["eventlog"]),
     ("stacks", &["eventlog"]),
     ("lens/slices", &["eventdef", "eventlog"]),
@@ -32,6 +33,9 @@ const WALLS: [(&str, &[&str]); 14] = [
 /// The modules that may hold unsafe code, in the product, in its tests and in its benchmarks.
 const UNSAFE_MODULES: &[&str] = &[
     "calls/src/site.rs",
+    "calls/tcl/src/system.rs",
+    "calls/tcl/src/tcl.rs",
+    "calls/tcl/src/tcl/callbacks.rs",
     "calls/tests/interrupted.rs",
     "calls/tests/refused/naked.rs",
     "calls/tests/release.rs",
@@ -128,7 +132,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "tests/tests/soak.rs",
 ];
 /// The members that allow unsafe code module by module; all others forbid unsafe code.
-const HAVE_UNSAFE: [&str; 4] = ["telemetry", "calls", "replay", "interpose"];
+const HAVE_UNSAFE: [&str; 5] = ["telemetry", "calls", "calls/tcl", "replay", "interpose"];
 /// The attribute that allows unsafe code in a module, with a reason.
 const LET_IN: &str = "expect(unsafe_code, reason";
 

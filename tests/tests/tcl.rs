@@ -1,0 +1,446 @@
+//! The Tcl package `turtles`: scripts under it, their logs, and their databases.
+//!
+//! ```text
+//!  script ── tclsh ─┬─ counts that the script keeps itself ── the naive twin ─┐
+//!                   └─ turtles-PID.log, turtles-PID.db ── SQL ──────────────▶ the same?
+//! ```
+//!
+//! `TCLSH=tclsh9.0` runs them all with another Tcl. Design: `.calls.tcl` in `design/calls.md`.
+#![forbid(unsafe_code)]
+
+#[path = "tcl/pairs.rs"]
+mod pairs;
+#[path = "tcl/place.rs"]
+mod place;
+
+use place::{ON, Place, RELEASE, TOOLS, edges, expected, package, query};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tests::programs::{lines, system};
+
+/// The documentation of the original: its package, its command line, its example.
+#[test]
+fn a_script_for_the_original_runs_unchanged() {
+    let place = Place::new();
+    let script = "
+        package require turtles
+        ::turtles::release_the_turtles ::argv
+        proc ::a {} { return [b] }
+        proc ::b {} { return 0 }
+        b
+        a
+        ::turtles::capture_the_turtles
+        b
+        puts $argv";
+    let arguments = ["-i", "x", "+TURTLES", "-enabled", "-TURTLES", "-o", "+TURTLES", "-dbPath"];
+    let ran = place.run(script, &[&arguments[..], &["logs", "-TURTLES", "y"]].concat());
+    assert_eq!(ran.printed(), "-i x -o y\n");
+    assert_eq!(place.edges(), expected("- ::a 1 \n - ::b 1 \n ::a ::b 1"));
+}
+
+#[test]
+fn t4_procedures_before_the_release_have_no_rows() {
+    let place = Place::new();
+    let script = format!("proc early {{}} {{late}}\n{RELEASE} proc late {{}} {{}}\n early");
+    place.run(&script, ON);
+    assert_eq!(place.edges(), expected("- ::late 1"));
+    let names = query(&[place.log()], "SELECT proc_name FROM proc_ids");
+    assert_eq!(names, [["::late"]]);
+}
+
+#[test]
+fn t5_the_capture_writes_open_calls_and_stops() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc inner {{}} {{}}
+        proc outer {{}} {{inner; ::turtles::capture_the_turtles; inner}}
+        outer
+        inner
+        proc later {{}} {{}}
+        later"
+    );
+    let ran = place.run(&script, ON);
+    assert_eq!(ran.said(), "");
+    let sql = "SELECT proc_name, time_leave IS NULL FROM call_pts JOIN proc_ids
+               ON proc_id = callee_id ORDER BY time_enter";
+    assert_eq!(query(&[place.log()], sql), [["::outer", "1"], ["::inner", "0"]]);
+}
+
+#[test]
+fn t6_without_enabled_nothing_is_made() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc p {{}} {{}}
+        p
+        puts [glob -nocomplain logs /proc/self/task/*]
+        ::turtles::capture_the_turtles"
+    );
+    let ran = place.run(&script, &["+TURTLES", "-dbPath", "logs", "-TURTLES"]);
+    assert_eq!(ran.printed().split_whitespace().count(), 1, "a thread: {}", ran.printed());
+    assert_eq!(ran.said(), "");
+    let plain = place.run("puts $argv", &["x"]);
+    assert_eq!(plain.printed(), "x\n");
+}
+
+/// T7: the results of the three commands, as the original has them.
+#[test]
+fn t7_options_are_taken_out_of_the_variable() {
+    let place = Place::new();
+    let script = r#"
+        package require turtles::options
+        namespace import ::turtles::options::consume
+        proc p {name} {upvar $name it; list [consume it] $it}
+        set v {-i a +TURTLES -x -TURTLES -o b +TURTLES -dbPath {c d} -TURTLES}
+        puts [p v]
+        set a(1) {+TURTLES -x}
+        puts [list [consume a(1)] $a(1)]
+        set v {+TURTLES -enabled -intervalMillis 50 -dbPath {c d} -TURTLES x}
+        puts [::turtles::hatch_the_turtles v],$v
+        puts [::turtles::hatch_the_turtles v],$v
+        puts [catch {consume} e],$e
+        puts [catch {consume none} e],$e
+        set v "+TURTLES \{ -TURTLES"
+        puts [catch {::turtles::hatch_the_turtles v} e],$e
+        set v {+TURTLES -enabled -sideways -TURTLES x}
+        puts [dict get [::turtles::release_the_turtles v] enabled],$v
+        ::turtles::capture_the_turtles
+    "#;
+    let ran = place.run(script, &[]);
+    let options = "enabled 1 commitMode staged intervalMillis 50 dbPath {c d} dbPrefix turtles \
+                   scheduleMode mt debug 0,x";
+    let defaults = "enabled 0 commitMode staged intervalMillis 30000 dbPath . dbPrefix turtles \
+                    scheduleMode mt debug 0,x";
+    let expected = [
+        "{-x -dbPath {c d}} {-i a -o b}",
+        "{} {+TURTLES -x}",
+        options,
+        defaults,
+        "1,wrong # args: should be \"consume argvRef\"",
+        "1,can't read \"none\": no such variable",
+        "1,unmatched open brace in list",
+        "0,x",
+    ];
+    assert_eq!(ran.printed().lines().collect::<Vec<_>>(), expected);
+    assert_eq!(ran.said().lines().count(), 1, "{}", ran.said());
+    assert!(ran.said().contains("+TURTLES: `-sideways` is not an option"), "{}", ran.said());
+}
+
+/// T8: in the direct mode a killed program loses no call that was published, and its database is
+/// completed without it. `TCL_KILLS` makes it more kills.
+#[test]
+fn t8_a_killed_script_keeps_its_calls_in_the_database() {
+    let kills: u64 = std::env::var("TCL_KILLS").map_or(3, |kills| kills.parse().expect("a number"));
+    for kill in 0..kills {
+        let place = Place::new();
+        let script = format!(
+            "{RELEASE}
+            proc leaf {{x}} {{return $x}}
+            proc loop {{}} {{
+                for {{set i 1}} {{$i < 500000}} {{incr i}} {{
+                    leaf $i
+                    if {{$i % 97 == 0}} {{puts $i; flush stdout}}
+                }}
+            }}
+            loop
+            after 60000"
+        );
+        let options = [&["+TURTLES", "-commitMode", "direct"], &ON[1..]].concat();
+        let mut command = place.command(&script, &options);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("tclsh");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut numbers = output.lines().map_while(|line| line.ok()?.parse::<u64>().ok());
+        let first = numbers.next();
+        std::thread::sleep(Duration::from_micros(kill * 7919 % 400_000));
+        child.kill().expect("a child");
+        child.wait().expect("a child");
+        let published = numbers.last().or(first).expect("a number");
+        let in_log = place.edges()[&("::loop".to_owned(), "::leaf".to_owned())];
+        assert!(in_log >= published, "{in_log} of {published}");
+        // The follower outlives the program: it needs a moment for the rest.
+        let count = "
+import sqlite3, sys, time
+query = 'SELECT calls FROM calls_by_callee WHERE callee_name = ?'
+found = None
+for _ in range(1000):
+    try:
+        found = sqlite3.connect(sys.argv[1]).execute(query, ['::leaf']).fetchone()
+    except sqlite3.OperationalError:
+        pass # The follower has not made the tables yet.
+    if found and str(found[0]) == sys.argv[2]:
+        break
+    time.sleep(0.1)
+print(found[0])";
+        let mut python = system("python3");
+        python.args(["-c", count]).arg(place.log().with_extension("db")).arg(in_log.to_string());
+        assert_eq!(lines(&mut python), [in_log.to_string()]);
+    }
+}
+
+/// T10: a flush by the event loop leaves what a flush by the thread leaves.
+#[test]
+fn t10_both_schedules_give_the_same_rows() {
+    for (mode, commit) in [("ev", "staged"), ("mt", "staged"), ("ev", "direct"), ("mt", "direct")] {
+        let place = Place::new();
+        // The process is killed: a flush after the interval wrote the rows.
+        let script = format!(
+            "{RELEASE}{TOOLS}
+            proc ::b {{}} {{}}
+            proc ::a {{}} {{b; b}}
+            a; b
+            after 700 {{set done 1}}
+            vwait done
+            kill [pid]"
+        );
+        let options = ["-commitMode", commit, "-intervalMillis", "100", "-scheduleMode", mode];
+        let options = [&["+TURTLES"], &options[..], &ON[1..]].concat();
+        let output = place.command(&script, &options).output().expect("tclsh");
+        assert_eq!(output.status.code(), None, "killed");
+        let expected = expected("- ::a 1 \n ::a ::b 2 \n - ::b 1");
+        assert_eq!(place.edges(), expected, "{mode} {commit}");
+    }
+}
+
+/// T11: the log and the database are `PATH/PREFIX-PID`, made with their folder.
+#[test]
+fn t11_the_database_has_the_process_in_its_name() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        cd /
+        proc p {{}} {{}}
+        p
+        ::turtles::capture_the_turtles
+        puts [pid]"
+    );
+    let options = ["-dbPath", "a/../logs", "-dbPrefix", "my program"];
+    let ran =
+        place.run(&script, &[&["+TURTLES", "-enabled"], &options[..], &["-TURTLES"]].concat());
+    let pid = ran.printed().trim().to_owned();
+    for extension in ["log", "db"] {
+        let expected = place.path().join("logs").join(format!("my program-{pid}.{extension}"));
+        assert_eq!(place.files(extension), [expected], "{}", ran.said());
+    }
+}
+
+#[test]
+fn t12_debug_prints_each_call() {
+    let place = Place::new();
+    let script = format!("{RELEASE} proc ::p {{}} {{}}\n p\n");
+    let ran = place.run(&script, &[&["+TURTLES", "-debug"], &ON[1..]].concat());
+    assert_eq!(ran.said(), "telemetry: CallEnter ::p\ntelemetry: CallLeave ::p\n");
+}
+
+/// The hash of the original, as published, and three of its values.
+fn hash(name: &str) -> u64 {
+    name.chars().fold(0, |hash, c| (hash * 524_287 + u64::from(c)) % 2_147_483_647)
+}
+
+#[test]
+fn t14_the_number_of_a_procedure_is_the_hash_of_its_name() {
+    assert_eq!(["ab", "ba", ""].map(hash), [50_855_937, 51_380_223, 0]);
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc ab {{}} {{}}
+        namespace eval ::ä::ö {{proc {{ü 1}} {{}} {{}}}}
+        proc {{}} {{}} {{}}"
+    );
+    let mut command = place.command(&script, ON);
+    // Tcl 8 reads a script in the encoding of the system.
+    let ran = place.end(command.env("LC_ALL", "C.UTF-8"));
+    assert_eq!(ran.said(), "");
+    let rows = query(&[place.log()], "SELECT proc_name, proc_id FROM proc_ids ORDER BY 1");
+    let names = ["::", "::ab", "::ä::ö::ü 1"];
+    let expected = names.map(|name| vec![name.to_owned(), hash(name).to_string()]);
+    assert_eq!(rows, expected);
+}
+
+/// T15: the times of a call are wall time in µs.
+#[test]
+fn t15_call_points_have_wall_times() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc p {{}} {{after 20}}
+        set begin [clock microseconds]
+        p
+        puts \"$begin [clock microseconds]\""
+    );
+    let ran = place.run(&script, ON);
+    let rows = query(&[place.log()], "SELECT time_enter, time_leave FROM call_pts");
+    let number = |text: &str| text.trim().parse::<i64>().expect("a number");
+    let [begin, end] = [0, 1].map(|at| number(ran.printed().split(' ').nth(at).expect("two")));
+    let [enter, leave] = [0, 1].map(|at| number(&rows[0][at]));
+    // The clocks of the system agree to a millisecond.
+    assert!(begin - 1000 <= enter && leave <= end + 1000, "{begin} {enter} {leave} {end}");
+    assert!(leave - enter >= 20_000, "{enter} {leave}");
+}
+
+/// T19: a forked child has a log of its own, and a killed one lacks an interval at most.
+#[test]
+fn t19_a_forked_child_has_its_own_calls() {
+    for mode in ["ev", "mt"] {
+        let place = Place::new();
+        let script = format!(
+            "{RELEASE}{TOOLS}
+            proc ::noop {{}} {{}}
+            proc ::forkme {{}} {{fork}}
+            noop
+            set child [forkme]
+            noop
+            if {{$child == 0}} {{
+                noop
+                after 600 {{kill [pid]}}
+                vwait forever
+            }}
+            wait $child
+            puts \"[pid] $child\""
+        );
+        let options = ["+TURTLES", "-intervalMillis", "50", "-scheduleMode", mode];
+        let ran = place.run(&script, &[&options[..], &ON[1..]].concat());
+        let printed = ran.printed();
+        let processes: Vec<&str> = printed.split_whitespace().collect();
+        let log = |process| place.path().join(format!("logs/turtles-{process}.log"));
+        assert_eq!(edges(&log(processes[0])), expected("- ::noop 2 \n - ::forkme 1"));
+        // The call of forkme ends in both.
+        let child = query(&[log(processes[1])], "SELECT callee_name, calls FROM calls_by_callee");
+        assert_eq!(child, [["::noop", "2"]], "{mode}");
+    }
+}
+
+/// T22: threads and child interpreters, each with a release of its own.
+#[test]
+fn t22_interpreters_and_threads_are_recorded_together() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}{TOOLS}
+        set begin {{
+            lappend auto_path $::env(TOOLS)
+            package require turtles
+            set argv {{+TURTLES -enabled -dbPath logs -TURTLES}}
+            ::turtles::release_the_turtles argv
+            proc leaf {{}} {{}}
+            proc loop {{count}} {{for {{set i 0}} {{$i < $count}} {{incr i}} leaf}}
+        }}
+        proc outer {{}} {{child eval {{loop 3}}}}
+        interp create child
+        child eval [list set env(TOOLS) $env(TOOLS)]
+        child eval $begin
+        outer
+        interp alias {{}} reach child leaf
+        reach
+        set script \"$begin; loop 1000\"
+        threads $script $script $script $script \"$script; ::turtles::capture_the_turtles; leaf\"
+        interp delete child
+        outer2"
+    );
+    // The last command fails: the error ends nothing before its time.
+    let script = script.replace("outer2", "proc last {} {error x}\ncatch last");
+    let ran = place.run(&script, ON);
+    assert_eq!(ran.said(), "");
+    let edges = "- ::outer 1 \n ::outer ::loop 1 \n ::loop ::leaf 5003 \n - ::leaf 1 \n \
+                 - ::loop 5 \n - ::last 1";
+    assert_eq!(place.edges(), expected(edges));
+    let threads = query(&[place.log()], "SELECT count(DISTINCT thread) FROM calls");
+    assert_eq!(threads, [["6"]]);
+}
+
+/// T24: the queries of the original run on the database, from the script that was recorded.
+#[test]
+fn t24_the_database_is_complete_after_the_capture() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc ::b {{}} {{}}
+        proc ::a {{}} {{b}}
+        proc ::never {{}} {{}}
+        a; b
+        ::turtles::capture_the_turtles
+        set db [file join logs turtles-[pid].db]
+        puts [exec python3 -c {{
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+ask = lambda sql: db.execute(sql).fetchall()
+print(ask('SELECT caller_name, callee_name, calls FROM calls_by_caller_callee ORDER BY 1, 2'))
+print(ask('SELECT callee_name, calls FROM calls_by_callee ORDER BY 1'))
+print(ask('SELECT * FROM unused_procs'))
+print(ask('SELECT count(*) FROM call_pts WHERE time_leave IS NULL'))
+}} $db]"
+    );
+    let ran = place.run(&script, ON);
+    let expected = "[('', '::a', 1), ('', '::b', 1), ('::a', '::b', 1)]\n\
+                    [('::a', 1), ('::b', 2)]\n[('::never',)]\n[(0,)]\n";
+    assert_eq!(ran.printed(), expected, "{}", ran.said());
+}
+
+/// The cost of a call is the same after 2,000,000 calls as at the beginning, in processor time.
+#[test]
+fn the_cost_of_a_call_does_not_grow() {
+    let place = Place::new();
+    let script = format!(
+        "{TOOLS}
+        proc plain {{x}} {{return $x}}
+        {RELEASE}
+        proc leaf {{x}} {{return $x}}
+        proc cost {{count what}} {{
+            set begin [busy]
+            for {{set i 0}} {{$i < $count}} {{incr i}} {{$what $i}}
+            expr {{([busy] - $begin) / double($count)}}
+        }}
+        # The least of several: other programs use the processor's caches, too.
+        proc least {{count what}} {{
+            for {{set i 0}} {{$i < 5}} {{incr i}} {{lappend costs [cost $count $what]}}
+            lindex [lsort -real $costs] 0
+        }}
+        set first [least 1000 leaf]
+        set plain [least 1000 plain]
+        cost 2000000 leaf
+        puts \"$first [least 1000 leaf] $plain\""
+    );
+    // No follower takes processor time from it.
+    let ran = place.end(place.command(&script, ON).env("EVENTCNV", "true"));
+    let printed = ran.printed();
+    let [first, last, plain] = [0, 1, 2].map(|at| {
+        printed.split_whitespace().nth(at).expect("three").parse::<f64>().expect("a number")
+    });
+    println!("ns a call: {first} at first, {last} after 2,000,000 calls, untraced {plain}");
+    assert!(last <= 1.5 * first, "{first} {last}");
+    let size = place.log().metadata().expect("a log").len();
+    assert!(size > 2_010_000 * 40, "all calls are recorded: {size}");
+}
+
+/// Without eventcnv one line tells what to run.
+#[test]
+fn a_missing_eventcnv_is_reported_in_one_line() {
+    let place = Place::new();
+    // The library alone in its folder.
+    let folder = place.path().join("package");
+    std::fs::create_dir(&folder).expect("a folder");
+    for name in ["libturtles.so", "pkgIndex.tcl"] {
+        std::fs::copy(package().join(name), folder.join(name)).expect("a package");
+    }
+    let script = format!("{RELEASE} proc p {{}} {{}}\n p");
+    let mut command = place.command(&script, ON);
+    let ran = place.end(command.env("TCLLIBPATH", &folder).env("PATH", "/usr/bin:/bin"));
+    let (log, said) = (place.log(), ran.said());
+    let shown = |path: &Path| path.canonicalize().expect("a file").display().to_string();
+    let run = format!("run: eventcnv sql {} -o", shown(&log));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("turtles: ") && said.contains(&run), "{said}");
+    assert_eq!(place.edges(), expected("- ::p 1"));
+}
+
+/// A log that cannot be written does not disturb the program.
+#[test]
+fn a_folder_that_cannot_be_made_is_reported() {
+    let place = Place::new();
+    std::fs::write(place.path().join("logs"), "").expect("a file");
+    let script = format!("{RELEASE} proc p {{}} {{return x}}\n puts [p]");
+    let ran = place.run(&script, ON);
+    assert_eq!(ran.printed(), "x\n");
+    assert_eq!(ran.said().lines().count(), 1, "{}", ran.said());
+}

@@ -31,7 +31,7 @@ fn prepare(directory: &Path) {
     for name in ["control", "release.log", "run.log.1", "run.log.2"] {
         copy(&golden_path("log/heap.log"), name);
     }
-    for name in ["shop.log", "older-shop.log"] {
+    for name in ["shop.log", "shop.log-4711", "older-shop.log"] {
         copy(&golden_path("calls/shop.log"), name);
     }
     let gzip = Command::new("gzip").args(["-k", "run.log"]).current_dir(directory).status();

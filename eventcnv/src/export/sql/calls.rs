@@ -126,19 +126,7 @@ pub(super) fn add(
         }
     });
     result?;
-    let functions = calls.functions();
-    for (function, facts) in functions.iter() {
-        let unrecorded = calls.alone(function).saturating_add(calls.muted(function));
-        if !facts.is_stated && unrecorded == 0 {
-            continue;
-        }
-        let (number, ..) = rows.function(functions, function)?;
-        if unrecorded > 0 {
-            let sql = "UPDATE functions SET unrecorded = max(unrecorded, ?) WHERE function = ?";
-            let count = i64::try_from(unrecorded).unwrap_or(i64::MAX);
-            connection.prepare_cached(sql)?.execute(params![count, number])?;
-        }
-    }
+    rows.functions(calls)?;
     rows.keys.finish(connection)?;
     Ok(faults)
 }
@@ -161,6 +149,24 @@ struct Rows<'c, 'l, 'n> {
 impl Rows<'_, '_, '_> {
     fn log(&self, stream: u16) -> i64 {
         self.streams.get(usize::from(stream)).copied().unwrap_or(-1)
+    }
+
+    /// Adds the functions that the log knows, called or not.
+    fn functions(&mut self, calls: &Calls) -> Result<(), Refusal> {
+        let functions = calls.functions();
+        for (function, facts) in functions.iter() {
+            let unrecorded = calls.alone(function).saturating_add(calls.muted(function));
+            if !facts.is_stated && unrecorded == 0 {
+                continue;
+            }
+            let (number, ..) = self.function(functions, function)?;
+            if unrecorded > 0 {
+                let sql = "UPDATE functions SET unrecorded = max(unrecorded, ?) WHERE function = ?";
+                let count = i64::try_from(unrecorded).unwrap_or(i64::MAX);
+                self.connection.prepare_cached(sql)?.execute(params![count, number])?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the row of a function, which is made if necessary.

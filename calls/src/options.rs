@@ -47,8 +47,8 @@ impl Schedule {
     }
 }
 
-/// The options of a program's user, which [`release`] takes out of the arguments. For a program
-/// that has them from elsewhere.
+/// The options of a program's user, which [`release`](crate::release) takes out of the arguments.
+/// For a program that has them from elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub(crate) enabled: bool,

@@ -21,7 +21,9 @@ pub(crate) use chooser::Chooser;
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
 pub(crate) use names::{is_selected, near, unknown};
-pub(crate) use part::{BufferCounts, Part};
+#[cfg(feature = "sql")]
+pub(crate) use part::BufferCounts;
+pub(crate) use part::Part;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

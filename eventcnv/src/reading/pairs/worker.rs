@@ -29,7 +29,7 @@ struct Known {
 pub(super) struct Worker<'l> {
     source: Source<'l>,
     chooser: Chooser<'l>,
-    /// As [`Marked::params`] returns them.
+    /// As `Marked::params` in `reading/pairs.rs` returns them.
     params: &'l [Vec<Vec<usize>>],
     batch: Batch,
     /// The values in the batch.

@@ -193,8 +193,9 @@ fn start_up_memory_is_in_the_peak_of_a_heap() {
     record(folder, "a.log", &["./zeroed", "0"]);
     let measured = played(folder, "system,./greedy", &["--touch", "none", "a.log"]);
     let start_up = measured.heaps[1].runs[0].start_up >> 20;
-    assert!((16..18).contains(&start_up), "{start_up}");
-    assert!((16..18).contains(&peak(&measured, 1)), "{}", peak(&measured, 1));
+    // 16 MiB: the resident memory of two processes differs by some pages.
+    assert!((15..18).contains(&start_up), "{start_up}");
+    assert!((15..18).contains(&peak(&measured, 1)), "{}", peak(&measured, 1));
     assert!(peak(&measured, 0) < 2, "{}", peak(&measured, 0));
 }
 

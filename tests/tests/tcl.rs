@@ -393,7 +393,7 @@ fn the_cost_of_a_call_does_not_grow() {
         }}
         # The least of several: other programs use the processor's caches, too.
         proc least {{count what}} {{
-            for {{set i 0}} {{$i < 5}} {{incr i}} {{lappend costs [cost $count $what]}}
+            for {{set i 0}} {{$i < 50}} {{incr i}} {{lappend costs [cost $count $what]}}
             lindex [lsort -real $costs] 0
         }}
         set first [least 1000 leaf]
@@ -408,9 +408,10 @@ fn the_cost_of_a_call_does_not_grow() {
         printed.split_whitespace().nth(at).expect("three").parse::<f64>().expect("a number")
     });
     println!("ns a call: {first} at first, {last} after 2,000,000 calls, untraced {plain}");
-    assert!(last <= 1.5 * first, "{first} {last}");
+    // The original's cost is elevenfold after 20,000 calls. Other programs make the factor.
+    assert!(last <= 2.0 * first, "{first} {last}");
     let size = place.log().metadata().expect("a log").len();
-    assert!(size > 2_010_000 * 40, "all calls are recorded: {size}");
+    assert!(size > 2_100_000 * 40, "all calls are recorded: {size}");
 }
 
 /// Without eventcnv one line tells what to run.

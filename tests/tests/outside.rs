@@ -16,6 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tests::programs::{eventcnv, lines, wait_for};
 
+/// The greatest number of readings of a busy program's log that find a hole. The log grows meanwhile.
+const HOLE_COUNT_MAX: u32 = 10;
+
 /// A program that records with four threads until it is dropped.
 struct Busy {
     child: Child,
@@ -98,26 +101,27 @@ impl Busy {
     }
 
     /// Counts the events in the log by type. A thread may have a place in the log and not have
-    /// written its block: then the log has a hole, and is read again.
+    /// written its block, or a block of parts may wait for the next flush: then the log has a hole,
+    /// and is read again after a flush.
     fn counts(&self) -> BTreeMap<String, u64> {
         let mut command = eventcnv();
         command.args(["-v", "--kinds", "Begin,Middle,End"]).arg(self.log());
-        let mut output = command.output().expect("eventcnv runs");
-        for _ in 0..100 {
+        for _ in 0..HOLE_COUNT_MAX {
+            let output = command.output().expect("eventcnv runs");
             let errors = String::from_utf8_lossy(&output.stderr);
-            if !errors.contains("bytes were never written") {
-                break;
+            if errors.contains("bytes were never written") {
+                self.control(&["flush"]).expect("an answer");
+                continue;
             }
-            std::thread::sleep(Duration::from_millis(20));
-            output = command.output().expect("eventcnv runs");
+            assert!(output.status.success(), "{errors}");
+            let mut counts = BTreeMap::new();
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                let name = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+                *counts.entry(name).or_default() += 1;
+            }
+            return counts;
         }
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut counts = BTreeMap::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let name = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
-            *counts.entry(name).or_default() += 1;
-        }
-        counts
+        panic!("the log had a hole after each of {HOLE_COUNT_MAX} flushes");
     }
 
     /// Ends the program normally.

@@ -96,6 +96,32 @@ fn a_label_shows_its_string() {
     assert!(dump[0].contains(r#"pool:00007F4960004000["the \"word\" pool"]"#), "{dump:?}");
 }
 
+/// A live reader, and the log of a killed program, have a beginning of the stream.
+#[test]
+fn events_follow_their_labels_and_thread_names_in_the_stream() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let (log, cut) = (directory.path().join("log"), directory.path().join("cut"));
+    run(&mut recorder(&["kinds"], "all", &log));
+    let bytes = std::fs::read(&log).expect("the log can be read");
+    let shown = |log: &Path| -> Vec<String> {
+        let output = eventcnv().arg("-vvv").arg(log).output().expect("eventcnv runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(str::to_owned).collect()
+    };
+    let whole = shown(&log);
+    let mut counts = std::collections::BTreeSet::new();
+    let magic = &eventlog::format::BLOCK_MAGIC;
+    let starts = (1..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(magic));
+    for end in starts {
+        std::fs::write(&cut, &bytes[..end]).expect("a file can be written");
+        let begun = shown(&cut);
+        let other = begun.iter().find(|line| !whole.contains(line));
+        assert_eq!(other, None, "{end} bytes show a line that the whole log does not have");
+        counts.insert(begun.len());
+    }
+    assert!(counts.len() > 5, "the cuts are between events: {counts:?}");
+}
+
 #[test]
 fn a_program_without_a_control_word_writes_no_log() {
     let directory = tempfile::tempdir().expect("a directory can be made");

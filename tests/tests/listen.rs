@@ -243,7 +243,9 @@ fn live_output_equals_the_dump_of_the_log() {
         let mut shown: Vec<&str> = shown.lines().collect();
         shown.sort();
         dumped.sort();
-        assert!(shown == dumped, "{form} {words:?}: {} {}", shown.len(), dumped.len());
+        let differing = shown.iter().zip(&dumped).find(|(shown, dumped)| shown != dumped);
+        let counts = (shown.len(), dumped.len());
+        assert!(shown == dumped, "{form} {words:?}: {counts:?} lines, first {differing:#?}");
         assert!(shown.len() > 8);
     }
 }

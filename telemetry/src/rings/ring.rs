@@ -247,7 +247,7 @@ impl Ring {
 
     /// Returns the outlet for its blocks. A block that the host refuses makes room all the same.
     fn outlet<'a>(&'a self, entry: &'a Entry) -> Outlet<'a> {
-        Outlet { entry, counts: &self.counts, bring_news: Some(intern::bring_news) }
+        Outlet { entry, counts: &self.counts, news: Some(intern::ALL_NEWS) }
     }
 
     /// Sends the waiting blocks, for the writer thread; returns false if none waited.

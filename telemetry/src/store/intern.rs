@@ -20,7 +20,7 @@ use crate::os::{exit, report};
 use crate::plinth::region;
 use crate::registry::registration::{self, Registered};
 use crate::registry::unhoused;
-use crate::stream::outlet::{Outlet, Progress, Sent};
+use crate::stream::outlet::{News, Outlet, Progress, Sent};
 use crate::stream::{self, Standing, volume};
 use eventdef::{Event, store};
 use eventlog::format::{
@@ -156,6 +156,20 @@ pub(crate) fn flush(entry: &Entry) {
     }
 }
 
+/// How it precedes events, for the outlets of rings.
+pub(crate) const ALL_NEWS: News = News { put: put_news, bring: bring_news };
+
+/// Puts what the stream lacks among the waiting parts, if a stream exists. Called with the lock of a
+/// ring held.
+fn put_news(entry: &Entry) {
+    if NEWS.load(Ordering::Relaxed)
+        && !entry.is_nested()
+        && let Some(mut store) = STORE.lock(entry)
+    {
+        store.send_news(entry);
+    }
+}
+
 /// Sends the store to the host before a block of events that may refer to it: so a program may be
 /// killed at any time. Called with the lock of a ring held. Returns false if the host does not
 /// accept it now.
@@ -210,7 +224,7 @@ pub(crate) fn held() -> (impl Iterator<Item = (u64, Block)>, &'static Counts) {
 /// Returns the outlet for the store's blocks. They never leave memory: what the host refuses is
 /// written again.
 fn outlet(entry: &Entry) -> Outlet<'_> {
-    Outlet { entry, counts: &COUNTS, bring_news: None }
+    Outlet { entry, counts: &COUNTS, news: None }
 }
 
 impl Store {

@@ -93,19 +93,28 @@ pub(crate) enum Sent {
     Refused,
 }
 
+/// How what is new in the store goes out: it precedes events.
+#[derive(Clone, Copy)]
+pub(crate) struct News {
+    /// Puts it among the waiting parts.
+    pub(crate) put: fn(&Entry),
+    /// Sends it to the host; returns false if the host does not accept it now.
+    pub(crate) bring: fn(&Entry) -> bool,
+}
+
 /// The output of blocks, whole or in part, for rings and the store.
 pub(crate) struct Outlet<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) counts: &'a Counts,
-    /// Sends what is new in the store, which precedes events. `None`: the blocks are the store's
-    /// own. A store block that the host refuses is kept, and written again.
-    pub(crate) bring_news: Option<fn(&Entry) -> bool>,
+    /// `None`: the blocks are the store's own. A store block that the host refuses is kept, and
+    /// written again.
+    pub(crate) news: Option<News>,
 }
 
 impl Outlet<'_> {
     /// Returns whether a refused block is kept.
     fn keeps(&self) -> bool {
-        self.bring_news.is_none()
+        self.news.is_none()
     }
 
     /// Sends what the stream lacks of a block that gets no more events. Returns false if that must
@@ -160,7 +169,7 @@ impl Outlet<'_> {
     fn write(&self, block: &OwnBlock, registry: u16, before: &Progress) -> Written {
         let mut attempt = 1;
         loop {
-            let has_store = self.bring_news.is_none_or(|bring| bring(self.entry));
+            let has_store = self.news.is_none_or(|news| (news.bring)(self.entry));
             let is_last = if has_store { STORE_ATTEMPTS } else { VOLUME_ATTEMPTS } <= attempt;
             let outgoing = Outgoing {
                 registry,
@@ -187,6 +196,9 @@ impl Outlet<'_> {
         let (last, count) = block.state();
         let mut header = block.header();
         let before = progress.of(&header);
+        // After the state: no event goes out before what it refers to. A live reader may see the
+        // events earlier than what follows them.
+        self.news.inspect(|news| (news.put)(self.entry));
         let parts = stream::parts(self.entry).filter(|_| !region::is_there());
         let Some(mut parts) = parts else { return Sent::Later };
         header.stream = identity::id();

@@ -63,6 +63,9 @@ pub(crate) mod identity {
 }
 
 pub(crate) mod intern {
+    pub(crate) const ALL_NEWS: crate::stream::outlet::News =
+        crate::stream::outlet::News { put: |_| {}, bring: bring_news };
+
     pub(crate) fn bring_news(_: &crate::os::sync::Entry) -> bool {
         true
     }

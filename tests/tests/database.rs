@@ -215,7 +215,7 @@ fn read_on(path: &Path, is_over: &AtomicBool) -> u64 {
 #[test]
 fn a_killed_program_leaves_all_calls_in_the_database() {
     let kills: u64 =
-        std::env::var("CALLS_KILLS").map_or(20, |kills| kills.parse().expect("a number"));
+        std::env::var("CALLS_KILLS").map_or(8, |kills| kills.parse().expect("a number"));
     let mut answers = 0;
     for kill in 0..kills {
         let place = Place::new();

@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tests::programs::{eventcnv, lines, wait_for};
 
-/// The greatest number of readings of a busy program's log that find a hole. The log grows meanwhile.
+/// The greatest number of readings of a busy program's log that find a hole: the log grows.
 const HOLE_COUNT_MAX: u32 = 10;
 
 /// A program that records with four threads until it is dropped.

@@ -159,8 +159,8 @@ pub(crate) fn flush(entry: &Entry) {
 /// How it precedes events, for the outlets of rings.
 pub(crate) const ALL_NEWS: News = News { put: put_news, bring: bring_news };
 
-/// Puts what the stream lacks among the waiting parts, if a stream exists. Called with the lock of a
-/// ring held.
+/// Puts what the stream lacks among the waiting parts, if a stream exists. Called with the lock of
+/// a ring held.
 fn put_news(entry: &Entry) {
     if NEWS.load(Ordering::Relaxed)
         && !entry.is_nested()

@@ -131,7 +131,7 @@ pub(crate) fn holds(model: &Model) {
 fn lines((file, line): Site) -> [String; 2] {
     // The compiler's paths begin at the root of the workspace, or of the package.
     let crate_root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let paths = [crate_root.join("..").join(file), crate_root.join(file)];
+    let paths = [crate_root.join("../../..").join(file), crate_root.join(file)];
     let path = paths.iter().find(|path| path.exists()).expect("the source of the site");
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

@@ -11,6 +11,8 @@
 //! The models replace the memory of the product, which Miri checks: `src/block/memory.rs` lays the
 //! same words and bytes in pages. Design: `.sol.ordering` in `design/telemetry.md`.
 
+#![cfg(test)]
+
 mod atomic;
 mod memory;
 mod models;

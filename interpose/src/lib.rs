@@ -22,6 +22,7 @@
 //! Design: `.rep.record` in `design/replay.md`; `.calls.instrumented` in `design/calls.md`.
 
 mod calls;
+mod chosen;
 mod events;
 mod frames;
 mod functions;
@@ -37,6 +38,7 @@ mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;
 mod stack;
+mod symbol;
 mod thread;
 mod touched;
 mod tree;

@@ -14,7 +14,8 @@
 // N1: one thread has the lock, with its signals blocked, and it alone uses the state.
 
 use crate::mapped::Mapped;
-use crate::mappings;
+use crate::{mappings, symbol};
+use calls::__private::{word, word_of};
 use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
 use core::ops::Range;
@@ -89,22 +90,27 @@ pub(crate) fn after_fork() {
     LOCKED.is_locked.store(false, Ordering::Release);
 }
 
-/// Labels `function`, which stands for the function at an address. Returns false if that must wait.
-pub(crate) fn label(address: usize, function: usize) -> bool {
+/// Labels `function`, which stands for the function at an address, unless the filter excludes it.
+/// Returns the filter's decision; `None`: that must wait.
+pub(crate) fn label(address: usize, function: usize) -> Option<usize> {
     locked(|state| {
-        let Some(index) = state.find(address).or_else(|| state.add(address)) else {
-            // No file is mapped there: the address is its name.
-            return true;
-        };
+        let index = state.find(address).or_else(|| state.add(address));
         let State { files, text, .. } = state;
         let mut buffer = Text { bytes: text, size: 0 };
-        let Some(code) = files.get(index) else { return true };
+        let Some(code) = index.and_then(|index| files.get(index)) else {
+            // No file is mapped there: the address is its name.
+            return Some(word_of(&[]));
+        };
         let name = code.name(address, &mut buffer);
-        let id = telemetry::add_string(name);
-        if id != StringId::NONE {
-            telemetry::label_address(function, id);
+        let decided = symbol::decide(name);
+        if decided & word::CHOICE == word::NONE {
+            return Some(decided);
         }
-        id != StringId::NONE
+        let id = telemetry::add_string(name);
+        (id != StringId::NONE).then(|| {
+            telemetry::label_address(function, id);
+            decided
+        })
     })
 }
 

@@ -180,9 +180,8 @@ fn meet(address: usize, place: Option<Place>) -> Option<usize> {
             }
         }
     }
-    let generation = GENERATION.load(Ordering::Relaxed) & GENERATION_MAX;
-    let function = address | generation << ADDRESS_BITS;
-    let mut rule = function;
+    let generation = (GENERATION.load(Ordering::Relaxed) & GENERATION_MAX) << ADDRESS_BITS;
+    let mut rule = address | generation;
     // A function that the labelling itself calls, in an allocator, is labelled by its next call.
     thread::with(|local| {
         if let Some(place) = place
@@ -190,7 +189,7 @@ fn meet(address: usize, place: Option<Place>) -> Option<usize> {
         {
             let before = local.activity.replace(Activity::Recording);
             let error = thread::errno();
-            if let Some(decided) = names::label(address, function) {
+            if let Some((function, decided)) = names::label(address, generation) {
                 rule = chosen::decide(place, function, decided);
             }
             thread::set_errno(error);

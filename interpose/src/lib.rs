@@ -26,6 +26,7 @@ mod chosen;
 mod events;
 mod frames;
 mod functions;
+mod hook;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod jumps;
 mod lifecycle;

@@ -49,13 +49,15 @@ pub(crate) struct Commands {
     known: RefCell<HashMap<CommandId, Command>>,
     trace: Cell<Option<Trace>>,
     timer: RefCell<Option<Timer>>,
+    /// A coroutine that has begun, before its first command.
+    new: Cell<Option<Rc<Coroutine>>>,
 }
 
 /// What the end of a command needs of its beginning.
 pub(crate) enum Leave {
     Call { call: Call, context: usize },
     Proc { name: CString, is_empty: bool },
-    Coroutine { coroutine: Rc<Coroutine>, before: usize, current: Current, name: Option<CString> },
+    Coroutine { coroutine: Rc<Coroutine>, before: usize, current: Current },
 }
 
 impl Commands {
@@ -98,8 +100,16 @@ impl Commands {
     }
 
     /// Begins a command. `word` gives its words, empty ones after the last.
-    pub(crate) fn begin(&self, id: CommandId, word: impl Fn(c_int) -> CString) -> Option<Leave> {
-        let (coroutine, name) = match self.known.borrow().get(&id)? {
+    pub(crate) fn begin(
+        &self,
+        interp: &Interp<'_>,
+        id: CommandId,
+        word: impl Fn(c_int) -> CString,
+    ) -> Option<Leave> {
+        if let Some(coroutine) = self.new.take() {
+            self.keep(interp, coroutine);
+        }
+        let coroutine = match self.known.borrow().get(&id)? {
             Command::Procedure(function) => {
                 if system::is_forked() {
                     recording::go_on();
@@ -110,12 +120,16 @@ impl Commands {
                 let is_empty = word(3).as_bytes().trim_ascii().is_empty();
                 return Some(Leave::Proc { name: word(1), is_empty });
             }
-            Command::Maker => (Rc::default(), Some(word(1))),
-            Command::Coroutine(coroutine) => (coroutine.clone(), None),
+            Command::Maker => {
+                let coroutine = Rc::<Coroutine>::default();
+                self.new.set(Some(coroutine.clone()));
+                coroutine
+            }
+            Command::Coroutine(coroutine) => coroutine.clone(),
         };
         let before = CONTEXT.replace(Rc::as_ptr(&coroutine).addr());
         let current = calls::switch(Rc::as_ptr(&coroutine), coroutine.current.get());
-        Some(Leave::Coroutine { coroutine, before, current, name })
+        Some(Leave::Coroutine { coroutine, before, current })
     }
 
     /// A command got another name.
@@ -138,12 +152,11 @@ impl Commands {
         }
     }
 
-    /// A coroutine yielded for the first time. Its command has this name, unless it renamed itself.
-    fn keep(&self, interp: &Interp<'_>, name: &CStr, coroutine: Rc<Coroutine>) {
-        let Some((id, name)) = interp.command(name, false) else { return };
-        if !self.known.borrow().contains_key(&id) {
-            self.know(interp, id, &name, Command::Coroutine(coroutine), false);
-        }
+    /// A coroutine begins its first command, before it may rename itself. Its command exists.
+    fn keep(&self, interp: &Interp<'_>, coroutine: Rc<Coroutine>) {
+        let name = interp.ask(c"::info coroutine").and_then(|name| CString::new(name).ok());
+        let Some((id, name)) = name.and_then(|name| interp.command(&name, true)) else { return };
+        self.know(interp, id, &name, Command::Coroutine(coroutine), false);
     }
 }
 
@@ -167,14 +180,12 @@ impl Leave {
                     commands.define(interp, &name, is_empty);
                 }
             }
-            Leave::Coroutine { coroutine, before, current, name } => {
+            Leave::Coroutine { coroutine, before, current } => {
                 CONTEXT.set(before);
                 coroutine.current.set(switch(before, current));
-                if is_ok
-                    && let Some(name) = name
-                    && let Some(commands) = interp.commands().filter(|all| all.is_traced())
-                {
-                    commands.keep(interp, &name, coroutine);
+                // One that could not begin has no command.
+                if let Some(commands) = interp.commands() {
+                    commands.new.take();
                 }
             }
         }

@@ -117,11 +117,20 @@ fn t16_coroutines_keep_their_callers() {
         proc self {{}} {{catch {{[info coroutine]}}; leaf; yield; leaf}}
         coroutine m self
         m
-        leaf"
+        leaf
+        # One that renames itself before it first yields, in a namespace.
+        namespace eval ::ns {{
+            proc hide {{}} {{rename [info coroutine] ::hidden; ::leaf; yield; ::leaf}}
+            coroutine n hide
+        }}
+        turn hidden
+        # One whose first command yields.
+        coroutine o yield
+        turn o"
     );
     place.run(&script, ON);
-    let edges = "- ::body 4 \n ::body ::wait 7 \n ::wait ::leaf 13 \n - ::turn 4 \n \
-                 ::turn ::leaf 3 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
+    let edges = "- ::body 4 \n ::body ::wait 7 \n ::wait ::leaf 13 \n - ::turn 6 \n \
+                 ::turn ::leaf 5 \n - ::ns::hide 1 \n ::ns::hide ::leaf 2 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
                  - ::around 1 \n ::around ::fail 1 \n ::fail ::leaf 1 \n - ::stay 1 \n \
                  - ::pass 1 \n ::pass ::leaf 2 \n ::stay ::leaf 1 \n - ::self 1 \n ::self ::leaf 2";
     assert_eq!(place.edges(), expected(edges));

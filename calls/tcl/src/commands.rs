@@ -16,7 +16,7 @@ use calls::{Call, Current, Function};
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int};
 use core::ptr;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::ffi::CString;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +33,8 @@ enum Command {
     Proc,
     /// `coroutine`.
     Maker,
+    /// `namespace import`.
+    Import,
     Coroutine(Rc<Coroutine>),
 }
 
@@ -49,6 +51,8 @@ pub(crate) struct Commands {
     known: RefCell<HashMap<CommandId, Command>>,
     trace: Cell<Option<Trace>>,
     timer: RefCell<Option<Timer>>,
+    /// The procedures whose calls Tcl would compile to nothing.
+    empty: RefCell<HashSet<CommandId>>,
     /// A coroutine that has begun, before its first command.
     new: Cell<Option<Rc<Coroutine>>>,
 }
@@ -57,13 +61,18 @@ pub(crate) struct Commands {
 pub(crate) enum Leave {
     Call { call: Call, context: usize },
     Proc { name: CString, is_empty: bool },
+    Import,
     Coroutine { coroutine: Rc<Coroutine>, before: usize, current: Current },
 }
 
 impl Commands {
     /// Begins to record an interpreter.
     pub(crate) fn begin_trace(self: &Rc<Self>, interp: &Interp<'_>, timer: Option<Timer>) {
-        for (name, command) in [(c"::proc", Command::Proc), (c"::coroutine", Command::Maker)] {
+        for (name, command) in [
+            (c"::proc", Command::Proc),
+            (c"::coroutine", Command::Maker),
+            (c"::tcl::namespace::import", Command::Import),
+        ] {
             if let Some((id, name)) = interp.command(name, true) {
                 self.know(interp, id, &name, command, false);
             }
@@ -79,6 +88,7 @@ impl Commands {
             interp.end_trace(trace);
             *self.timer.borrow_mut() = None;
             self.known.borrow_mut().clear();
+            self.empty.borrow_mut().clear();
         }
         trace.is_some()
     }
@@ -96,6 +106,9 @@ impl Commands {
         is_empty: bool,
     ) {
         interp.watch(name, id, is_empty);
+        if is_empty {
+            self.empty.borrow_mut().insert(id);
+        }
         self.known.borrow_mut().insert(id, command);
     }
 
@@ -120,6 +133,9 @@ impl Commands {
                 let is_empty = word(3).as_bytes().trim_ascii().is_empty();
                 return Some(Leave::Proc { name: word(1), is_empty });
             }
+            // Without words it only answers.
+            Command::Import if word(1).is_empty() || self.empty.borrow().is_empty() => return None,
+            Command::Import => return Some(Leave::Import),
             Command::Maker => {
                 let coroutine = Rc::<Coroutine>::default();
                 self.new.set(Some(coroutine.clone()));
@@ -142,6 +158,7 @@ impl Commands {
     /// A command is deleted.
     pub(crate) fn forget(&self, id: CommandId) {
         self.known.borrow_mut().remove(&id);
+        self.empty.borrow_mut().remove(&id);
     }
 
     /// The command `proc` defined a procedure.
@@ -149,6 +166,31 @@ impl Commands {
         let Some((id, name)) = interp.command(name, false) else { return };
         if let Some(function) = function_named(&name, place(interp)) {
             self.know(interp, id, &name, Command::Procedure(function), is_empty);
+        }
+    }
+
+    /// Procedures were imported. Those that do nothing are watched under their new names, too.
+    fn watch_imports(&self, interp: &Interp<'_>) {
+        let answer = interp.ask(
+            c"::apply [::list {} {
+                ::set pairs {}
+                ::foreach name [::namespace import] {
+                    ::lappend pairs $name [::namespace origin $name]
+                }
+                ::set pairs
+            } [::namespace current]]",
+        );
+        let names = answer.and_then(|pairs| interp.words(&pairs)).unwrap_or_default();
+        for pair in names.chunks_exact(2) {
+            let [Ok(name), Ok(origin)] = [0, 1].map(|at| CString::new(&*pair[at])) else {
+                continue;
+            };
+            let origin = interp.command(&origin, true);
+            if origin.is_some_and(|(id, _)| self.empty.borrow().contains(&id))
+                && let Some((id, name)) = interp.command(&name, false)
+            {
+                interp.watch(&name, id, true);
+            }
         }
     }
 
@@ -178,6 +220,11 @@ impl Leave {
             Leave::Proc { name, is_empty } => {
                 if is_ok && let Some(commands) = interp.commands().filter(|all| all.is_traced()) {
                     commands.define(interp, &name, is_empty);
+                }
+            }
+            Leave::Import => {
+                if is_ok && let Some(commands) = interp.commands().filter(|all| all.is_traced()) {
+                    commands.watch_imports(interp);
                 }
             }
             Leave::Coroutine { coroutine, before, current } => {

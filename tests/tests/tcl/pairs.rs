@@ -49,6 +49,10 @@ fn t27_a_call_has_the_name_of_its_origin() {
         proc nothing {{args}} {{ }}
         proc caller {{}} {{nothing 1; nothing}}
         caller
+        # The same under the name of an import.
+        namespace eval ::from {{proc empty args {{}}; namespace export empty}}
+        namespace eval ::into {{namespace import ::from::empty; proc quiet {{}} {{empty; empty 1}}}}
+        into::quiet
         # proc itself under another name, and wrapped.
         rename proc define
         define proc {{args}} {{uplevel 1 [list define {{*}}$args]}}
@@ -60,7 +64,8 @@ fn t27_a_call_has_the_name_of_its_origin() {
                  - ::from::one 2 \n - ::old 1 \n ::old ::new 1 \n - ::again 2 \n \
                  ::again ::again 1 \n - ::gone 1 \n ::gone ::here 1 \n - ::here 1 \n \
                  - ::from::two 1 \n ::from::two ::from::real 1 \n - ::proc 1 \n - ::wrapped 1 \n \
-                 - ::caller 1 \n ::caller ::nothing 2";
+                 - ::caller 1 \n ::caller ::nothing 2 \n \
+                 - ::into::quiet 1 \n ::into::quiet ::from::empty 2";
     assert_eq!(place.edges(), expected(edges));
     assert_whole(&place.log());
 }

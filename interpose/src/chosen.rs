@@ -68,10 +68,11 @@ pub(crate) fn is_excluded(address: usize) -> bool {
 pub(crate) fn enter(rule: usize, place: Option<Place>, site: usize, stack: usize) {
     let function = rule & !CHOSEN;
     let decided = place.map_or(word::ALL, |place| decision(place).word());
+    // A function that is excluded shows, too, which frames have ended.
+    let around = frames::around(function, site, stack);
     if decided & word::CHOICE == word::NONE {
         return;
     }
-    let around = frames::around(function, site, stack);
     let selected = around.how & SELECTED;
     let number = decided >> word::NUMBER_SHIFT;
     let how = match decided & word::CHOICE {

@@ -401,6 +401,17 @@ fn a_jump_out_of_a_muted_call_ends_it() {
     assert_eq!(found.muted["fall"], 100 + 14 * 21 + 1);
 }
 
+/// Functions that are not recorded show which calls have ended.
+#[test]
+fn a_jump_that_no_library_sees_ends_calls() {
+    assert_eq!(recorded(&["-O1"], &["builtin"]).calls().left, 10);
+    for filter in ["leaver", "leaver%1 builtin", "leaver%100 main"] {
+        let found = filtered("builtin", filter);
+        let [all, muted] = [&found.calls, &found.muted].map(|counts| counts.get("leaver"));
+        assert_eq!(all.unwrap_or(&0) + muted.unwrap_or(&0), 10, "{filter}: {found:?}");
+    }
+}
+
 #[test]
 fn patterns_fit_the_symbols_and_the_paths_of_cxx() {
     for (filter, expected) in [

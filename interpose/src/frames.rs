@@ -52,6 +52,7 @@ impl Frame {
 /// The call is recorded, and the filter decides on each call in it.
 pub(crate) const PLAIN: usize = 0;
 
+#[repr(C)]
 struct Frames {
     start: Cell<*mut Frame>,
     count: Cell<usize>,
@@ -60,16 +61,39 @@ struct Frames {
     beyond: Cell<usize>,
 }
 
-// It has no destructor, so that nothing is allocated for it.
-thread_local! {
-    static FRAMES: Frames = const {
-        Frames {
-            start: Cell::new(null_mut()),
-            count: Cell::new(0),
-            size: Cell::new(0),
-            beyond: Cell::new(0),
-        }
-    };
+/// Returns this thread's frames. `thread.rs` has their memory, zeros at first: so code finds them
+/// without a call of `__tls_get_addr`.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[inline(always)]
+fn here() -> *const Frames {
+    const _: () = assert!(size_of::<Frames>() == 32);
+    let here;
+    // SAFETY: it reads two words that nothing changes while the thread runs.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr [rip + interpose_frames@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) here,
+            options(pure, nomem, nostack),
+        );
+    }
+    here
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn here() -> *const Frames {
+    // It has no destructor, so that nothing is allocated for it.
+    thread_local! {
+        static FRAMES: Frames = const {
+            Frames {
+                start: Cell::new(null_mut()),
+                count: Cell::new(0),
+                size: Cell::new(0),
+                beyond: Cell::new(0),
+            }
+        };
+    }
+    FRAMES.with(core::ptr::from_ref)
 }
 
 /// What the end of a function finds.
@@ -84,10 +108,9 @@ pub(crate) enum Top {
 #[inline(always)]
 fn frames<T>(work: impl FnOnce(&Frames) -> T) -> T {
     const { assert!(!core::mem::needs_drop::<Frames>()) };
-    let frames = FRAMES.with(core::ptr::from_ref);
     // SAFETY: the frames are this thread's and have no destructor, so they exist as long as the
     // thread runs.
-    work(unsafe { &*frames })
+    work(unsafe { &*here() })
 }
 
 /// Returns the frame in which a function begins.
@@ -123,12 +146,13 @@ pub(crate) fn push(frame: Frame) -> bool {
     })
 }
 
-/// Returns the last frame, if a function that ends is the one.
+/// Returns the function of the last frame, if its call is plain, and it is the one that ends.
 #[inline(always)]
-pub(crate) fn top(site: usize, is_it: impl Fn(usize) -> bool) -> Option<Frame> {
+pub(crate) fn plain_top(site: usize, is_it: impl Fn(usize) -> bool) -> Option<usize> {
     frames(|frames| {
-        let is_last = |last: &Frame| is_it(last.function) && last.site == site;
-        frames.last().filter(|last| is_last(last) && frames.beyond.get() == 0)
+        let is_last = |last: &Frame| is_it(last.function) && last.site == site && last.how == PLAIN;
+        let last = frames.last().filter(|last| is_last(last) && frames.beyond.get() == 0);
+        last.map(|last| last.function)
     })
 }
 

@@ -57,6 +57,15 @@ pub(crate) fn is_on() -> bool {
     }
 }
 
+/// Does the same, for the hooks: where functions are recorded it takes one test.
+#[inline(always)]
+fn is_on_for_hooks() -> bool {
+    match MODE.load(Ordering::Relaxed) {
+        CALLS => true,
+        mode => mode == UNKNOWN && read_mode(),
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn read_mode() -> bool {
@@ -100,7 +109,7 @@ hooks! {
 
 /// A function begins: its address, its return address, and where the stack ends.
 extern "C" fn enter(address: usize, site: usize, stack: usize) {
-    if !is_recorded::<CallEnter>() || !is_on() {
+    if !is_recorded::<CallEnter>() || !is_on_for_hooks() {
         return;
     }
     let place = tree::place(address | FUNCTION);
@@ -126,29 +135,27 @@ extern "C" fn enter(address: usize, site: usize, stack: usize) {
 
 /// A function ends.
 extern "C" fn exit(address: usize, site: usize) {
-    if !is_recorded::<CallLeave>() || !is_on() {
+    if !is_recorded::<CallLeave>() || !is_on_for_hooks() {
         return;
     }
-    let is_it = |function: usize| function & ADDRESS == address;
-    match frames::top(site, is_it) {
-        Some(frame) if frame.how == PLAIN => {
-            record_here(CallLeave { function: P(frame.function) });
+    match frames::plain_top(site, |function| function & ADDRESS == address) {
+        Some(function) => {
+            record_here(CallLeave { function: P(function) });
             frames::pop();
         }
-        frame => exit_rare(address, site, frame),
+        None => exit_rare(address, site),
     }
 }
 
 /// Ends a call that is not plain, or one whose frame is not the last.
 #[cold]
 #[inline(never)]
-fn exit_rare(address: usize, site: usize, frame: Option<Frame>) {
+fn exit_rare(address: usize, site: usize) {
     // A function that the filter excludes has no frame.
-    if frame.is_none() && chosen::is_excluded(address) {
+    if chosen::is_excluded(address) {
         return;
     }
-    let is_it = |function: usize| function & ADDRESS == address;
-    match frame.map_or_else(|| frames::find(site, is_it), Top::Is) {
+    match frames::find(site, |function| function & ADDRESS == address) {
         Top::Is(frame) => {
             chosen::exit(&frame);
             frames::pop();

@@ -112,7 +112,7 @@ impl Decision {
     }
 }
 
-/// Asks the filter for the function with these paths, any of which a pattern may fit.
+/// Asks the filter for the function with these paths: a pattern may fit either.
 #[must_use]
 pub fn word_of(paths: &[&str]) -> usize {
     let choice = with_environment(filter::VARIABLE, |patterns| {

@@ -42,7 +42,7 @@ struct Pattern<'a> {
     choice: Choice,
 }
 
-/// Returns the choice for the function with these paths, any of which a pattern may fit.
+/// Returns the choice for the function with these paths: a pattern may fit either.
 pub(crate) fn choice(patterns: &[u8], paths: &[&str]) -> Choice {
     let valid = || words(patterns).filter_map(|word| parse(word).ok());
     // With exclusions alone, all other functions are recorded. An invalid pattern counts too: a

@@ -167,9 +167,9 @@ fn exit_rare(address: usize, site: usize) {
 }
 
 /// Labels a function that is called for the first time, if the filter does not exclude it. Returns
-/// its rule: what stands for it in the log, next to a bit of the filter. That is its address; and the
-/// generation, because its library may have the place of one that was unloaded. `None`: calls are
-/// not recorded.
+/// its rule: the word that stands for it in the log, next to a bit of the filter. The word is its
+/// address; and the generation, because its library may have the place of one that was unloaded.
+/// `None`: calls are not recorded.
 #[cold]
 #[inline(never)]
 fn meet(address: usize, place: Option<Place>) -> Option<usize> {

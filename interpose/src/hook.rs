@@ -1,7 +1,7 @@
 //! Finds out which functions of a file call the hook of `-finstrument-functions`.
 //!
 //! ```text
-//!  function: … e8 call ─▶ stub: ff 25 jmp *slot ─▶ relocation of the slot: __cyg_profile_func_enter
+//!  function: … e8 call ─▶ stub: ff 25 jmp *slot ─▶ relocation: __cyg_profile_func_enter
 //! ```
 //!
 //! For x86-64 only: elsewhere no function is found. Design: `.calls.instrumented.names` in

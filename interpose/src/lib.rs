@@ -23,6 +23,7 @@
 
 mod calls;
 mod chosen;
+mod elf;
 mod events;
 mod frames;
 mod functions;

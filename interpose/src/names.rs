@@ -13,6 +13,7 @@
 
 // N1: one thread has the lock, with its signals blocked, and it alone uses the state.
 
+use crate::elf::{Symbol, Symbols, address_of, is_function, rank, symbols};
 use crate::hook::Hook;
 use crate::mapped::Mapped;
 use crate::{mappings, symbol};
@@ -22,8 +23,8 @@ use core::fmt::{self, Write};
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 use object::NativeEndian;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, Sym, SymbolTable};
+use object::elf;
+use object::read::elf::Sym;
 use telemetry::__private::{uncancelled, without_signals};
 use telemetry::{Source, StringId};
 
@@ -352,44 +353,6 @@ impl Code {
         let found = symbol(number)?;
         let way = address - found.st_value(NativeEndian);
         (way == 0 || way < found.st_size(NativeEndian)).then_some(number)
-    }
-}
-
-type Symbol = elf::Sym64<NativeEndian>;
-type Symbols<'b> = SymbolTable<'b, FileHeader64<NativeEndian>>;
-
-/// Returns the symbols of a file: all of them, or if it is stripped those that other files see.
-fn symbols(bytes: &[u8]) -> Option<Symbols<'_>> {
-    let header = FileHeader64::<NativeEndian>::parse(bytes).ok()?;
-    let sections = header.sections(NativeEndian, bytes).ok()?;
-    let of = |kind| sections.symbols(NativeEndian, bytes, kind).ok();
-    of(elf::SHT_SYMTAB).filter(|all| !all.is_empty()).or_else(|| of(elf::SHT_DYNSYM))
-}
-
-/// Returns the address that a place in a file has for its symbols.
-fn address_of(bytes: &[u8], place: u64) -> Option<u64> {
-    let header = FileHeader64::<NativeEndian>::parse(bytes).ok()?;
-    let parts = header.program_headers(NativeEndian, bytes).ok()?;
-    let loaded = parts.iter().filter(|part| part.p_type(NativeEndian) == elf::PT_LOAD);
-    let address = |part: &elf::ProgramHeader64<NativeEndian>| {
-        let way = place.checked_sub(part.p_offset(NativeEndian))?;
-        (way < part.p_filesz(NativeEndian)).then(|| part.p_vaddr(NativeEndian).wrapping_add(way))
-    };
-    loaded.into_iter().find_map(address)
-}
-
-/// The stub for a function of another file is a symbol without a section, which has an address.
-fn is_function(symbol: &Symbol) -> bool {
-    let kinds = [elf::STT_FUNC, elf::STT_GNU_IFUNC, elf::STT_NOTYPE];
-    kinds.contains(&symbol.st_type()) && symbol.st_value(NativeEndian) != 0
-}
-
-fn rank(symbol: &Symbol) -> u8 {
-    match (symbol.st_type(), symbol.st_bind()) {
-        (elf::STT_NOTYPE, _) => 3,
-        (_, elf::STB_GLOBAL) => 0,
-        (_, elf::STB_WEAK) => 1,
-        _ => 2,
     }
 }
 

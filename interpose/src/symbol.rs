@@ -4,8 +4,8 @@
 //!  _ZN4shop6Basket3putEi ─▶ shop::Basket::put        _ZN4shop5ShelfIiE3putEv ─▶ shop::Shelf
 //! ```
 //!
-//! Nothing is allocated. Parameters are no part of a path, nor what follows the first parameters of
-//! a template. Design: `.calls.filter` in `design/calls.md`.
+//! Nothing is allocated. A path lacks the parameters of functions, and all that follows the first
+//! ones of a template. Design: `.calls.filter` in `design/calls.md`.
 
 use calls::__private::word_of;
 

@@ -147,8 +147,8 @@ fn pages(address: usize, size: usize) -> Option<(usize, usize)> {
     Some((examined, resident))
 }
 
-/// Records all blocks that are still watched, and the memory and processor time of the process. Where
-/// functions are recorded, it records the calls that the filter dropped.
+/// Records all blocks that are still watched, and the memory and processor time of the process.
+/// Where functions are recorded, it records the calls that the filter dropped.
 pub(crate) fn record_figures() {
     if functions::is_on() {
         return chosen::tell_all_muted();

@@ -391,7 +391,7 @@ fn the_filter_records_calls_above_a_threshold() {
     assert_eq!(found.muted, counts(&[("fibonacci", 465)]));
 }
 
-/// A jump out of calls that are not recorded does not mute what comes after it.
+/// A jump out of calls that are not recorded does not mute the calls after it.
 #[test]
 fn a_jump_out_of_a_muted_call_ends_it() {
     let found = filtered("jump", "* thrower%1000 fall>=100s");

@@ -466,7 +466,8 @@ fn instructions(count: u64) -> u64 {
     let script = format!(
         "{RELEASE}
         proc leaf {{x}} {{return $x}}
-        for {{set i 0}} {{$i < {count}}} {{incr i}} {{leaf $i}}"
+        proc loop {{count}} {{for {{set i 0}} {{$i < $count}} {{incr i}} {{leaf $i}}}}
+        loop {count}"
     );
     let mut command = place.command(&script, ON);
     let mut valgrind = system("valgrind");

@@ -135,7 +135,8 @@ fn t16_coroutines_keep_their_callers() {
     );
     place.run(&script, ON);
     let edges = "- ::body 4 \n ::body ::wait 7 \n ::wait ::leaf 13 \n - ::turn 6 \n \
-                 ::turn ::leaf 5 \n - ::ns::hide 1 \n ::ns::hide ::leaf 2 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
+                 ::turn ::leaf 5 \n - ::ns::hide 1 \n \
+                 ::ns::hide ::leaf 2 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
                  - ::around 1 \n ::around ::fail 1 \n ::fail ::leaf 1 \n - ::stay 1 \n \
                  - ::pass 1 \n ::pass ::leaf 2 \n ::stay ::leaf 1 \n - ::self 1 \n ::self ::leaf 2";
     assert_eq!(place.edges(), expected(edges));

@@ -34,7 +34,7 @@ pub(crate) enum Choice {
 pub(crate) const NUMBER_MAX: usize = usize::MAX >> 5;
 
 /// The unit of thresholds, in ns: so that a site of 32-bit words has thresholds up to 134 s.
-pub(crate) const TIME_UNIT: u64 = if usize::BITS == 64 { 1 } else { 1_000 };
+pub const TIME_UNIT: u64 = if usize::BITS == 64 { 1 } else { 1_000 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pattern<'a> {
@@ -42,14 +42,15 @@ struct Pattern<'a> {
     choice: Choice,
 }
 
-/// Returns the choice for the function with this path.
-pub(crate) fn choice(patterns: &[u8], path: &str) -> Choice {
+/// Returns the choice for the function with these paths: a pattern may fit either.
+pub(crate) fn choice(patterns: &[u8], paths: &[&str]) -> Choice {
     let valid = || words(patterns).filter_map(|word| parse(word).ok());
     // With exclusions alone, all other functions are recorded. An invalid pattern counts too: a
     // mistake in the only pattern must not record everything.
     let has_inclusion = words(patterns).any(|word| !word.starts_with(b"-"));
     let other = if has_inclusion { Choice::None } else { Choice::All };
-    valid().filter(|pattern| pattern.fits(path)).last().map_or(other, |pattern| pattern.choice)
+    let fits = |pattern: &Pattern<'_>| paths.iter().any(|path| pattern.fits(path));
+    valid().filter(fits).last().map_or(other, |pattern| pattern.choice)
 }
 
 /// Returns the invalid patterns, each with the reason.
@@ -155,22 +156,22 @@ mod tests {
             ("main", Choice::None),
             ("<shop::Cart as core::fmt::Debug>::fmt", Choice::All),
         ] {
-            assert_eq!(choice(patterns, path), expected, "{path}");
+            assert_eq!(choice(patterns, &[path]), expected, "{path}");
         }
-        assert_eq!(choice(b"", "main"), Choice::All);
-        assert_eq!(choice(b"-db::*", "main"), Choice::All);
-        assert_eq!(choice(b"-db::* db::read", "db::read"), Choice::All);
-        assert_eq!(choice(b"-db::* db::read", "main"), Choice::None);
+        assert_eq!(choice(b"", &["main"]), Choice::All);
+        assert_eq!(choice(b"-db::*", &["main"]), Choice::All);
+        assert_eq!(choice(b"-db::* db::read", &["db::read"]), Choice::All);
+        assert_eq!(choice(b"-db::* db::read", &["main"]), Choice::None);
     }
 
     #[test]
     fn an_invalid_pattern_is_reported_and_the_rest_is_used() {
         let patterns = b"a>=10 b>=us c% d%0 - x>=1us%3 >=1s e>=99999999999999999999s f";
         assert_eq!(invalid(patterns).count(), 8);
-        assert_eq!(choice(patterns, "f"), Choice::All);
-        assert_eq!(choice(patterns, "a"), Choice::None);
-        assert_eq!(choice(b"a>=10", "main"), Choice::None, "an inclusion, though invalid");
-        assert_eq!(choice(b"-a -", "main"), Choice::All);
+        assert_eq!(choice(patterns, &["f"]), Choice::All);
+        assert_eq!(choice(patterns, &["a"]), Choice::None);
+        assert_eq!(choice(b"a>=10", &["main"]), Choice::None, "an inclusion, though invalid");
+        assert_eq!(choice(b"-a -", &["main"]), Choice::All);
         assert_eq!(invalid(b"a b>=1ns c>=2ms d>=100s e%1 -f *::g").count(), 0);
     }
 

@@ -9,9 +9,10 @@
 //! word. So callers need no stack, and a signal handler's calls have the interrupted
 //! function as their caller. Design: `.calls.record` in `design/calls.md`.
 
+use crate::decision::word;
 use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
 use crate::filter::TIME_UNIT;
-use crate::site::{self, Site, word};
+use crate::site::{self, Site};
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;

@@ -57,6 +57,7 @@
 //! Design: `design/calls.md`.
 #![deny(missing_debug_implementations)]
 
+mod decision;
 pub mod events;
 mod filter;
 mod function;
@@ -76,6 +77,8 @@ pub use release::{Released, control, release};
 /// changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::decision::{Decision, report_invalid, tell_filter, word, word_of};
+    pub use crate::filter::TIME_UNIT;
     pub use crate::guard::{Call, call};
     pub use crate::site::{Site, path_of, register};
     pub use crate::task::{Task, task};

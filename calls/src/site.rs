@@ -12,45 +12,19 @@
 //! called are missing. Design: `.calls.site` in `design/calls.md`.
 #![expect(unsafe_code, reason = "a section of the linker; a list without a lock")]
 
-use crate::events::{CONTROL, CallsMuted, Kinds};
-use crate::filter::{self, Choice};
+use crate::decision::{self, Decision, word};
+use crate::events::{CONTROL, Kinds};
 use core::any::type_name;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use eventdef::field::P;
-use std::io::Write;
-use telemetry::__private::{say, with_environment};
-use telemetry::{StringId, event};
-
-/// The word of a site, by its low bits. The rest of the word is a number.
-pub(crate) mod word {
-    /// The filter has not been asked yet.
-    pub(crate) const NEW: usize = 0;
-    /// Record each call: the whole word, for the fast path.
-    pub(crate) const ALL: usize = 1;
-    pub(crate) const NONE: usize = 2;
-    /// The number is the least time, in units of the filter.
-    pub(crate) const SLOW: usize = 3;
-    /// The number n: record each n-th call.
-    pub(crate) const SOME: usize = 4;
-    pub(crate) const CHOICE: usize = 7;
-    /// Calls were muted that the log does not count yet.
-    pub(crate) const MUTED: usize = 8;
-    /// Calls are also printed.
-    pub(crate) const PRINTED: usize = 16;
-    /// The place of the number.
-    pub(crate) const NUMBER_SHIFT: u32 = 5;
-}
+use telemetry::StringId;
 
 /// A function's static facts. Its address stands for the function.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Site {
-    word: AtomicUsize,
-    /// Calls that the filter looked at, to select each n-th.
-    asked: AtomicUsize,
-    /// Calls that were not recorded: the filter selected another one, or they were too short.
-    muted: AtomicUsize,
+    decision: Decision,
     path: Path,
     source: telemetry::Source<'static>,
 }
@@ -80,13 +54,12 @@ impl Site {
     }
 
     const fn with(path: Path, source: telemetry::Source<'static>) -> Site {
-        let [word, asked, muted] = [const { AtomicUsize::new(0) }; 3];
-        Site { word, asked, muted, path, source }
+        Site { decision: Decision::new(), path, source }
     }
 
     #[inline(always)]
     pub(crate) fn word(&self) -> usize {
-        self.word.load(Ordering::Relaxed)
+        self.decision.word()
     }
 
     pub(crate) fn path(&self) -> &'static str {
@@ -112,26 +85,17 @@ impl Site {
     /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it
     /// at once, one labels.
     fn decide(&'static self) -> usize {
-        let choice = with_environment(filter::VARIABLE, |patterns| {
-            filter::choice(patterns.unwrap_or_default(), self.path())
-        });
-        let word = match choice {
-            Choice::All => word::ALL,
-            Choice::None => word::NONE,
-            Choice::Slow(time) => word::SLOW | time << word::NUMBER_SHIFT,
-            Choice::Some(count) => word::SOME | count << word::NUMBER_SHIFT,
-        };
+        let word = decision::word_of(&[self.path()]);
         let printed = if PRINTED.load(Ordering::Relaxed) { word::PRINTED } else { 0 };
         let word = word | printed;
         // A function that is excluded has no label: it must not look as if it was never called.
-        let is_known = choice != Choice::None;
+        let is_known = word & word::CHOICE != word::NONE;
         let name = if is_known { telemetry::add_string(self.path()) } else { StringId::NONE };
         // Without a label the next call tries again: this one interrupted the runtime.
         if is_known && name == StringId::NONE {
             return word;
         }
-        let decided =
-            self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed);
+        let decided = self.decision.set(word);
         if is_known && decided.is_ok() {
             telemetry::label(self, name);
             if !self.source.file.is_empty() {
@@ -143,30 +107,17 @@ impl Site {
 
     /// Returns whether this is the n-th call that asks, for any multiple of n.
     pub(crate) fn is_selected(&self, n: usize) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
+        self.decision.is_selected(n)
     }
 
-    /// Counts a call that is not recorded. The first one is told at once: so the log knows that the
-    /// function is called.
+    /// Counts a call that is not recorded.
     pub(crate) fn count_muted(&self) {
-        let is_first = self.muted.fetch_add(1, Ordering::Relaxed) == 0;
-        let word = self.word();
-        // A word that is new stays so: the filter is still to be asked.
-        if word != word::NEW && word & word::MUTED == 0 {
-            self.word.fetch_or(word::MUTED, Ordering::Relaxed);
-        }
-        if is_first {
-            self.tell_muted();
-        }
+        self.decision.count_muted(self.pointer());
     }
 
     /// Records the number of muted calls, if some are new.
     pub(crate) fn tell_muted(&self) {
-        if self.word() & word::MUTED != 0 {
-            self.word.fetch_and(!word::MUTED, Ordering::Relaxed);
-            let count = self.muted.load(Ordering::Relaxed);
-            event!(CallsMuted { function: self.pointer(), count: count });
-        }
+        self.decision.tell_muted(self.pointer());
     }
 }
 
@@ -200,41 +151,13 @@ pub(crate) fn tell_all() {
     }
     let before = ATTEMPT_COUNT.fetch_add(1, Ordering::Relaxed);
     if before == 0 {
-        report_invalid();
+        decision::report_invalid();
     }
-    tell_filter();
+    decision::tell_filter();
     all().for_each(|site| _ = site.decided_word());
     let is_done = all().all(|site| site.word() != word::NEW);
     TOLD.store(is_done || before + 1 >= ATTEMPT_COUNT_MAX, Ordering::Release);
 }
-
-fn report_invalid() {
-    with_environment(filter::VARIABLE, |patterns| {
-        for (pattern, reason) in filter::invalid(patterns.unwrap_or_default()) {
-            let pattern = pattern.escape_ascii();
-            say(format_args!("MPS_TELEMETRY_CALLS: `{pattern}`: {reason}; the rest is used"));
-        }
-    });
-}
-
-/// Tells the log the filter, as a string: functions that it excludes are missing there.
-fn tell_filter() {
-    with_environment(filter::VARIABLE, |patterns| {
-        let patterns = patterns.unwrap_or_default().trim_ascii();
-        if !patterns.is_empty() {
-            let mut text = [0; FILTER_SIZE_MAX];
-            let mut rest = &mut text[..];
-            let parts = [filter::VARIABLE.to_bytes(), b"=", patterns];
-            // The end of a long filter is cut off.
-            let _ = parts.iter().try_for_each(|part| rest.write_all(part));
-            let size = FILTER_SIZE_MAX - rest.len();
-            let _ = telemetry::add_string(&text[..size]);
-        }
-    });
-}
-
-/// The size of a filter in the log, at most, in bytes.
-const FILTER_SIZE_MAX: usize = 1024;
 
 /// Whether calls are also printed, on standard error.
 static PRINTED: AtomicBool = AtomicBool::new(false);
@@ -243,11 +166,7 @@ static PRINTED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn print(wanted: bool) {
     PRINTED.store(wanted, Ordering::Relaxed);
     for site in all().filter(|site| site.word() != word::NEW) {
-        if wanted {
-            site.word.fetch_or(word::PRINTED, Ordering::Relaxed);
-        } else {
-            site.word.fetch_and(!word::PRINTED, Ordering::Relaxed);
-        }
+        site.decision.print(wanted);
     }
 }
 

@@ -8,9 +8,10 @@
 //! The function's body runs within polls alone, so the function of a call in it is the task's. The
 //! filter selects whole tasks. Design: `.calls.task` in `design/calls.md`.
 
+use crate::decision::word;
 use crate::events::{PollEnter, TaskFinish, TaskStart};
 use crate::guard::{self, Frame};
-use crate::site::{Site, word};
+use crate::site::Site;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll};

@@ -30,6 +30,11 @@ mod shop {
         hash(1);
     }
 
+    pub(crate) fn fail() {
+        hash(2);
+        panic!("as asked for");
+    }
+
     pub(crate) async fn poll() -> u32 {
         hash(6)
     }
@@ -132,6 +137,26 @@ fn a_selection_records_each_nth_call_with_all_in_it() {
 }
 
 /// One pattern for several functions: the calls in a selected call are recorded, also of itself.
+/// The end of a muted call is a drop, which a panic runs, too.
+#[test]
+fn a_panic_out_of_a_muted_call_ends_the_muting() {
+    let test = "a_panic_out_of_a_muted_call_ends_the_muting";
+    let filter = ("MPS_TELEMETRY_CALLS", "*::fail%100 *::hash");
+    let Some(ran) = ran(test, &[ON, filter], || {
+        for _ in 0..3 {
+            let _ = std::panic::catch_unwind(shop::fail);
+            shop::hash(3);
+        }
+    }) else {
+        return;
+    };
+    let lines = lines_of_one(&ran.log());
+    // The first muted call is told at once; no recorded call tells of the second one.
+    assert_eq!((count(&lines, "CallEnter shop::fail -"), muted(&lines, "shop::fail")), (1, 1));
+    assert_eq!(count(&lines, "CallEnter shop::hash shop::fail"), 1);
+    assert_eq!((count(&lines, "CallEnter shop::hash -"), muted(&lines, "shop::hash")), (3, 2));
+}
+
 #[test]
 fn a_selection_takes_calls_that_it_fits_too() {
     let test = "a_selection_takes_calls_that_it_fits_too";

@@ -14,18 +14,15 @@
 // M1: `start` is null, or the thread's own mapping of `size` frames. The first `count` frames were
 //     written. The mapping never moves, and is given up when the thread ends.
 
-use crate::thread;
-use calls::events::{CallLeave, CallUnwind};
+use crate::{chosen, thread};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
-use eventdef::field::P;
-use telemetry::__private::{is_recorded, record};
 
 /// The maximum number of frames of a thread; calls in more frames are counted as lost. A thread's
-/// frames take 25 MiB of addresses, and memory only where they are used.
+/// frames take 32 MiB of addresses, and memory only where they are used.
 const COUNT_MAX: usize = 1 << 20;
 /// The same where the addresses of the process are limited, which the program may need itself.
 const LIMITED_COUNT_MAX: usize = 1 << 14;
@@ -35,15 +32,27 @@ const SEARCH_COUNT_MAX: usize = 1 << 12;
 /// Calls of one function that a compiler puts into each other, at most.
 const INLINED_COUNT_MAX: usize = 16;
 
+/// A function that a thread is in.
 #[derive(Clone, Copy)]
-struct Frame {
-    function: usize,
+pub(crate) struct Frame {
+    /// 0: none.
+    pub(crate) function: usize,
     /// The return address.
-    site: usize,
+    pub(crate) site: usize,
     /// Where the stack ended when the function began.
-    stack: usize,
+    pub(crate) stack: usize,
+    /// How its call is recorded (`chosen.rs`).
+    pub(crate) how: usize,
 }
 
+impl Frame {
+    const NONE: Frame = Frame { function: 0, site: 0, stack: 0, how: PLAIN };
+}
+
+/// The call is recorded, and the filter decides on each call in it.
+pub(crate) const PLAIN: usize = 0;
+
+#[repr(C)]
 struct Frames {
     start: Cell<*mut Frame>,
     count: Cell<usize>,
@@ -52,22 +61,45 @@ struct Frames {
     beyond: Cell<usize>,
 }
 
-// It has no destructor, so that nothing is allocated for it.
-thread_local! {
-    static FRAMES: Frames = const {
-        Frames {
-            start: Cell::new(null_mut()),
-            count: Cell::new(0),
-            size: Cell::new(0),
-            beyond: Cell::new(0),
-        }
-    };
+/// Returns this thread's frames. `thread.rs` has their memory, zeros at first: so code finds them
+/// without a call of `__tls_get_addr`.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[inline(always)]
+fn here() -> *const Frames {
+    const _: () = assert!(size_of::<Frames>() == 32);
+    let here;
+    // SAFETY: it reads two words that nothing changes while the thread runs.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr [rip + interpose_frames@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) here,
+            options(pure, nomem, nostack),
+        );
+    }
+    here
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn here() -> *const Frames {
+    // It has no destructor, so that nothing is allocated for it.
+    thread_local! {
+        static FRAMES: Frames = const {
+            Frames {
+                start: Cell::new(null_mut()),
+                count: Cell::new(0),
+                size: Cell::new(0),
+                beyond: Cell::new(0),
+            }
+        };
+    }
+    FRAMES.with(core::ptr::from_ref)
 }
 
 /// What the end of a function finds.
 pub(crate) enum Top {
     /// The function, which is the last frame now.
-    Is(usize),
+    Is(Frame),
     Unknown,
     /// No room was left when it began.
     Beyond,
@@ -76,26 +108,31 @@ pub(crate) enum Top {
 #[inline(always)]
 fn frames<T>(work: impl FnOnce(&Frames) -> T) -> T {
     const { assert!(!core::mem::needs_drop::<Frames>()) };
-    let frames = FRAMES.with(core::ptr::from_ref);
     // SAFETY: the frames are this thread's and have no destructor, so they exist as long as the
     // thread runs.
-    work(unsafe { &*frames })
+    work(unsafe { &*here() })
 }
 
-/// Puts a function that begins. Returns its caller, 0: none; `None`: no room is left.
+/// Returns the frame in which a function begins.
 #[inline(always)]
-pub(crate) fn push(function: usize, site: usize, stack: usize) -> Option<usize> {
+pub(crate) fn around(function: usize, site: usize, stack: usize) -> Frame {
     frames(|frames| {
-        let frame = Frame { function, site, stack };
         if frames.last().is_some_and(|last| last.stack <= stack) {
-            frames.drop_ended(&frame);
+            frames.drop_ended(function, site, stack);
         }
+        frames.last().unwrap_or(Frame::NONE)
+    })
+}
+
+/// Puts a function that begins. Returns false if no room is left.
+#[inline(always)]
+pub(crate) fn push(frame: Frame) -> bool {
+    frames(|frames| {
         let count = frames.count.get();
         if count >= frames.size.get() && !frames.make() {
             frames.beyond.set(frames.beyond.get() + 1);
-            return None;
+            return false;
         }
-        let caller = frames.last().map_or(0, |last| last.function);
         // SAFETY: M1: the place is in the mapping.
         let put = || unsafe { frames.start.get().add(count).write(frame) };
         // A signal handler may use the place as long as the frame does not count, and takes it for
@@ -105,19 +142,30 @@ pub(crate) fn push(function: usize, site: usize, stack: usize) -> Option<usize> 
         frames.count.set(count + 1);
         compiler_fence(Ordering::SeqCst);
         put();
-        Some(caller)
+        true
+    })
+}
+
+/// Returns the function of the last frame, if its call is plain, and it is the one that ends.
+#[inline(always)]
+pub(crate) fn plain_top(site: usize, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+    frames(|frames| {
+        let is_last = |last: &Frame| is_it(last.function) && last.site == site && last.how == PLAIN;
+        let last = frames.last().filter(|last| is_last(last) && frames.beyond.get() == 0);
+        last.map(|last| last.function)
     })
 }
 
 /// Finds the frame of a function that ends.
-#[inline(always)]
-pub(crate) fn top(site: usize, is_it: impl Fn(usize) -> bool) -> Top {
-    frames(|frames| match frames.last() {
-        Some(last) if is_it(last.function) && last.site == site && frames.beyond.get() == 0 => {
-            Top::Is(last.function)
-        }
-        _ => frames.find(site, is_it),
-    })
+#[cold]
+#[inline(never)]
+pub(crate) fn find(site: usize, is_it: impl Fn(usize) -> bool) -> Top {
+    frames(|frames| frames.find(site, is_it))
+}
+
+/// Returns the function that called that of the last frame; 0: none.
+pub(crate) fn caller() -> usize {
+    frames(|frames| frames.get(frames.count.get().wrapping_sub(2)).map_or(0, |it| it.function))
 }
 
 /// Takes the last frame off.
@@ -156,10 +204,10 @@ impl Frames {
     /// compiler made a part of another one has the same return address.
     #[cold]
     #[inline(never)]
-    fn drop_ended(&self, next: &Frame) {
-        while let Some(last) = self.last().filter(|last| last.stack <= next.stack) {
-            let is_part = last.site == next.site && !self.is_repeated(next);
-            if is_part || is_on_other_stack(last.stack, next.stack) {
+    fn drop_ended(&self, function: usize, site: usize, stack: usize) {
+        while let Some(last) = self.last().filter(|last| last.stack <= stack) {
+            let is_part = last.site == site && !self.is_repeated(function, stack);
+            if is_part || is_on_other_stack(last.stack, stack) {
                 break;
             }
             self.drop_last(last);
@@ -168,19 +216,16 @@ impl Frames {
 
     /// Returns whether the frames at this end of the stack have the function more often than a
     /// compiler puts it there.
-    fn is_repeated(&self, next: &Frame) -> bool {
+    fn is_repeated(&self, function: usize, stack: usize) -> bool {
         let frames = (0..self.count.get()).rev().map_while(|index| self.get(index));
-        let here = frames.take_while(|frame| frame.stack == next.stack);
-        here.filter(|frame| frame.function == next.function).nth(INLINED_COUNT_MAX).is_some()
+        let here = frames.take_while(|frame| frame.stack == stack);
+        here.filter(|frame| frame.function == function).nth(INLINED_COUNT_MAX).is_some()
     }
 
     /// Takes the last frame off, and records that its function was left.
     fn drop_last(&self, last: Frame) {
         self.beyond.set(0);
-        if is_recorded::<CallUnwind>() {
-            record(CallUnwind { function: P(last.function) });
-            record(CallLeave { function: P(last.function) });
-        }
+        chosen::leave(&last);
         self.count.set(self.count.get().saturating_sub(1));
     }
 
@@ -204,7 +249,7 @@ impl Frames {
         while let Some(last) = self.last().filter(|_| self.count.get() > index + 1) {
             self.drop_last(last);
         }
-        self.last().map_or(Top::Unknown, |last| Top::Is(last.function))
+        self.last().map_or(Top::Unknown, Top::Is)
     }
 
     /// Maps memory for the frames; returns false if none is left, or all is in use.

@@ -13,7 +13,8 @@
 // F1: the compiler calls a function of this name with the address of a function and its return
 //     address; no other symbol of this library has the name.
 
-use crate::frames;
+use crate::chosen::{self, CHOSEN};
+use crate::frames::{self, Frame, PLAIN, Top};
 use crate::thread::{self, Activity};
 use crate::tree::{self, Place};
 use crate::{events, names, roster};
@@ -34,14 +35,16 @@ const CALLS: u8 = 2;
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Whether the process has noted that it records.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
+/// Whether invalid patterns of the filter were reported.
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 /// Libraries that were unloaded so far.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 
 /// Tells functions from return addresses, in the table of addresses: no program has this bit.
-const FUNCTION: usize = 1 << (usize::BITS - 1);
+pub(crate) const FUNCTION: usize = 1 << (usize::BITS - 1);
 /// The bits of an address; those above have the generation, modulo 2^15.
 const ADDRESS_BITS: u32 = 48;
-const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
+pub(crate) const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
 const GENERATION_MAX: usize = (1 << 15) - 1;
 
 /// Returns whether functions are recorded, and not malloc.
@@ -51,6 +54,15 @@ pub(crate) fn is_on() -> bool {
         MALLOC => false,
         CALLS => true,
         _ => read_mode(),
+    }
+}
+
+/// Does the same, for the hooks: where functions are recorded it takes one test.
+#[inline(always)]
+fn is_on_for_hooks() -> bool {
+    match MODE.load(Ordering::Relaxed) {
+        CALLS => true,
+        mode => mode == UNKNOWN && read_mode(),
     }
 }
 
@@ -97,41 +109,65 @@ hooks! {
 
 /// A function begins: its address, its return address, and where the stack ends.
 extern "C" fn enter(address: usize, site: usize, stack: usize) {
-    if !is_recorded::<CallEnter>() || !is_on() {
+    if !is_recorded::<CallEnter>() || !is_on_for_hooks() {
         return;
     }
     let place = tree::place(address | FUNCTION);
-    let function = match place.map_or(0, Place::rule) as usize {
+    let rule = match place.map_or(0, Place::rule) as usize {
         0 => match meet(address, place) {
-            Some(function) => function,
+            Some(rule) => rule,
             None => return,
         },
-        function => function,
+        rule => rule,
     };
-    match frames::push(function, site, stack) {
-        Some(caller) => record_here(CallEnter { function: P(function), caller: P(caller) }),
-        None => discard::<CallEnter>(),
+    if rule & CHOSEN != 0 {
+        return chosen::enter(rule, place, site, stack);
+    }
+    let around = frames::around(rule, site, stack);
+    if around.how != PLAIN {
+        return chosen::enter(rule, place, site, stack);
+    }
+    match frames::push(Frame { function: rule, site, stack, how: PLAIN }) {
+        true => record_here(CallEnter { function: P(rule), caller: P(around.function) }),
+        false => discard::<CallEnter>(),
     }
 }
 
 /// A function ends.
 extern "C" fn exit(address: usize, site: usize) {
-    if !is_recorded::<CallLeave>() || !is_on() {
+    if !is_recorded::<CallLeave>() || !is_on_for_hooks() {
         return;
     }
-    let is_it = |function: usize| function & ADDRESS == address;
-    match frames::top(site, is_it) {
-        frames::Top::Is(function) => {
+    match frames::plain_top(site, |function| function & ADDRESS == address) {
+        Some(function) => {
             record_here(CallLeave { function: P(function) });
             frames::pop();
         }
-        // Its beginning was not recorded.
-        frames::Top::Unknown => record_here(CallLeave { function: P(address) }),
-        frames::Top::Beyond => discard::<CallLeave>(),
+        None => exit_rare(address, site),
     }
 }
 
-/// Labels a function that is called for the first time. Returns what stands for it in the log: its
+/// Ends a call that is not plain, or one whose frame is not the last.
+#[cold]
+#[inline(never)]
+fn exit_rare(address: usize, site: usize) {
+    // A function that the filter excludes has no frame.
+    if chosen::is_excluded(address) {
+        return;
+    }
+    match frames::find(site, |function| function & ADDRESS == address) {
+        Top::Is(frame) => {
+            chosen::exit(&frame);
+            frames::pop();
+        }
+        // Its beginning was not recorded.
+        Top::Unknown => record_here(CallLeave { function: P(address) }),
+        Top::Beyond => discard::<CallLeave>(),
+    }
+}
+
+/// Labels a function that is called for the first time, if the filter does not exclude it. Returns
+/// its rule: the word that stands for it in the log, next to a bit of the filter. The word is its
 /// address; and the generation, because its library may have the place of one that was unloaded.
 /// `None`: calls are not recorded.
 #[cold]
@@ -145,10 +181,14 @@ fn meet(address: usize, place: Option<Place>) -> Option<usize> {
             // This registry tells the logs of this library from those of programs.
             telemetry::control::of(&events::CONTROL).record_while_output(events::Kinds::all());
             roster::note(Presence::Recorded, 0);
+            calls::__private::tell_filter();
+            if !IS_REPORTED.swap(true, Ordering::Relaxed) {
+                calls::__private::report_invalid();
+            }
         }
     }
-    let generation = GENERATION.load(Ordering::Relaxed) & GENERATION_MAX;
-    let function = address | generation << ADDRESS_BITS;
+    let generation = (GENERATION.load(Ordering::Relaxed) & GENERATION_MAX) << ADDRESS_BITS;
+    let mut rule = address | generation;
     // A function that the labelling itself calls, in an allocator, is labelled by its next call.
     thread::with(|local| {
         if let Some(place) = place
@@ -156,14 +196,14 @@ fn meet(address: usize, place: Option<Place>) -> Option<usize> {
         {
             let before = local.activity.replace(Activity::Recording);
             let error = thread::errno();
-            if names::label(address, function) {
-                place.set_rule(function as u64);
+            if let Some((function, decided)) = names::label(address, generation) {
+                rule = chosen::decide(place, function, decided);
             }
             thread::set_errno(error);
             local.activity.set(before);
         }
     });
-    Some(function)
+    Some(rule)
 }
 
 /// A library was unloaded: another one may take its place.
@@ -171,7 +211,7 @@ pub(crate) fn after_dlclose() {
     if MODE.load(Ordering::Relaxed) == CALLS {
         names::forget_unloaded(|code| {
             GENERATION.fetch_add(1, Ordering::Relaxed);
-            tree::forget(code.start | FUNCTION..code.end | FUNCTION);
+            tree::forget(code.start | FUNCTION..code.end | FUNCTION, chosen::forget);
         });
     }
 }

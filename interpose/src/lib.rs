@@ -22,9 +22,12 @@
 //! Design: `.rep.record` in `design/replay.md`; `.calls.instrumented` in `design/calls.md`.
 
 mod calls;
+mod chosen;
+mod elf;
 mod events;
 mod frames;
 mod functions;
+mod hook;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod jumps;
 mod lifecycle;
@@ -37,6 +40,7 @@ mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;
 mod stack;
+mod symbol;
 mod thread;
 mod touched;
 mod tree;

@@ -18,6 +18,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use telemetry::__private::before;
 
 const ADDRESS_COUNT_LOG2: u32 = 18;
+/// Places of addresses.
+pub(crate) const ADDRESS_COUNT: usize = 1 << ADDRESS_COUNT_LOG2;
 const FRAME_COUNT_LOG2: u32 = 21;
 /// Words lie among these first places, on few pages, as long as room is left.
 const NEAR_ADDRESS_COUNT_LOG2: u32 = 12;
@@ -70,6 +72,11 @@ impl Place {
 
     pub(crate) fn set_rule(self, rule: u64) {
         ADDRESSES[self.0 as usize].rule.store(rule, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the place, below [`ADDRESS_COUNT`].
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -217,11 +224,24 @@ pub(crate) fn record(frame: u32, parent: u32, address: usize) {
     before(|| Frame::new(frame, parent, address));
 }
 
-/// Takes the rules of addresses away.
-pub(crate) fn forget(addresses: Range<usize>) {
-    let is_in =
-        |known: &&Known| addresses.contains(&(known.address.load(Ordering::Relaxed) as usize));
-    ADDRESSES.iter().filter(is_in).for_each(|known| known.rule.store(0, Ordering::Relaxed));
+/// Passes on each place with a rule, and the rule.
+pub(crate) fn each_rule(mut each: impl FnMut(Place, u64)) {
+    for (at, known) in ADDRESSES.iter().enumerate() {
+        let rule = known.rule.load(Ordering::Relaxed);
+        if rule != 0 {
+            each(Place(at as u32), rule);
+        }
+    }
+}
+
+/// Takes the rules of addresses away, and passes on their places.
+pub(crate) fn forget(addresses: Range<usize>, mut each: impl FnMut(Place)) {
+    for (at, known) in ADDRESSES.iter().enumerate() {
+        if addresses.contains(&(known.address.load(Ordering::Relaxed) as usize)) {
+            each(Place(at as u32));
+            known.rule.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 pub(crate) fn clear() {

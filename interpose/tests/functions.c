@@ -50,6 +50,17 @@ static OWN void jump(void) {
     }
 }
 
+// Jumps that the C library does not see.
+static void *buffer[5];
+static OWN void leaver(void) { __builtin_longjmp(buffer, 1); }
+static OWN void builtin(void) {
+    for (volatile int i = 0; i < 10; i++) {
+        if (__builtin_setjmp(buffer) == 0)
+            leaver();
+        wide();
+    }
+}
+
 static OWN int compare(const void *a, const void *b) {
     leaf();
     return *(const int *)a - *(const int *)b;
@@ -123,6 +134,9 @@ int main(int count, char **words) {
         qsort(numbers, 5, sizeof *numbers, compare);
     } else if (!strcmp(word, "jump")) {
         jump();
+    } else if (!strcmp(word, "builtin")) {
+        builtin();
+        leaf();
     } else if (!strcmp(word, "deep")) {
         printf("%d\n", deep(atoi(words[2])));
     } else if (!strcmp(word, "threads")) {

@@ -286,6 +286,152 @@ fn an_exception_ends_calls() {
     assert_eq!((calls.left, calls.open), (0, Vec::new()), "the compiler ends them");
 }
 
+/// What a log has of the calls that a filter chose.
+#[derive(Default, Debug)]
+struct Chosen {
+    /// The calls of each function that are recorded.
+    calls: BTreeMap<String, u64>,
+    /// The callers of calls above a threshold, and the times of these.
+    slow: Vec<(String, String, u64)>,
+    /// The calls of each function that were dropped.
+    muted: BTreeMap<String, u64>,
+    /// The callers of recorded calls.
+    callers: BTreeMap<String, Vec<String>>,
+    strings: Vec<String>,
+}
+
+/// Records a program with a filter.
+fn chosen(program: &Path, words: &[&str], folder: TempDir, filter: &str) -> Chosen {
+    let mut command = recording(program, folder.path());
+    command.env("TELEMETRY_CALLS", "1").env("MPS_TELEMETRY_CONTROL", "Call");
+    command.env("MPS_TELEMETRY_CALLS", filter).args(words);
+    let recorded = run(command, folder);
+    assert!(recorded.status.success());
+    let log = &recorded.logs()[&(recorded.process, 1)];
+    let (mut strings, mut names) = (HashMap::new(), HashMap::new());
+    let mut chosen = Chosen::default();
+    let mut open = 0i64;
+    log.events(Order::Time, &Filter::default()).each(|event| {
+        let name = |names: &HashMap<u64, String>, param| {
+            names.get(&word(event, param)).cloned().unwrap_or_default()
+        };
+        match event.name() {
+            "Intern" => {
+                let Some(Value::S(string)) = event.param("string") else { panic!() };
+                let string = String::from_utf8(string.to_vec()).unwrap();
+                chosen.strings.push(string.clone());
+                strings.insert(word(event, "stringId"), string);
+            }
+            "Label" => {
+                names.insert(word(event, "address"), strings[&word(event, "stringId")].clone());
+            }
+            "CallEnter" => {
+                open += 1;
+                *chosen.calls.entry(name(&names, "function")).or_default() += 1;
+                let callers = chosen.callers.entry(name(&names, "function")).or_default();
+                callers.push(name(&names, "caller"));
+                callers.dedup();
+            }
+            "CallLeave" => open -= 1,
+            "CallSlow" => {
+                let names = ["caller", "function"].map(|param| name(&names, param));
+                let [caller, function] = names;
+                chosen.slow.push((caller, function, word(event, "elapsed")));
+            }
+            "CallsMuted" => {
+                chosen.muted.insert(name(&names, "function"), word(event, "count"));
+            }
+            _ => {}
+        }
+    });
+    assert_eq!(open, 0, "each recorded call ends");
+    chosen
+}
+
+/// Builds `functions.c`, and records it with a filter.
+fn filtered(way: &str, filter: &str) -> Chosen {
+    let folder = tempfile::tempdir().unwrap();
+    let program = instrumented("functions.c", folder.path(), &["-O1"]);
+    chosen(&program, &[way], folder, filter)
+}
+
+fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+}
+
+/// `.calls.filter`, for functions of C.
+#[test]
+fn the_filter_excludes_functions_of_c() {
+    let found = filtered("plain", "main fib* whole part -whole");
+    assert_eq!(found.calls, counts(&[("main", 1), ("fibonacci", 465), ("part", 10)]));
+    assert_eq!(found.callers["part"], ["main"], "whole is excluded");
+    assert!(!found.strings.contains(&"whole".to_owned()), "and has no label");
+    assert!(found.strings.contains(&"MPS_TELEMETRY_CALLS=main fib* whole part -whole".to_owned()));
+    assert_eq!((found.muted, found.slow), (BTreeMap::new(), Vec::new()));
+}
+
+#[test]
+fn the_filter_selects_calls_with_all_calls_in_them() {
+    let found = filtered("plain", "main whole%3 part");
+    assert_eq!(found.calls, counts(&[("main", 1), ("whole", 4), ("part", 4)]));
+    assert_eq!(found.muted, counts(&[("whole", 6), ("part", 6)]));
+    // A selected call that calls itself.
+    let found = filtered("plain", "fibonacci%1000");
+    assert_eq!(found.calls, counts(&[("fibonacci", 465)]));
+}
+
+#[test]
+fn the_filter_records_calls_above_a_threshold() {
+    let found = filtered("plain", "main>=1ns fibonacci>=100s whole");
+    let [(caller, function, elapsed)] = &found.slow[..] else { panic!("{found:?}") };
+    assert_eq!((&**caller, &**function), ("", "main"));
+    assert!(*elapsed > 0);
+    assert_eq!(found.calls, counts(&[("whole", 10)]));
+    assert_eq!(found.callers["whole"], ["main"]);
+    assert_eq!(found.muted, counts(&[("fibonacci", 465)]));
+}
+
+/// A jump out of calls that are not recorded does not mute the calls after it.
+#[test]
+fn a_jump_out_of_a_muted_call_ends_it() {
+    let found = filtered("jump", "* thrower%1000 fall>=100s");
+    assert_eq!(found.calls["wide"], 100, "{found:?}");
+    assert_eq!((found.calls["thrower"], found.muted["thrower"]), (1, 99));
+    // 100 falls from 0 to 6 deep.
+    assert_eq!(found.muted["fall"], 100 + 14 * 21 + 1);
+}
+
+/// Functions that are not recorded show which calls have ended.
+#[test]
+fn a_jump_that_no_library_sees_ends_calls() {
+    assert_eq!(recorded(&["-O1"], &["builtin"]).calls().left, 10);
+    for filter in ["leaver", "leaver%1 builtin", "leaver%100 main"] {
+        let found = filtered("builtin", filter);
+        let [all, muted] = [&found.calls, &found.muted].map(|counts| counts.get("leaver"));
+        assert_eq!(all.unwrap_or(&0) + muted.unwrap_or(&0), 10, "{filter}: {found:?}");
+    }
+}
+
+#[test]
+fn patterns_fit_the_symbols_and_the_paths_of_cxx() {
+    for (filter, expected) in [
+        (
+            "shop::Basket::*",
+            &["_ZN4shop6Basket3putEi", "_ZN4shop6BasketC2Ev", "_ZN4shop6BasketD2Ev"][..],
+        ),
+        ("_ZN4shop6Basket3putEi", &["_ZN4shop6Basket3putEi"]),
+        ("*::~Basket", &["_ZN4shop6BasketD2Ev"]),
+        ("shop::(anonymous*::hash", &["_ZN4shop12_GLOBAL__N_14hashEi"]),
+        ("shop::fill main", &["_ZN4shop4fillINS_6BasketEEEiT_i", "main"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ["-O2", "-Wl,--no-as-needed,-lstdc++"];
+        let program = instrumented("functions.cc", folder.path(), &options);
+        let found = chosen(&program, &[], folder, filter);
+        assert_eq!(found.calls.keys().collect::<Vec<_>>(), expected, "{filter}");
+    }
+}
+
 /// The hooks do nothing where malloc is recorded.
 #[test]
 fn malloc_is_recorded_instead_by_default() {

@@ -61,6 +61,36 @@ fn every_tool_names_the_functions_of_a_c_program() {
     run(eventcnv().current_dir(folder.path()).args(["verify", "a.log"]));
 }
 
+/// Those of the compiler's own files have no hooks, nor has a function that is exempt from them.
+#[test]
+fn functions_that_are_never_called_are_known() {
+    const SOURCE: &str = "
+static __attribute__((noinline)) int never(int n) { return n * 3; }
+__attribute__((no_instrument_function)) int exempt(int n) { return n; }
+int seldom(int n) { return n > 100 ? never(n) : n; }
+int often(int n) { return n > 100 ? seldom(n) : n; }
+int main(int n, char **words) { return often(n) + exempt(n) > 100; }
+";
+    for options in [&["-O0"][..], &["-O2"], &["-O1", "-fno-plt"], &["-O1", "-no-pie"]] {
+        let folder = tempfile::tempdir().unwrap();
+        compile(folder.path(), "program", Some(SOURCE), options);
+        let (code, errors) = output(record(folder.path(), &["./program"]));
+        assert_eq!(code, Some(0), "{errors}");
+        let mut tool = eventcnv();
+        let unused =
+            lines(tool.current_dir(folder.path()).args(["calls", "a.log", "--unused", "--csv"]));
+        assert_eq!(unused, ["function,place", "never,program", "seldom,program"], "{options:?}");
+        // What the filter excludes is not known.
+        let mut command = record(folder.path(), &["./program"]);
+        command.env("MPS_TELEMETRY_CALLS", "-never -main");
+        assert_eq!(output(command).0, Some(0));
+        let mut tool = eventcnv();
+        let unused =
+            lines(tool.current_dir(folder.path()).args(["calls", "a.log", "--unused", "--csv"]));
+        assert_eq!(unused, ["function,place", "seldom,program"], "{options:?}");
+    }
+}
+
 /// The store is in the core, and so the names are.
 #[test]
 fn a_core_of_a_stripped_program_has_the_open_calls() {

@@ -17,8 +17,8 @@ use place::{ON, Place, RELEASE, TOOLS, edges, expected, package, query};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
-use tests::programs::{lines, system};
+use std::time::{Duration, Instant};
+use tests::programs::{lines, run, system};
 
 /// The documentation of the original: its package, its command line, its example.
 #[test]
@@ -177,6 +177,52 @@ print(found[0])";
         let mut python = system("python3");
         python.args(["-c", count]).arg(place.log().with_extension("db")).arg(in_log.to_string());
         assert_eq!(lines(&mut python), [in_log.to_string()]);
+    }
+}
+
+/// T9: in the staged mode a killed program loses the calls since the last interval.
+#[test]
+fn t9_a_killed_script_loses_one_interval_at_most() {
+    const INTERVAL: Duration = Duration::from_millis(100);
+    /// The thread that flushes may wait for a processor.
+    const DELAY: Duration = Duration::from_secs(2);
+    for mode in ["mt", "ev"] {
+        let place = Place::new();
+        // It makes few calls: no block of a buffer gets full.
+        let script = format!(
+            "{RELEASE}
+            proc leaf {{x}} {{return $x}}
+            proc some {{i}} {{
+                leaf $i
+                puts $i
+                flush stdout
+                after 20 [list some [incr i]]
+            }}
+            some 1
+            vwait forever"
+        );
+        let interval = INTERVAL.as_millis().to_string();
+        let options = ["+TURTLES", "-intervalMillis", &interval, "-scheduleMode", mode];
+        let mut command = place.command(&script, &[&options[..], &ON[1..]].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("tclsh");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let begin = Instant::now();
+        let mut times = Vec::new();
+        for line in output.lines().map_while(Result::ok) {
+            let number: u64 = line.parse().expect("a number");
+            times.push((number, begin.elapsed()));
+            if begin.elapsed() > INTERVAL + DELAY + Duration::from_millis(500) {
+                break;
+            }
+        }
+        child.kill().expect("a child");
+        child.wait().expect("a child");
+        let end = begin.elapsed();
+        let old = times.iter().rev().find(|(_, time)| *time + INTERVAL + DELAY < end);
+        let (published, _) = old.expect("an old call");
+        let in_log = place.edges()[&("::some".to_owned(), "::leaf".to_owned())];
+        assert!(in_log >= *published, "{mode}: {in_log} of {published}");
+        assert!(in_log < 1000, "a block may have been full: {in_log}");
     }
 }
 
@@ -414,6 +460,45 @@ fn the_cost_of_a_call_does_not_grow() {
     assert!(size > 2_100_000 * 40, "all calls are recorded: {size}");
 }
 
+/// The processor's instructions for a script that makes this number of calls.
+fn instructions(count: u64) -> u64 {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        proc leaf {{x}} {{return $x}}
+        proc loop {{count}} {{for {{set i 0}} {{$i < $count}} {{incr i}} {{leaf $i}}}}
+        loop {count}"
+    );
+    let mut command = place.command(&script, ON);
+    let mut valgrind = system("valgrind");
+    valgrind.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
+    valgrind.arg(command.get_program()).args(command.get_args()).current_dir(place.path());
+    for (name, value) in command.env("EVENTCNV", "true").get_envs() {
+        match value {
+            Some(value) => valgrind.env(name, value),
+            None => valgrind.env_remove(name),
+        };
+    }
+    let said = place.end(&mut valgrind).said();
+    let line = said.lines().find_map(|line| line.split_once("I   refs:")).expect("a count");
+    assert!(place.log().metadata().expect("a log").len() > count * 40, "all are recorded");
+    line.1.trim().replace(',', "").parse().expect("a number")
+}
+
+/// In instructions, which no other program changes. `TCL_CALLS` makes it more calls, and
+/// `TCL_INSTRUCTIONS` states how many instructions a call may take, with a library for use.
+#[test]
+fn the_instructions_of_a_call_do_not_grow() {
+    let variable = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let count = variable("TCL_CALLS").unwrap_or(20_000);
+    let cost = |count| (instructions(count + 2000) - instructions(count)) / 2000;
+    let (first, last) = (cost(1000), cost(count));
+    println!("instructions a call: {first} at first, {last} after {count} calls");
+    assert!(last * 20 <= first * 21, "{first} {last}");
+    let most: u64 = variable("TCL_INSTRUCTIONS").unwrap_or(u64::MAX);
+    assert!(first <= most && last <= most, "{first} {last}");
+}
+
 /// Without eventcnv one line tells what to run.
 #[test]
 fn a_missing_eventcnv_is_reported_in_one_line() {
@@ -432,6 +517,25 @@ fn a_missing_eventcnv_is_reported_in_one_line() {
     let run = format!("run: eventcnv sql {} -o", shown(&log));
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with("turtles: ") && said.contains(&run), "{said}");
+    assert_eq!(place.edges(), expected("- ::p 1"));
+}
+
+/// A capture waits as long as the follower writes, and half a minute more.
+#[test]
+fn a_follower_that_hangs_does_not_hold_the_capture() {
+    let place = Place::new();
+    let follower = place.path().join("hang");
+    let script = "#!/bin/sh\ntrap '' TERM\n: > \"$4-wal\"\nexec sleep 600 2>/dev/null\n";
+    std::fs::write(&follower, script).expect("a writable folder");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&follower, executable).expect("our own file");
+    let script = format!("{RELEASE} proc p {{}} {{}}\n p\n ::turtles::capture_the_turtles\n");
+    let mut command = place.command(&script, ON);
+    let said = place.end(command.env("EVENTCNV", &follower)).said();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("has written nothing for 30 s; the program goes on"), "{said}");
+    let (_, process) = said.split_once("(process ").expect("its number");
+    run(system("kill").args(["-KILL", process.trim().trim_end_matches(')')]));
     assert_eq!(place.edges(), expected("- ::p 1"));
 }
 

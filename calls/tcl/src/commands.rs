@@ -16,7 +16,7 @@ use calls::{Call, Current, Function};
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int};
 use core::ptr;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::ffi::CString;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +33,8 @@ enum Command {
     Proc,
     /// `coroutine`.
     Maker,
+    /// `namespace import`.
+    Import,
     Coroutine(Rc<Coroutine>),
 }
 
@@ -49,19 +51,28 @@ pub(crate) struct Commands {
     known: RefCell<HashMap<CommandId, Command>>,
     trace: Cell<Option<Trace>>,
     timer: RefCell<Option<Timer>>,
+    /// The procedures whose calls Tcl would compile to nothing.
+    empty: RefCell<HashSet<CommandId>>,
+    /// A coroutine that has begun, before its first command.
+    new: Cell<Option<Rc<Coroutine>>>,
 }
 
 /// What the end of a command needs of its beginning.
 pub(crate) enum Leave {
     Call { call: Call, context: usize },
     Proc { name: CString, is_empty: bool },
-    Coroutine { coroutine: Rc<Coroutine>, before: usize, current: Current, name: Option<CString> },
+    Import,
+    Coroutine { coroutine: Rc<Coroutine>, before: usize, current: Current },
 }
 
 impl Commands {
     /// Begins to record an interpreter.
     pub(crate) fn begin_trace(self: &Rc<Self>, interp: &Interp<'_>, timer: Option<Timer>) {
-        for (name, command) in [(c"::proc", Command::Proc), (c"::coroutine", Command::Maker)] {
+        for (name, command) in [
+            (c"::proc", Command::Proc),
+            (c"::coroutine", Command::Maker),
+            (c"::tcl::namespace::import", Command::Import),
+        ] {
             if let Some((id, name)) = interp.command(name, true) {
                 self.know(interp, id, &name, command, false);
             }
@@ -77,6 +88,7 @@ impl Commands {
             interp.end_trace(trace);
             *self.timer.borrow_mut() = None;
             self.known.borrow_mut().clear();
+            self.empty.borrow_mut().clear();
         }
         trace.is_some()
     }
@@ -94,12 +106,23 @@ impl Commands {
         is_empty: bool,
     ) {
         interp.watch(name, id, is_empty);
+        if is_empty {
+            self.empty.borrow_mut().insert(id);
+        }
         self.known.borrow_mut().insert(id, command);
     }
 
     /// Begins a command. `word` gives its words, empty ones after the last.
-    pub(crate) fn begin(&self, id: CommandId, word: impl Fn(c_int) -> CString) -> Option<Leave> {
-        let (coroutine, name) = match self.known.borrow().get(&id)? {
+    pub(crate) fn begin(
+        &self,
+        interp: &Interp<'_>,
+        id: CommandId,
+        word: impl Fn(c_int) -> CString,
+    ) -> Option<Leave> {
+        if let Some(coroutine) = self.new.take() {
+            self.keep(interp, coroutine);
+        }
+        let coroutine = match self.known.borrow().get(&id)? {
             Command::Procedure(function) => {
                 if system::is_forked() {
                     recording::go_on();
@@ -110,12 +133,19 @@ impl Commands {
                 let is_empty = word(3).as_bytes().trim_ascii().is_empty();
                 return Some(Leave::Proc { name: word(1), is_empty });
             }
-            Command::Maker => (Rc::default(), Some(word(1))),
-            Command::Coroutine(coroutine) => (coroutine.clone(), None),
+            // Without words it only answers.
+            Command::Import if word(1).is_empty() || self.empty.borrow().is_empty() => return None,
+            Command::Import => return Some(Leave::Import),
+            Command::Maker => {
+                let coroutine = Rc::<Coroutine>::default();
+                self.new.set(Some(coroutine.clone()));
+                coroutine
+            }
+            Command::Coroutine(coroutine) => coroutine.clone(),
         };
         let before = CONTEXT.replace(Rc::as_ptr(&coroutine).addr());
         let current = calls::switch(Rc::as_ptr(&coroutine), coroutine.current.get());
-        Some(Leave::Coroutine { coroutine, before, current, name })
+        Some(Leave::Coroutine { coroutine, before, current })
     }
 
     /// A command got another name.
@@ -128,6 +158,7 @@ impl Commands {
     /// A command is deleted.
     pub(crate) fn forget(&self, id: CommandId) {
         self.known.borrow_mut().remove(&id);
+        self.empty.borrow_mut().remove(&id);
     }
 
     /// The command `proc` defined a procedure.
@@ -138,12 +169,36 @@ impl Commands {
         }
     }
 
-    /// A coroutine yielded for the first time. Its command has this name, unless it renamed itself.
-    fn keep(&self, interp: &Interp<'_>, name: &CStr, coroutine: Rc<Coroutine>) {
-        let Some((id, name)) = interp.command(name, false) else { return };
-        if !self.known.borrow().contains_key(&id) {
-            self.know(interp, id, &name, Command::Coroutine(coroutine), false);
+    /// Procedures were imported. Those that do nothing are watched under their new names, too.
+    fn watch_imports(&self, interp: &Interp<'_>) {
+        let answer = interp.ask(
+            c"::apply [::list {} {
+                ::set pairs {}
+                ::foreach name [::namespace import] {
+                    ::lappend pairs $name [::namespace origin $name]
+                }
+                ::set pairs
+            } [::namespace current]]",
+        );
+        let names = answer.and_then(|pairs| interp.words(&pairs)).unwrap_or_default();
+        for pair in names.chunks_exact(2) {
+            let [Ok(name), Ok(origin)] = [0, 1].map(|at| CString::new(&*pair[at])) else {
+                continue;
+            };
+            let origin = interp.command(&origin, true);
+            if origin.is_some_and(|(id, _)| self.empty.borrow().contains(&id))
+                && let Some((id, name)) = interp.command(&name, false)
+            {
+                interp.watch(&name, id, true);
+            }
         }
+    }
+
+    /// A coroutine begins its first command, before it may rename itself. Its command exists.
+    fn keep(&self, interp: &Interp<'_>, coroutine: Rc<Coroutine>) {
+        let name = interp.ask(c"::info coroutine").and_then(|name| CString::new(name).ok());
+        let Some((id, name)) = name.and_then(|name| interp.command(&name, true)) else { return };
+        self.know(interp, id, &name, Command::Coroutine(coroutine), false);
     }
 }
 
@@ -167,14 +222,17 @@ impl Leave {
                     commands.define(interp, &name, is_empty);
                 }
             }
-            Leave::Coroutine { coroutine, before, current, name } => {
+            Leave::Import => {
+                if is_ok && let Some(commands) = interp.commands().filter(|all| all.is_traced()) {
+                    commands.watch_imports(interp);
+                }
+            }
+            Leave::Coroutine { coroutine, before, current } => {
                 CONTEXT.set(before);
                 coroutine.current.set(switch(before, current));
-                if is_ok
-                    && let Some(name) = name
-                    && let Some(commands) = interp.commands().filter(|all| all.is_traced())
-                {
-                    commands.keep(interp, &name, coroutine);
+                // One that could not begin has no command.
+                if let Some(commands) = interp.commands() {
+                    commands.new.take();
                 }
             }
         }

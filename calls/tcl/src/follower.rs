@@ -18,6 +18,9 @@ const VARIABLE: &str = "EVENTCNV";
 const PROGRAM: &str = "eventcnv";
 /// The time that it may take to start.
 const START_TIME_MAX: Duration = Duration::from_secs(10);
+/// The time that it may take until it writes to the database, or ends.
+const END_TIME_MAX: Duration = Duration::from_secs(30);
+const STEP_TIME: Duration = Duration::from_millis(100);
 
 /// The process that keeps the database of a log up to date.
 pub(crate) struct Follower {
@@ -26,6 +29,7 @@ pub(crate) struct Follower {
     number: u32,
     /// A file that exists while it works: SQLite's log of the database.
     sign: PathBuf,
+    database: PathBuf,
     /// The process that started it.
     owner: u32,
 }
@@ -43,24 +47,51 @@ impl Follower {
     }
 
     /// Ends it. Then the database has all that the log has.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
         if self.owner != std::process::id() {
             return;
         }
         // Before its first work it does not know signals yet.
         let begin = Instant::now();
         while !self.sign.exists()
-            && !system::is_at_end(&self.output)
+            && !system::is_at_end_in(&self.output, Duration::ZERO)
             && begin.elapsed() < START_TIME_MAX
         {
             std::thread::sleep(Duration::from_millis(1));
         }
         // Another process may have the number of one that has ended.
-        if !system::is_at_end(&self.output) {
+        if !system::is_at_end_in(&self.output, Duration::ZERO) {
             system::terminate(self.number);
         }
-        // An error means that nothing writes any more, either.
-        let _ = std::io::copy(&mut self.output, &mut std::io::sink());
+        if !self.is_ended_in_time() {
+            let database = self.database.display();
+            // A program without standard error goes on.
+            let _ = writeln!(
+                std::io::stderr(),
+                "turtles: {database}: {PROGRAM} has written nothing for {} s; the program goes on \
+                 without it (process {})",
+                END_TIME_MAX.as_secs(),
+                self.number
+            );
+        }
+    }
+
+    /// Waits until it ends, or writes nothing more for a while.
+    fn is_ended_in_time(&self) -> bool {
+        let written = || {
+            let facts = [&self.sign, &self.database].map(|path| std::fs::metadata(path).ok());
+            facts.map(|facts| facts.map(|facts| (facts.len(), facts.modified().ok())))
+        };
+        let mut before = (written(), Instant::now());
+        while !system::is_at_end_in(&self.output, STEP_TIME) {
+            let now = written();
+            if now != before.0 {
+                before = (now, Instant::now());
+            } else if before.1.elapsed() > END_TIME_MAX {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -83,9 +114,10 @@ fn start(program: &Path, log: &Path) -> std::io::Result<Follower> {
     let _ = shell.wait();
     let number = std::str::from_utf8(&line).ok().and_then(|line| line.parse().ok());
     let number = number.ok_or(std::io::ErrorKind::InvalidData)?;
-    let mut sign = database(log).into_os_string();
+    let database = database(log);
+    let mut sign = database.clone().into_os_string();
     sign.push("-wal");
-    Ok(Follower { output, number, sign: sign.into(), owner: std::process::id() })
+    Ok(Follower { output, number, sign: sign.into(), database, owner: std::process::id() })
 }
 
 fn database(log: &Path) -> PathBuf {

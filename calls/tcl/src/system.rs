@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -20,11 +21,12 @@ pub(crate) fn is_forked() -> bool {
     IS_FORKED.load(Ordering::Relaxed) && IS_FORKED.swap(false, Ordering::Relaxed)
 }
 
-/// Returns whether nothing more can come from a pipe that has been read so far.
-pub(crate) fn is_at_end(pipe: &impl AsRawFd) -> bool {
+/// Returns whether, within a time, nothing more can come from a pipe that has been read so far.
+pub(crate) fn is_at_end_in(pipe: &impl AsRawFd, time: Duration) -> bool {
     let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
+    let time = time.as_millis().try_into().unwrap_or(libc::c_int::MAX);
     // SAFETY: one structure, which is writable.
-    unsafe { libc::poll(&mut poll, 1, 0) != 0 }
+    unsafe { libc::poll(&mut poll, 1, time) > 0 }
 }
 
 /// Asks another process to end.

@@ -267,9 +267,7 @@ impl Summary<'_> {
             all.filter(|(at, facts)| facts.is_stated && is_unused(*at)).collect();
         rows.sort_by_key(|(_, facts)| &facts.name);
         for (function, facts) in rows {
-            let file = facts.file.as_deref();
-            let place = file.map(|file| format!("{file}:{}", facts.line));
-            sheet.rows.push(vec![self.name(function).into(), place.into()]);
+            sheet.rows.push(vec![self.name(function).into(), facts.place().into()]);
         }
         sheet
     }

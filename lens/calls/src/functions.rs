@@ -41,6 +41,18 @@ pub struct Facts {
     pub is_stated: bool,
 }
 
+impl Facts {
+    /// Returns its file, and its line if that is known.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let file = self.file.as_deref()?;
+        Some(match self.line {
+            0 => file.to_owned(),
+            line => format!("{file}:{line}"),
+        })
+    }
+}
+
 /// How many first events of each buffer are known, by stream and buffer.
 pub(crate) type Known = BTreeMap<(u16, u32), u64>;
 

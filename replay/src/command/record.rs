@@ -39,7 +39,8 @@ log of the program itself (of the last program that it executed, if any).
 
 With --calls it records the calls of functions that a C or C++ compiler built with
 -finstrument-functions, and not those of malloc: `eventcnv calls LOG` prints callers, counts and
-times.";
+times; with --unused, on x86-64, the functions that were never called. An environment variable
+selects functions: MPS_TELEMETRY_CALLS=\"parse* -parse_char read>=10us\".";
 
 pub(crate) const EXAMPLES: &str = "\
 The program keeps its standard streams, its signals and its exit code. At the end a line on standard

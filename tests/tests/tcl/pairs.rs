@@ -49,6 +49,10 @@ fn t27_a_call_has_the_name_of_its_origin() {
         proc nothing {{args}} {{ }}
         proc caller {{}} {{nothing 1; nothing}}
         caller
+        # The same under the name of an import.
+        namespace eval ::from {{proc empty args {{}}; namespace export empty}}
+        namespace eval ::into {{namespace import ::from::empty; proc quiet {{}} {{empty; empty 1}}}}
+        into::quiet
         # proc itself under another name, and wrapped.
         rename proc define
         define proc {{args}} {{uplevel 1 [list define {{*}}$args]}}
@@ -60,7 +64,8 @@ fn t27_a_call_has_the_name_of_its_origin() {
                  - ::from::one 2 \n - ::old 1 \n ::old ::new 1 \n - ::again 2 \n \
                  ::again ::again 1 \n - ::gone 1 \n ::gone ::here 1 \n - ::here 1 \n \
                  - ::from::two 1 \n ::from::two ::from::real 1 \n - ::proc 1 \n - ::wrapped 1 \n \
-                 - ::caller 1 \n ::caller ::nothing 2";
+                 - ::caller 1 \n ::caller ::nothing 2 \n \
+                 - ::into::quiet 1 \n ::into::quiet ::from::empty 2";
     assert_eq!(place.edges(), expected(edges));
     assert_whole(&place.log());
 }
@@ -117,11 +122,21 @@ fn t16_coroutines_keep_their_callers() {
         proc self {{}} {{catch {{[info coroutine]}}; leaf; yield; leaf}}
         coroutine m self
         m
-        leaf"
+        leaf
+        # One that renames itself before it first yields, in a namespace.
+        namespace eval ::ns {{
+            proc hide {{}} {{rename [info coroutine] ::hidden; ::leaf; yield; ::leaf}}
+            coroutine n hide
+        }}
+        turn hidden
+        # One whose first command yields.
+        coroutine o yield
+        turn o"
     );
     place.run(&script, ON);
-    let edges = "- ::body 4 \n ::body ::wait 7 \n ::wait ::leaf 13 \n - ::turn 4 \n \
-                 ::turn ::leaf 3 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
+    let edges = "- ::body 4 \n ::body ::wait 7 \n ::wait ::leaf 13 \n - ::turn 6 \n \
+                 ::turn ::leaf 5 \n - ::ns::hide 1 \n \
+                 ::ns::hide ::leaf 2 \n - ::leaf 6 \n - ::drive 1 \n ::drive ::leaf 1 \n \
                  - ::around 1 \n ::around ::fail 1 \n ::fail ::leaf 1 \n - ::stay 1 \n \
                  - ::pass 1 \n ::pass ::leaf 2 \n ::stay ::leaf 1 \n - ::self 1 \n ::self ::leaf 2";
     assert_eq!(place.edges(), expected(edges));

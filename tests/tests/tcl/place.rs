@@ -123,7 +123,9 @@ pub(crate) fn package() -> &'static Path {
         // Builds the library, too, in the same folder.
         let program = PathBuf::from(eventcnv().get_program());
         let built = program.parent().expect("a folder");
-        let folder = built.join("tcl-package");
+        // Another library than that of the tests, such as one for use.
+        let other = std::env::var_os("TURTLES").map(PathBuf::from);
+        let folder = built.join(if other.is_some() { "tcl-package-other" } else { "tcl-package" });
         std::fs::create_dir_all(&folder).expect("a writable folder");
         // Another test may run it at this moment.
         let index = root().join("calls/tcl/pkgIndex.tcl");
@@ -131,7 +133,7 @@ pub(crate) fn package() -> &'static Path {
             let _ = std::os::unix::fs::symlink(from, folder.join(name));
         };
         link(&index, "pkgIndex.tcl");
-        link(&built.join("libturtles.so"), "libturtles.so");
+        link(&other.unwrap_or(built.join("libturtles.so")), "libturtles.so");
         let temporary = tempfile::NamedTempFile::new_in(&folder).expect("a file");
         let source = root().join("tests/tests/tcl/tools.c");
         let mut cc = Command::new("cc");

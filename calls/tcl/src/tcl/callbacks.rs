@@ -40,7 +40,7 @@ pub(super) extern "C" fn on_command(
     let Some(interp) = (unsafe { Interp::of(raw) }) else { return OK };
     // SAFETY: T2: the words of the command.
     let word = |index| unsafe { word(&interp, count, objects, index) };
-    if let Some(leave) = commands.begin(token.addr(), word) {
+    if let Some(leave) = commands.begin(&interp, token.addr(), word) {
         let data = Box::into_raw(Box::new(leave)).cast();
         let none = ptr::null_mut();
         // SAFETY: T1, T2, T5.

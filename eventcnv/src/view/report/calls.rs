@@ -19,7 +19,7 @@ use crate::view::calls::Summary;
 use crate::view::sheet::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens_calls::{Function, Graph, NONE, OpenStack, Sum, Tree, clusters};
+use lens_calls::{Facts, Function, Graph, NONE, OpenStack, Sum, Tree, clusters};
 use serde_json::{Value, json};
 use slices::Percent;
 use std::cmp::Reverse;
@@ -142,8 +142,7 @@ impl Calls<'_> {
     /// Returns the place of a function in its source, or nothing.
     fn source(&self, function: Function) -> String {
         let facts = self.found.calls.functions().facts(function);
-        let place =
-            facts.and_then(|facts| Some(format!("{}:{}", facts.file.as_ref()?, facts.line)));
+        let place = facts.and_then(Facts::place);
         place.map_or(String::new(), |place| text(&place))
     }
 

@@ -19,9 +19,10 @@ use cli::{Stop, complain};
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Faults, Format, Log, Order, Stream};
-use rusqlite::Connection;
-use std::fs::File;
+use rusqlite::{Connection, ErrorCode};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,8 +69,12 @@ struct Found {
 /// The database, and what it is called.
 struct Database<'a> {
     path: &'a Path,
+    /// The open file. It has a lock, by which a second follower of the database is refused.
+    file: File,
     /// `None` only while a thread inserts.
     connection: Option<Connection>,
+    /// Whether another program was found to lock it.
+    is_locked: bool,
 }
 
 /// Follows logs until their programs have ended, or a signal. Returns whether they were read
@@ -79,14 +84,17 @@ pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, 
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
     let connection = Connection::open(path).map_err(Refusal::from).map_err(refused)?;
     begin_shared(&connection).map_err(refused)?;
-    let mut database = Database { path, connection: Some(connection) };
+    let (file, connection) = (claim(path)?, Some(connection));
+    let mut database = Database { path, file, connection, is_locked: false };
     let feed = |path: &PathBuf| Feed { path: path.clone(), ..Feed::default() };
     let mut feeds: Vec<Feed> = logs.iter().map(feed).collect();
     let every = Duration::from_millis(args.every);
     let mut is_signalled = false;
     loop {
         let begin = Instant::now();
-        for feed in feeds.iter_mut().filter(|feed| feed.end.is_none()) {
+        database.is_here()?;
+        let is_free = is_signalled || database.is_free()?;
+        for feed in feeds.iter_mut().filter(|feed| is_free && feed.end.is_none()) {
             // What a program recorded before it ended is in the log by now.
             let is_over = is_signalled || feed.has_ended();
             feed.look(args, &mut database, is_over)?;
@@ -96,6 +104,7 @@ pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, 
         }
         is_signalled = wait(&mut signals, every.saturating_sub(begin.elapsed()))?;
     }
+    database.is_here()?;
     if let Some(connection) = database.connection.take() {
         end_shared(connection).map_err(refused)?;
     }
@@ -120,7 +129,12 @@ impl Feed {
     ) -> Result<(), Stop> {
         let stamp = stamp(&self.path);
         if is_over && stamp.is_none() {
-            self.end = Some(true);
+            let is_gone = self.seen.stream.is_some();
+            if is_gone {
+                let what = "no log any more; what it had after the last look is missing";
+                complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
+            }
+            self.end = Some(!is_gone);
         }
         if stamp.is_none() || (self.seen.stamp == stamp && !is_over) {
             return Ok(());
@@ -279,15 +293,19 @@ impl Feed {
             };
             let mut events = selection.events(log, Order::Time);
             let (connection, counts) = import.add(connection, &mut events, has_labels)?;
+            self.taken = found.taken;
             if is_first {
-                import.correct(&connection, &mut self.lenses, is_whole && has_labels)?;
+                let here = import.count(&connection)?;
+                // A log that was cut off has fewer events than the database.
+                let has_all = |(buffer, count)| self.taken.get(buffer).is_some_and(|n| n >= count);
+                let is_whole = is_whole && has_labels && here.iter().flatten().all(has_all);
+                import.correct(&connection, &mut self.lenses, is_whole)?;
+                if let Some(here) = here.filter(|_| self.seen.is_ring && has_labels) {
+                    self.taken = here;
+                }
             }
             import.add_slices(&connection, &selection, &mut self.lenses)?;
             import.add_calls(&connection, &selection, &mut self.lenses)?;
-            self.taken = found.taken;
-            if is_first && self.seen.is_ring && has_labels {
-                self.taken = import.count(&connection)?;
-            }
             import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
@@ -346,17 +364,61 @@ impl Feed {
 }
 
 impl Database<'_> {
+    /// Checks that the file is where it was: rows in another one are lost.
+    fn is_here(&self) -> Result<(), Stop> {
+        let place = |metadata: io::Result<Metadata>| metadata.ok().map(|at| (at.dev(), at.ino()));
+        if place(fs::metadata(self.path)) == place(self.file.metadata()) {
+            return Ok(());
+        }
+        let what = "was deleted or replaced; start the command again to make it from the logs";
+        Err(Stop::Message(format!("{}: {what}", self.path.display())))
+    }
+
+    /// Returns whether the database can be changed now. A line tells it if it cannot, once.
+    fn is_free(&mut self) -> Result<bool, Stop> {
+        let Some(connection) = &self.connection else { return Err(Stop::Closed) };
+        let is_locked = match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
+            Ok(()) => false,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => true,
+            Err(error) => return Err(self.refused(error.into())),
+        };
+        if is_locked && !self.is_locked {
+            let what = "locked by another program; waiting";
+            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
+        }
+        self.is_locked = is_locked;
+        Ok(!is_locked)
+    }
+
+    fn refused(&self, refusal: Refusal) -> Stop {
+        Stop::Message(format!("{}: {refusal}", self.path.display()))
+    }
+
     /// Changes the database.
     fn change<T>(
         &mut self,
         work: impl FnOnce(Connection) -> Result<(Connection, Place, T), Refusal>,
     ) -> Result<(Place, T), Stop> {
-        let refused = |refusal| Stop::Message(format!("{}: {refusal}", self.path.display()));
         let Some(connection) = self.connection.take() else { return Err(Stop::Closed) };
-        let (connection, place, rest) = work(connection).map_err(refused)?;
+        let (connection, place, rest) =
+            work(connection).map_err(|refusal| self.refused(refusal))?;
         self.connection = Some(connection);
         Ok((place, rest))
     }
+}
+
+/// Opens a database, and claims it. SQLite has locks of another kind on Linux, and the same kind
+/// elsewhere: there a second follower is not noticed.
+fn claim(path: &Path) -> Result<File, Stop> {
+    let refused = |what| Stop::Message(format!("{}: {what}", path.display()));
+    let file = File::open(path).map_err(|error| refused(error.to_string()))?;
+    let is_noticed = cfg!(any(target_os = "linux", target_os = "android"));
+    if is_noticed && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        let what = "another follower writes to it; name all logs in one command, or another \
+                    database";
+        return Err(refused(what.to_owned()));
+    }
+    Ok(file)
 }
 
 /// Returns whether a file begins with zeros, in place of a header.

@@ -207,7 +207,7 @@ fn child() -> Process<'static> {
     Process { index: 1, parent: Some(0), pid: 101, events: CHILD }
 }
 
-/// The parent's log in the folder is found, however it is called; else a note says which is missing.
+/// The parent's log in the folder is found, whatever its name; else a note tells which is missing.
 #[test]
 fn a_missing_parent_is_noted() {
     let (folder, path) = folder();
@@ -232,7 +232,7 @@ fn a_missing_parent_is_noted() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("is missing"), "{output:?}");
 }
 
-/// Parents that form a circle, or are their own: all calls are there once, with a note.
+/// Parents that form a circle, or are their own: all calls count once, with a note.
 #[test]
 fn a_circle_of_parents_is_noted() {
     for (count, name) in [(1, "one"), (2, "two"), (3, "three")] {

@@ -14,6 +14,8 @@ mod database;
 #[cfg(feature = "sql")]
 mod latest;
 #[cfg(feature = "sql")]
+mod output;
+#[cfg(feature = "sql")]
 mod process;
 #[cfg(feature = "sql")]
 mod signals;

@@ -21,8 +21,8 @@ pub(crate) fn head(path: &Path) -> Option<StreamHeader> {
     StreamHeader::read(&head).filter(StreamHeader::is_sound)
 }
 
-/// Returns these logs, else the log of the environment, and those of the ancestors of the first one:
-/// all their volumes in its folder.
+/// Returns these logs, else the log of the environment, and all volumes of the ancestors of the
+/// first one that are in its folder.
 pub(crate) fn with_ancestors(named: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = choose(named, std::env::var_os(FILENAME_VARIABLE)).unwrap_or_default();
     let Some(first) = all.first().and_then(|first| head(first).zip(Some(first))) else {

@@ -9,9 +9,10 @@
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
 use super::latest::{Latest, is_whole};
+use super::output::Database;
 use super::signals::{signals, wait};
 use super::{Follow, Seen, Stamp, first, open, process, stamp};
-use crate::export::sql::{Import, Lenses, Place, Refusal, begin_shared, end_shared};
+use crate::export::sql::{Import, Lenses, Place, Refusal};
 use crate::input::family::head;
 use crate::reading::Reading;
 use crate::select::{BufferCounts, Part, Selection};
@@ -19,10 +20,9 @@ use cli::{Stop, complain};
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Faults, Format, Log, Order, Stream};
-use rusqlite::{Connection, ErrorCode};
-use std::fs::{self, File, Metadata, TryLockError};
+use rusqlite::Connection;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,33 +66,18 @@ struct Found {
     is_late: bool,
 }
 
-/// The database, and what it is called.
-struct Database<'a> {
-    path: &'a Path,
-    /// The open file. It has a lock, by which a second follower of the database is refused.
-    file: File,
-    /// `None` only while a thread inserts.
-    connection: Option<Connection>,
-    /// Whether another program was found to lock it.
-    is_locked: bool,
-}
-
 /// Follows logs until their programs have ended, or a signal. Returns whether they were read
 /// completely.
 pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, Stop> {
     let mut signals = signals()?;
-    let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
-    let connection = Connection::open(path).map_err(Refusal::from).map_err(refused)?;
-    begin_shared(&connection).map_err(refused)?;
-    let (file, connection) = (claim(path)?, Some(connection));
-    let mut database = Database { path, file, connection, is_locked: false };
+    let mut database = Database::open(path)?;
     let feed = |path: &PathBuf| Feed { path: path.clone(), ..Feed::default() };
     let mut feeds: Vec<Feed> = logs.iter().map(feed).collect();
     let every = Duration::from_millis(args.every);
     let mut is_signalled = false;
     loop {
         let begin = Instant::now();
-        database.is_here()?;
+        database.check()?;
         let is_free = is_signalled || database.is_free()?;
         for feed in feeds.iter_mut().filter(|feed| is_free && feed.end.is_none()) {
             // What a program recorded before it ended is in the log by now.
@@ -104,10 +89,7 @@ pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, 
         }
         is_signalled = wait(&mut signals, every.saturating_sub(begin.elapsed()))?;
     }
-    database.is_here()?;
-    if let Some(connection) = database.connection.take() {
-        end_shared(connection).map_err(refused)?;
-    }
+    database.close()?;
     let added: u64 = feeds.iter().map(|feed| feed.added).sum();
     let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added")?;
@@ -129,12 +111,8 @@ impl Feed {
     ) -> Result<(), Stop> {
         let stamp = stamp(&self.path);
         if is_over && stamp.is_none() {
-            let is_gone = self.seen.stream.is_some();
-            if is_gone {
-                let what = "no log any more; what it had after the last look is missing";
-                complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
-            }
-            self.end = Some(!is_gone);
+            self.end = Some(self.seen.stream.is_none());
+            self.note_end_without_log();
         }
         if stamp.is_none() || (self.seen.stamp == stamp && !is_over) {
             return Ok(());
@@ -191,6 +169,13 @@ impl Feed {
             self.end = Some(reading.end(&self.faults));
         }
         Ok(())
+    }
+
+    fn note_end_without_log(&self) {
+        if self.seen.stream.is_some() {
+            let what = "no log any more; what it had after the last look is missing";
+            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
+        }
     }
 
     /// Opens the log with the volumes that are not known, up to what it had a moment ago: what a
@@ -361,64 +346,6 @@ impl Feed {
     fn has_time_to_pass(&self) -> bool {
         self.pass.is_none_or(|(end, duration)| end.elapsed() > duration * PASS_SHARE)
     }
-}
-
-impl Database<'_> {
-    /// Checks that the file is where it was: rows in another one are lost.
-    fn is_here(&self) -> Result<(), Stop> {
-        let place = |metadata: io::Result<Metadata>| metadata.ok().map(|at| (at.dev(), at.ino()));
-        if place(fs::metadata(self.path)) == place(self.file.metadata()) {
-            return Ok(());
-        }
-        let what = "was deleted or replaced; start the command again to make it from the logs";
-        Err(Stop::Message(format!("{}: {what}", self.path.display())))
-    }
-
-    /// Returns whether the database can be changed now. A line tells it if it cannot, once.
-    fn is_free(&mut self) -> Result<bool, Stop> {
-        let Some(connection) = &self.connection else { return Err(Stop::Closed) };
-        let is_locked = match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
-            Ok(()) => false,
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => true,
-            Err(error) => return Err(self.refused(error.into())),
-        };
-        if is_locked && !self.is_locked {
-            let what = "locked by another program; waiting";
-            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
-        }
-        self.is_locked = is_locked;
-        Ok(!is_locked)
-    }
-
-    fn refused(&self, refusal: Refusal) -> Stop {
-        Stop::Message(format!("{}: {refusal}", self.path.display()))
-    }
-
-    /// Changes the database.
-    fn change<T>(
-        &mut self,
-        work: impl FnOnce(Connection) -> Result<(Connection, Place, T), Refusal>,
-    ) -> Result<(Place, T), Stop> {
-        let Some(connection) = self.connection.take() else { return Err(Stop::Closed) };
-        let (connection, place, rest) =
-            work(connection).map_err(|refusal| self.refused(refusal))?;
-        self.connection = Some(connection);
-        Ok((place, rest))
-    }
-}
-
-/// Opens a database, and claims it. SQLite has locks of another kind on Linux, and the same kind
-/// elsewhere: there a second follower is not noticed.
-fn claim(path: &Path) -> Result<File, Stop> {
-    let refused = |what| Stop::Message(format!("{}: {what}", path.display()));
-    let file = File::open(path).map_err(|error| refused(error.to_string()))?;
-    let is_noticed = cfg!(any(target_os = "linux", target_os = "android"));
-    if is_noticed && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        let what = "another follower writes to it; name all logs in one command, or another \
-                    database";
-        return Err(refused(what.to_owned()));
-    }
-    Ok(file)
 }
 
 /// Returns whether a file begins with zeros, in place of a header.

@@ -268,6 +268,28 @@ fn export(log: &str, directory: &TempDir, name: &str) -> (String, Vec<u8>) {
     (path.clone(), fs::read(path).unwrap())
 }
 
+/// A limit of 4 KiB a file stands for a full disk: one line, and nothing that looks like an output.
+#[test]
+fn an_export_to_a_full_disk_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let name = |n: u64| format!("function{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let names: Vec<String> = (1..1000).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let log = write(&directory, "names.log", made::chain(&names));
+    for name in ["full.dot", "full.callgrind", "full.pb.gz", "full.json", "full.pftrace"] {
+        let path = directory.path().join(name);
+        // Without SIGXFSZ, a write beyond the limit returns an error.
+        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", limited, env!("CARGO_BIN_EXE_eventcnv"), "export", &log, "-o"]);
+        let (_, code, errors) = support::told(command.arg(&path).output().unwrap());
+        assert_eq!((code, errors.lines().count()), (2, 1), "{name}: {errors}");
+        assert!(errors.contains(name) && errors.contains("too large"), "{errors}");
+        let files: Vec<_> = fs::read_dir(&directory).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+    }
+}
+
 /// The exports of a call graph are those of the golden files; a stack has the names of functions.
 #[test]
 fn a_call_graph_is_exported() {
@@ -309,6 +331,12 @@ fn hostile_names_are_names_in_every_format() {
     names.sort_unstable();
     expected.sort_unstable();
     assert_eq!(names, expected);
+    // A page shows none that steers a text, in its lists of labels and of calls.
+    let path = directory.path().join("names.html");
+    let (_, code, errors) = run(&["report", &log, "-o", path.to_str().unwrap()]);
+    assert_eq!((code, &*errors), (0, ""));
+    let page = fs::read_to_string(path).unwrap();
+    assert!(page.contains("\u{fffd}rtl") && !page.contains(['\u{202e}', '\0']), "{page}");
     // Graphviz draws them.
     let (path, _) = export(&log, &directory, "names.dot");
     let drawn = std::process::Command::new("dot").args(["-Tsvg", &path]).output();

@@ -72,10 +72,33 @@ impl Place {
     }
 
     fn follow(&self, every: u32) -> Running {
+        self.follow_into("followed.db", every, Stdio::null())
+    }
+
+    fn follow_into(&self, database: &str, every: u32, errors: impl Into<Stdio>) -> Running {
         let mut command = eventcnv();
-        command.args(["follow", "log", "--sql", "followed.db", "--every", &every.to_string()]);
-        let command = command.current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["follow", "log", "--sql", database, "--every", &every.to_string()]);
+        let command = command.current_dir(&self.folder).stdout(Stdio::null()).stderr(errors);
         Running(command.spawn().expect("eventcnv runs"))
+    }
+
+    /// A file for messages.
+    fn errors(&self) -> fs::File {
+        fs::File::create(self.path("errors")).expect("a file can be made")
+    }
+
+    fn has_error(&self, what: &str) -> bool {
+        fs::read_to_string(self.path("errors")).expect("text").contains(what)
+    }
+
+    /// Waits until the database has calls.
+    fn wait_for_calls(&self) {
+        let has_calls = |connection: Connection| {
+            let count = connection.query_row("SELECT count(*) FROM calls", [], |row| row.get(0));
+            count.is_ok_and(|count: i64| count > 0)
+        };
+        let path = self.path("followed.db");
+        wait_for("calls", || path.exists() && has_calls(open(&path)));
     }
 
     /// Returns the dump of the database that the follower made.
@@ -340,6 +363,83 @@ fn two_programs_with_one_name_are_two_logs() {
         let found = place.followed();
         assert_eq!((found["logs"].len(), found["calls"].len()), (run, run * (3 * 20 + 1)));
     }
+}
+
+/// A second follower of a database is refused; one of another database has the same rows.
+#[test]
+fn two_followers_need_two_databases() {
+    let place = Place::new();
+    let mut program = place.call(&["times", "2", "800"], "log");
+    let mut follower = place.follow(20);
+    place.wait_for_calls();
+    let mut second = place.follow_into("followed.db", 20, place.errors());
+    assert_eq!(second.end(), Some(2));
+    assert!(place.has_error("followed.db: another follower writes to it; name all logs in one"));
+    let mut other = place.follow_into("other.db", 30, Stdio::null());
+    assert_eq!([program.end(), follower.end(), other.end()], [Some(0); 3]);
+    let found = place.followed();
+    assert_same(&found, &place.whole(), "the first");
+    assert_same(&dump(&place.path("other.db")), &found, "the other");
+}
+
+/// Rows would go to a file without a name.
+#[test]
+fn a_follower_ends_when_its_database_is_gone() {
+    for is_replaced in [false, true] {
+        let place = Place::new();
+        let mut program = place.call(&["times", "1", "100000"], "log");
+        let mut follower = place.follow_into("followed.db", 20, place.errors());
+        place.wait_for_calls();
+        fs::rename(place.path("followed.db"), place.path("moved.db")).expect("a file");
+        if is_replaced {
+            fs::write(place.path("followed.db"), "").expect("a file");
+        }
+        assert_eq!(follower.end(), Some(2), "{is_replaced}");
+        assert!(place.has_error("followed.db: was deleted or replaced; start the command again"));
+        program.0.kill().expect("a process");
+    }
+}
+
+/// What the database has of a log stays, if the log is cut off or deleted meanwhile.
+#[test]
+fn a_cut_log_takes_no_rows_from_the_database() {
+    let place = Place::new();
+    let mut program = place.call(&["times", "1", "100000"], "log");
+    let mut follower = place.follow_into("followed.db", 20, place.errors());
+    place.wait_for_calls();
+    program.0.kill().expect("a process");
+    program.0.wait().expect("a process");
+    follower.signal("-TERM");
+    assert_eq!(follower.end(), Some(0));
+    // Times are by the clock syncs of the log, and a shorter log has fewer.
+    let counts = || {
+        let sql =
+            "SELECT count(*), count(end), count(duration), sum(end % 1009), sum(depth) FROM calls";
+        rows(&open(&place.path("followed.db")), sql)
+    };
+    let found = counts();
+    let file = fs::File::options().write(true).open(place.path("log")).expect("a file");
+    file.set_len(64 << 10).expect("a shorter file");
+    follower = place.follow_into("followed.db", 20, place.errors());
+    follower.end();
+    assert_eq!(counts(), found);
+    assert_eq!(found[0][0].1, Value::Integer(place.followed()["CallEnter"].len() as i64));
+}
+
+/// A program that locks the database holds the follower up, and no longer than that.
+#[test]
+fn a_follower_waits_for_a_locked_database() {
+    let place = Place::new();
+    let mut program = place.call(&["times", "1", "800"], "log");
+    let mut follower = place.follow_into("followed.db", 20, place.errors());
+    place.wait_for_calls();
+    let other = Connection::open(place.path("followed.db")).expect("a database");
+    other.busy_timeout(Duration::from_secs(60)).expect("a timeout can be set");
+    other.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+    wait_for("a message", || place.has_error("followed.db: locked by another program; waiting"));
+    other.execute_batch("ROLLBACK").expect("no lock");
+    assert_eq!([program.end(), follower.end()], [Some(0); 2]);
+    assert_same(&place.followed(), &place.whole(), "after the lock");
 }
 
 /// T19: the view of a forked child has what its ancestors had called before, and joins the call in

@@ -14,6 +14,8 @@ mod database;
 #[cfg(feature = "sql")]
 mod latest;
 #[cfg(feature = "sql")]
+mod output;
+#[cfg(feature = "sql")]
 mod process;
 #[cfg(feature = "sql")]
 mod signals;
@@ -51,7 +53,8 @@ in between.
 
 With --sql it prints nothing, and keeps a database up to date instead, which other programs may \
 query meanwhile. A call or slice that has begun has a row without an end until it ends. The \
-command then also ends when the program was killed; started again, it goes on.";
+command then also ends when the program was killed; started again, it goes on. Each log of a \
+forked process stands for itself: eventcnv sql --family joins them.";
 
 const EXAMPLES: &str = "\
 Examples:

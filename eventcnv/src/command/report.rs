@@ -19,6 +19,7 @@ use crate::summary::{Summary, Wanted};
 use crate::view;
 use cli::Stop;
 use cli::output::Pending;
+use eventlog::format::text::is_steering;
 use eventlog::reader::{Clock, Event, Faults, Filter, Log, Order, Pick, Value};
 use lens_calls::{Graph, Told};
 use std::convert::Infallible;
@@ -191,5 +192,6 @@ fn label(event: &Event<'_, '_>) -> Option<(String, String)> {
     };
     let string = event.labels.string(event.param_at(1)?.as_u64()?)?;
     let string = string.get(..LABEL_SIZE_MAX).unwrap_or(string);
-    Some((String::from_utf8_lossy(string).into_owned(), format!("{value:X}")))
+    let string = String::from_utf8_lossy(string).replace(is_steering, "\u{FFFD}");
+    Some((string, format!("{value:X}")))
 }

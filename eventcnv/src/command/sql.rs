@@ -91,7 +91,7 @@ pub(crate) struct Sql {
     no_slices: bool,
 
     /// Also add what its ancestors recorded before they forked the process of the first log. Their
-    /// logs are found in its folder
+    /// logs are found in its folder. Calls are joined, slices are not
     #[arg(long)]
     family: bool,
 

@@ -6,7 +6,9 @@
 //!
 //! Design: `.calls.family` in `design/calls.md`.
 
+use super::{FILENAME_VARIABLE, choose};
 use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,33 +21,30 @@ pub(crate) fn head(path: &Path) -> Option<StreamHeader> {
     StreamHeader::read(&head).filter(StreamHeader::is_sound)
 }
 
-/// Returns these logs, and those of the ancestors of the first one that are in its folder.
-pub(crate) fn with_ancestors(logs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut all = logs.to_vec();
-    let Some(first) = logs.first() else { return all };
-    let folder = first.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+/// Returns these logs, else the log of the environment, and all volumes of the ancestors of the
+/// first one that are in its folder.
+pub(crate) fn with_ancestors(named: &[PathBuf]) -> Vec<PathBuf> {
+    let mut all = choose(named, std::env::var_os(FILENAME_VARIABLE)).unwrap_or_default();
+    let Some(first) = all.first().and_then(|first| head(first).zip(Some(first))) else {
+        return named.to_vec();
+    };
+    let (mut parent, folder) = (first.0.parent, first.1.parent());
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
     paths.sort();
-    let heads = |paths: &[PathBuf]| -> Vec<(StreamHeader, PathBuf)> {
-        paths.iter().filter_map(|path| Some((head(path)?, path.clone()))).collect()
-    };
-    let (given, mut others) = (heads(logs), heads(&paths));
-    let mut parent = head(first).map_or([0; 16], |head| head.parent);
-    // Each turn goes on with a log that no turn had before.
-    let mut left = given;
-    while parent != [0; 16] {
-        if let Some(at) = left.iter().position(|(head, _)| head.uuid == parent) {
-            parent = left.swap_remove(at).0.parent;
-        } else if let Some(at) = others.iter().position(|(head, _)| head.uuid == parent) {
-            let (head, path) = others.swap_remove(at);
-            parent = head.parent;
-            if !all.contains(&path) {
-                all.push(path);
+    let heads: Vec<(StreamHeader, PathBuf)> =
+        all.iter().chain(&paths).filter_map(|path| Some((head(path)?, path.clone()))).collect();
+    let mut seen = BTreeSet::new();
+    while parent != [0; 16] && seen.insert(parent) {
+        let (mut next, real) = ([0; 16], |path: &Path| fs::canonicalize(path).ok());
+        for (head, path) in heads.iter().filter(|(head, _)| head.uuid == parent) {
+            next = head.parent;
+            if !all.iter().any(|known| real(known) == real(path)) {
+                all.push(path.clone());
             }
-        } else {
-            break;
         }
+        parent = next;
     }
     all
 }

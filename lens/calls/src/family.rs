@@ -35,12 +35,8 @@ impl Family {
             is_circular: false,
             forks: vec![None; count],
         };
-        let (mut at, mut until, mut seen) = (stream, u64::MAX, BTreeSet::new());
+        let (mut at, mut until, mut seen) = (stream, u64::MAX, BTreeSet::from([stream]));
         while let Some(own) = log.streams().get(usize::from(at)) {
-            if !seen.insert(at) {
-                family.is_circular = true;
-                break;
-            }
             if let Some(place) = family.until.get_mut(usize::from(at)) {
                 *place = Some(until);
             }
@@ -56,6 +52,10 @@ impl Family {
                 family.missing = Some(own.parent);
                 break;
             }
+            if !seen.insert(parent) {
+                family.is_circular = true;
+                break;
+            }
             let (first, thread) = beginning(log, at, own.pid);
             if let Some(place) = family.forks.get_mut(usize::from(at)) {
                 *place = thread.map(|thread| (parent, thread));
@@ -69,12 +69,11 @@ impl Family {
     /// Returns the track of a thread: that of the ancestor's thread as which it began.
     #[inline]
     pub fn track(&self, (mut stream, thread): Track) -> Track {
-        // A stream is its own ancestor in a circle only, which has no forks beyond it.
-        for _ in 0..self.forks.len() {
-            match self.forks.get(usize::from(stream)) {
-                Some(Some((parent, forked))) if *forked == thread => stream = *parent,
-                _ => break,
-            }
+        // No stream has two children in a family, and the oldest one has no parent.
+        while let Some(Some((parent, forked))) = self.forks.get(usize::from(stream))
+            && *forked == thread
+        {
+            stream = *parent;
         }
         (stream, thread)
     }

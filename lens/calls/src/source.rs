@@ -213,7 +213,11 @@ impl<'l> Source<'l> {
                 ns,
                 id: Id { stream: event.stream, buffer: event.buffer, number: event.number },
                 thread: event.thread,
-                track: self.track((event.stream, event.thread)),
+                track: match word {
+                    // A child goes on counting where its parent was.
+                    Word::Muted if self.family.is_some() => (0, 0),
+                    _ => self.track((event.stream, event.thread)),
+                },
                 tag,
                 registry: event.registry.index,
                 kind: event.kind,

@@ -5,11 +5,12 @@
 //!  restart: registries whole ─ rings empty ─ store to be recorded again ─ no stream yet
 //! ```
 //!
-//! This runs in the child only. The parent does nothing before or after, so the runtime cannot hold
-//! a fork up. The child has one thread, and its stream begins with its first output. Design:
+//! This runs in the child only. The parent reads the clock before the fork, and does nothing after
+//! it, so the runtime cannot hold a fork up. The child has one thread, and its stream begins with
+//! its first output. Design:
 //! `.sol.fork` in `design/telemetry.md`; 2.1, *parent*, in `design/format.md`.
 
-use crate::block::{identity, root};
+use crate::block::{clock, identity, root};
 use crate::ends::crash;
 use crate::os::{exit, ordinary, way_out};
 use crate::registry::{preamble, registration, unhoused};
@@ -17,6 +18,15 @@ use crate::rings::thread;
 use crate::service::{listener, mask_changes};
 use crate::store::intern;
 use crate::stream::{self, writer};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The ticks before the last fork of this process or of its parent.
+static TICKS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the time, on a thread that is about to fork. The child has a copy of it.
+pub(crate) fn note() {
+    TICKS.store(clock::ticks(), Ordering::Relaxed);
+}
 
 /// Abandons the parent's output, in the child alone, before `fork` returns there.
 pub(crate) fn leave_parent() {
@@ -39,7 +49,7 @@ pub(crate) fn restart() {
     listener::restart_in_child();
     registration::restart();
     thread::restart();
-    intern::restart(thread::index());
+    intern::restart(thread::index(), TICKS.load(Ordering::Relaxed));
     preamble::restart();
     ordinary::expect();
     stream::restart();

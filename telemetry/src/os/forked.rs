@@ -1,9 +1,9 @@
 //! Detection of a forked child, whichever call made it, and when the child starts again.
 //!
 //! ```text
-//!  fork ─▶ in_child: leave the parent's ─┬─ outside an entry ─────────▶ restart
-//!                                        └─ inside one (a handler
-//!                                           forked) ─ its end ────────▶ restart
+//!  before: note the time ─ fork ─▶ in_child: leave ─┬─ outside an entry ─────────▶ restart
+//!                                  the parent's     └─ inside one (a handler
+//!                                                      forked) ─ its end ────────▶ restart
 //! ```
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
@@ -38,12 +38,12 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
     true
 }
 
-/// Asks the system to call `in_child` after each fork. Called once, when the program or library
-/// with the runtime is loaded: the C library takes a lock, which a first event in a handler may
-/// find taken.
+/// Asks the system to call `before` and `in_child` at each fork. Called once, when the program or
+/// library with the runtime is loaded: the C library takes a lock, which a first event in a handler
+/// may find taken.
 #[cfg(not(miri))]
 pub(crate) fn expect() {
-    sys::at_fork_in_child(in_child);
+    sys::at_fork(before, in_child);
 }
 
 /// Returns the number of forks from the start of the program to this process; 0: not a forked
@@ -61,7 +61,15 @@ pub(crate) fn is_unnoticed() -> bool {
 /// Calls `in_child` in such a child. Runs at the beginning of each entry.
 pub(crate) fn notice() {
     if is_unnoticed() {
+        before();
         in_child();
+    }
+}
+
+/// The C library calls it on a thread that is about to fork.
+extern "C" fn before() {
+    if let Some(hooks) = hooks::get() {
+        (hooks.note_fork)();
     }
 }
 

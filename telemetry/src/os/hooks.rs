@@ -10,6 +10,8 @@ use crate::os::link::Link;
 use crate::os::sync::Entry;
 
 pub(crate) struct Hooks {
+    /// Before a fork, on the thread that forks: notes the time.
+    pub(crate) note_fork: fn(),
     /// In a forked child: abandons the parent's output.
     pub(crate) leave_parent: fn(),
     /// In a forked child, outside any entry: starts again.

@@ -368,12 +368,13 @@ pub(crate) fn host_name(name: &mut [u8; 64]) {
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
 }
 
-/// Has the C library call a function in every forked child, before `fork` returns there.
+/// Has the C library call a function before every fork, on the thread that forks, and another one
+/// in the child, before `fork` returns there.
 #[cfg(not(miri))]
-pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
-    // SAFETY: a function that lives for ever. The declared type of libc's parameter asks for an
-    // unsafe one.
-    unsafe { libc::pthread_atfork(None, None, Some(call)) };
+pub(crate) fn at_fork(before: extern "C" fn(), in_child: extern "C" fn()) {
+    // SAFETY: functions that live for ever. The declared types of libc's parameters ask for unsafe
+    // ones.
+    unsafe { libc::pthread_atfork(Some(before), None, Some(in_child)) };
 }
 
 #[cfg(test)]

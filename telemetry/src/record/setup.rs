@@ -25,6 +25,7 @@ use core::sync::atomic::Ordering;
 use eventdef::Control;
 
 static HOOKS: Hooks = Hooks {
+    note_fork: fork::note,
     leave_parent: fork::leave_parent,
     restart: fork::restart,
     end_stream,

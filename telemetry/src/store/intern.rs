@@ -12,7 +12,7 @@
 
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, BlockLink, Blocks, Claim};
-use crate::block::{clock, identity, root};
+use crate::block::{identity, root};
 use crate::offered::Losses;
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
@@ -244,7 +244,7 @@ impl Store {
         let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
         let before = self.newest();
         let first = before.map_or(0, |newest| newest.event_end());
-        let ticks = clock::ticks().max(self.ticks);
+        let ticks = self.inherited.now().max(self.ticks);
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         // Buffer 0, thread 0 (`.store.thread0`), and the one kind of registry 0.
         header.stream = identity::id();
@@ -274,7 +274,7 @@ impl Store {
     fn put(&mut self, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) -> bool {
         let Some(block) = self.newest() else { return false };
         let mut block = self.own(block);
-        let ticks = clock::ticks().max(self.ticks);
+        let ticks = self.inherited.now().max(self.ticks);
         if u32::try_from(ticks - self.base).is_err() {
             if block.state().0 as usize - BLOCK_HEADER_SIZE < size + BASE_RECORD_SIZE {
                 return false;

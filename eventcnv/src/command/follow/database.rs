@@ -9,9 +9,10 @@
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
 use super::latest::{Latest, is_whole};
+use super::output::Database;
 use super::signals::{signals, wait};
 use super::{Follow, Seen, Stamp, first, open, process, stamp};
-use crate::export::sql::{Import, Lenses, Place, Refusal, begin_shared, end_shared};
+use crate::export::sql::{Import, Lenses, Place, Refusal};
 use crate::input::family::head;
 use crate::reading::Reading;
 use crate::select::{BufferCounts, Part, Selection};
@@ -65,28 +66,20 @@ struct Found {
     is_late: bool,
 }
 
-/// The database, and what it is called.
-struct Database<'a> {
-    path: &'a Path,
-    /// `None` only while a thread inserts.
-    connection: Option<Connection>,
-}
-
 /// Follows logs until their programs have ended, or a signal. Returns whether they were read
 /// completely.
 pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, Stop> {
     let mut signals = signals()?;
-    let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
-    let connection = Connection::open(path).map_err(Refusal::from).map_err(refused)?;
-    begin_shared(&connection).map_err(refused)?;
-    let mut database = Database { path, connection: Some(connection) };
+    let mut database = Database::open(path)?;
     let feed = |path: &PathBuf| Feed { path: path.clone(), ..Feed::default() };
     let mut feeds: Vec<Feed> = logs.iter().map(feed).collect();
     let every = Duration::from_millis(args.every);
     let mut is_signalled = false;
     loop {
         let begin = Instant::now();
-        for feed in feeds.iter_mut().filter(|feed| feed.end.is_none()) {
+        database.check()?;
+        let is_free = is_signalled || database.is_free()?;
+        for feed in feeds.iter_mut().filter(|feed| is_free && feed.end.is_none()) {
             // What a program recorded before it ended is in the log by now.
             let is_over = is_signalled || feed.has_ended();
             feed.look(args, &mut database, is_over)?;
@@ -96,9 +89,7 @@ pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, 
         }
         is_signalled = wait(&mut signals, every.saturating_sub(begin.elapsed()))?;
     }
-    if let Some(connection) = database.connection.take() {
-        end_shared(connection).map_err(refused)?;
-    }
+    database.close()?;
     let added: u64 = feeds.iter().map(|feed| feed.added).sum();
     let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added")?;
@@ -120,7 +111,8 @@ impl Feed {
     ) -> Result<(), Stop> {
         let stamp = stamp(&self.path);
         if is_over && stamp.is_none() {
-            self.end = Some(true);
+            self.end = Some(self.seen.stream.is_none());
+            self.note_end_without_log();
         }
         if stamp.is_none() || (self.seen.stamp == stamp && !is_over) {
             return Ok(());
@@ -177,6 +169,13 @@ impl Feed {
             self.end = Some(reading.end(&self.faults));
         }
         Ok(())
+    }
+
+    fn note_end_without_log(&self) {
+        if self.seen.stream.is_some() {
+            let what = "no log any more; what it had after the last look is missing";
+            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
+        }
     }
 
     /// Opens the log with the volumes that are not known, up to what it had a moment ago: what a
@@ -279,15 +278,19 @@ impl Feed {
             };
             let mut events = selection.events(log, Order::Time);
             let (connection, counts) = import.add(connection, &mut events, has_labels)?;
+            self.taken = found.taken;
             if is_first {
-                import.correct(&connection, &mut self.lenses, is_whole && has_labels)?;
+                let here = import.count(&connection)?;
+                // A log that was cut off has fewer events than the database.
+                let has_all = |(buffer, count)| self.taken.get(buffer).is_some_and(|n| n >= count);
+                let is_whole = is_whole && has_labels && here.iter().flatten().all(has_all);
+                import.correct(&connection, &mut self.lenses, is_whole)?;
+                if let Some(here) = here.filter(|_| self.seen.is_ring && has_labels) {
+                    self.taken = here;
+                }
             }
             import.add_slices(&connection, &selection, &mut self.lenses)?;
             import.add_calls(&connection, &selection, &mut self.lenses)?;
-            self.taken = found.taken;
-            if is_first && self.seen.is_ring && has_labels {
-                self.taken = import.count(&connection)?;
-            }
             import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
@@ -342,20 +345,6 @@ impl Feed {
 
     fn has_time_to_pass(&self) -> bool {
         self.pass.is_none_or(|(end, duration)| end.elapsed() > duration * PASS_SHARE)
-    }
-}
-
-impl Database<'_> {
-    /// Changes the database.
-    fn change<T>(
-        &mut self,
-        work: impl FnOnce(Connection) -> Result<(Connection, Place, T), Refusal>,
-    ) -> Result<(Place, T), Stop> {
-        let refused = |refusal| Stop::Message(format!("{}: {refusal}", self.path.display()));
-        let Some(connection) = self.connection.take() else { return Err(Stop::Closed) };
-        let (connection, place, rest) = work(connection).map_err(refused)?;
-        self.connection = Some(connection);
-        Ok((place, rest))
     }
 }
 

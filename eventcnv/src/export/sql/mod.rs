@@ -222,10 +222,14 @@ impl<'l> Import<'l> {
         walls::set(connection, self.log, &self.streams, &self.tables)
     }
 
-    /// Counts the events of each buffer that the database has.
-    pub(crate) fn count(&self, connection: &Connection) -> Result<BufferCounts, Refusal> {
+    /// Counts the events of each buffer that the database has; `None` if this import added all of
+    /// them.
+    pub(crate) fn count(&self, connection: &Connection) -> Result<Option<BufferCounts>, Refusal> {
+        if !self.is_again {
+            return Ok(None);
+        }
         let known = self.tables.known(connection, &self.streams)?;
-        keys::counts(connection, &self.streams, &known)
+        keys::counts(connection, &self.streams, &known).map(Some)
     }
 
     /// Adds labels of the part of the log that follows the `known` events, and ends the

@@ -245,7 +245,7 @@ impl Calls {
             Word::Switch => self.contexts.switch(edge.track, *first),
             Word::Muted => {
                 let function = self.frames.functions.number(stream, *first);
-                let count = self.muted.entry((function, stream)).or_default();
+                let count = self.muted.entry((function, edge.track.0)).or_default();
                 *count = (*count).max(*second);
             }
             Word::Unwind => {

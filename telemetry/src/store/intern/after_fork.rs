@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  parent   │ Intern │ Thread │ Label │ Discarded │ Label │     also in the child's memory
-//!  child    │ Intern │ Thread │ Label │ Label │ …             current ticks; its own thread
+//!  child    │ Intern │ Thread │ Label │ Label │ …             ticks of the fork; its own thread
 //! ```
 //!
 //! The blocks stay unchanged until all of them are recorded again, so that a child forked meanwhile
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::block::losses::Cause;
 use crate::block::memory::{self, Block, Blocks, Claim};
-use crate::block::{chain, root};
+use crate::block::{chain, clock, root};
 use crate::os::atomic::{AtomicBool, Ordering};
 use crate::os::pages::Temporary;
 use crate::os::sync::Entry;
@@ -32,10 +32,11 @@ pub(crate) fn leave_parent() {
 }
 
 /// Empties the store of a forked child, whose one thread has this index. The child records the
-/// contents of the parent's store again before its next output or record.
-pub(crate) fn restart(thread: u32) {
+/// contents of the parent's store again before its next output or record, as of the fork's ticks.
+pub(crate) fn restart(thread: u32, ticks: u64) {
     let (mut store, _) = STORE.take_over();
     store.inherit(thread);
+    store.inherited.ticks = ticks;
     INHERITED.store(true, Ordering::Relaxed);
     COUNTS.forgive_parent();
     volume::set_with_store(0);
@@ -115,8 +116,8 @@ impl Store {
         self.left_out = 0;
     }
 
-    /// Records the inherited strings, labels and sources, and the name of the one thread, as of now
-    /// and in their order.
+    /// Records the inherited strings, labels and sources, and the name of the one thread, as of the
+    /// fork and in their order. So the first ticks of the stream are those of the fork.
     pub(super) fn tell_inherited(&mut self, entry: &Entry) {
         if self.inherited.count == 0 {
             return;
@@ -172,6 +173,8 @@ pub(super) struct Inherited {
     spare_count: usize,
     /// The index of the one thread that the child has.
     thread: u32,
+    /// The ticks of the fork.
+    ticks: u64,
 }
 
 impl Inherited {
@@ -181,7 +184,13 @@ impl Inherited {
         told: 0,
         spare_count: 0,
         thread: 0,
+        ticks: 0,
     };
+
+    /// Returns the ticks of an event that is recorded now.
+    pub(super) fn now(&self) -> u64 {
+        if self.count > 0 { self.ticks } else { clock::ticks() }
+    }
 
     /// Takes the blocks of the parent's store. If the parent had not finished its own inheritance,
     /// takes the blocks of the parent's parent instead, which contain all of it.

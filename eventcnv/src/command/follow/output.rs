@@ -1,0 +1,101 @@
+//! The database that a follower keeps up to date: claimed, present, free.
+//!
+//! ```text
+//!  open ── flock: another follower? ──▶ each look: same file? locked? ──▶ change ──▶ close
+//! ```
+//!
+//! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
+
+use crate::export::sql::{Place, Refusal, begin_shared, end_shared};
+use cli::{Stop, complain};
+use rusqlite::{Connection, ErrorCode};
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The database, and what it is called.
+pub(super) struct Database<'a> {
+    path: &'a Path,
+    /// `None` only while a thread inserts.
+    connection: Option<Connection>,
+    /// Whether another program was found to lock it.
+    is_locked: bool,
+    /// The open file. It has a lock, by which a second follower of the database is refused. It is
+    /// closed last: with it, the locks of SQLite end.
+    file: File,
+}
+
+impl Database<'_> {
+    /// Opens a database, which it makes if it does not exist.
+    pub(super) fn open(path: &Path) -> Result<Database<'_>, Stop> {
+        let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
+        let connection = Connection::open(path).map_err(Refusal::from).map_err(refused)?;
+        begin_shared(&connection).map_err(refused)?;
+        let (file, connection) = (claim(path)?, Some(connection));
+        Ok(Database { path, file, connection, is_locked: false })
+    }
+
+    /// Ends the work: the database becomes one file, unless others use it.
+    pub(super) fn close(mut self) -> Result<(), Stop> {
+        self.check()?;
+        let Some(connection) = self.connection.take() else { return Err(Stop::Closed) };
+        end_shared(connection).map_err(|refusal| self.refused(refusal))
+    }
+
+    /// Checks that the file is where it was: rows in another one are lost.
+    pub(super) fn check(&self) -> Result<(), Stop> {
+        let place = |metadata: io::Result<Metadata>| metadata.ok().map(|at| (at.dev(), at.ino()));
+        if place(fs::metadata(self.path)) == place(self.file.metadata()) {
+            return Ok(());
+        }
+        let what = "was deleted or replaced; start the command again to make it from the logs";
+        Err(Stop::Message(format!("{}: {what}", self.path.display())))
+    }
+
+    /// Returns whether the database can be changed now. A line tells it if it cannot, once.
+    pub(super) fn is_free(&mut self) -> Result<bool, Stop> {
+        let Some(connection) = &self.connection else { return Err(Stop::Closed) };
+        let is_locked = match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
+            Ok(()) => false,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => true,
+            Err(error) => return Err(self.refused(error.into())),
+        };
+        if is_locked && !self.is_locked {
+            let what = "locked by another program; waiting";
+            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
+        }
+        self.is_locked = is_locked;
+        Ok(!is_locked)
+    }
+
+    fn refused(&self, refusal: Refusal) -> Stop {
+        Stop::Message(format!("{}: {refusal}", self.path.display()))
+    }
+
+    /// Changes the database.
+    pub(super) fn change<T>(
+        &mut self,
+        work: impl FnOnce(Connection) -> Result<(Connection, Place, T), Refusal>,
+    ) -> Result<(Place, T), Stop> {
+        let Some(connection) = self.connection.take() else { return Err(Stop::Closed) };
+        let (connection, place, rest) =
+            work(connection).map_err(|refusal| self.refused(refusal))?;
+        self.connection = Some(connection);
+        Ok((place, rest))
+    }
+}
+
+/// Opens a database, and claims it. SQLite has locks of another kind on Linux, and the same kind
+/// elsewhere: there a second follower is not noticed.
+fn claim(path: &Path) -> Result<File, Stop> {
+    let refused = |what| Stop::Message(format!("{}: {what}", path.display()));
+    let file = File::open(path).map_err(|error| refused(error.to_string()))?;
+    let is_noticed = cfg!(any(target_os = "linux", target_os = "android"));
+    if is_noticed && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        let what = "another follower writes to it; name all logs in one command, or another \
+                    database";
+        return Err(refused(what.to_owned()));
+    }
+    Ok(file)
+}

@@ -246,7 +246,7 @@ impl<'l> Summed<'l> {
             view::pairs::write_unit(self.clock.base, &mut text)?;
             text.push(b'\n');
         }
-        text.extend(sheet.text(none).into_bytes());
+        sheet.write(none, &mut text)?;
         Ok(text)
     }
 

@@ -82,16 +82,27 @@ impl Summary<'_> {
     }
 
     /// Returns the cells of [`TIMES`].
-    fn times(sum: &Sum, group: &Group, all: u64) -> Vec<Cell> {
+    fn times(sum: &Sum, group: &Group, all: u64) -> [Cell; TIMES.len()] {
         let percent = (all > 0).then(|| sum.own as f64 * 100.0 / all as f64);
-        let mut cells: Vec<Cell> = vec![sum.count.into(), sum.own.into(), percent.into()];
-        cells.extend([sum.total, sum.outermost].map(Cell::from));
-        cells.push(group.mean().into());
-        cells.push(group.range().map(|(min, _)| min).into());
-        cells.extend(PERCENTS.map(|(_, percent)| group.percentile(percent).into()));
-        cells.push(group.range().map(|(_, max)| max).into());
-        cells.extend([sum.unfinished, sum.doubtful, sum.unwound].map(Cell::from));
-        cells
+        let [p50, p90, p99, p99_9] =
+            PERCENTS.map(|(_, percent)| Cell::from(group.percentile(percent)));
+        [
+            sum.count.into(),
+            sum.own.into(),
+            percent.into(),
+            sum.total.into(),
+            sum.outermost.into(),
+            group.mean().into(),
+            group.range().map(|(min, _)| min).into(),
+            p50,
+            p90,
+            p99,
+            p99_9,
+            group.range().map(|(_, max)| max).into(),
+            sum.unfinished.into(),
+            sum.doubtful.into(),
+            sum.unwound.into(),
+        ]
     }
 
     fn by_function(&self) -> Sheet {
@@ -112,11 +123,10 @@ impl Summary<'_> {
         });
         for (function, sum) in rows {
             let group = self.extra.durations.group(function as usize);
-            let mut row = vec![self.name(function).into()];
-            row.extend(Summary::times(&sum, group, time));
+            let name = [self.name(function).into()].into_iter();
             let calls = &self.found.calls;
-            row.extend([calls.alone(function), calls.muted(function)].map(Cell::from));
-            sheet.rows.push(row);
+            let last = [calls.alone(function), calls.muted(function)].map(Cell::from);
+            sheet.row(name.chain(Summary::times(&sum, group, time)).chain(last));
         }
         sheet
     }
@@ -131,10 +141,9 @@ impl Summary<'_> {
             (Reverse(edge.sum.total), Reverse(edge.sum.count), names)
         });
         for (at, edge) in rows {
-            let mut row: Vec<Cell> =
-                [edge.caller, edge.function].map(|at| self.name(at).into()).into();
-            row.extend(Summary::times(&edge.sum, self.extra.durations.group(at), time));
-            sheet.rows.push(row);
+            let names = [edge.caller, edge.function].map(|at| self.name(at).into()).into_iter();
+            let group = self.extra.durations.group(at);
+            sheet.row(names.chain(Summary::times(&edge.sum, group, time)));
         }
         sheet
     }

@@ -12,6 +12,7 @@ use eventlog::format::text::OneLine;
 use serde_json::{Map, Value, json};
 use slices::Percentile;
 use std::fmt;
+use std::io::{self, Write};
 
 /// A value of a row.
 #[derive(Clone, Debug)]
@@ -98,14 +99,22 @@ impl Sheet {
         }
     }
 
-    /// Writes aligned columns; `none` if there are no rows.
-    pub(crate) fn text(&self, none: &str) -> String {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let mut row = Vec::with_capacity(self.heading.len());
+        row.extend(cells);
+        self.rows.push(row);
+    }
+
+    /// Writes aligned columns; `none` if there are no rows. The rows' memory is free before the
+    /// text takes its own.
+    pub(crate) fn write(self, none: &str, out: &mut impl Write) -> io::Result<()> {
         if self.rows.is_empty() {
-            return format!("{none}\n");
+            return writeln!(out, "{none}");
         }
         let mut table = Table::new(self.left_count, &self.heading);
-        self.rows.iter().for_each(|row| table.row(row.iter().map(Cell::to_string).collect()));
-        table.to_string()
+        self.rows.into_iter().for_each(|row| table.row(row.iter().map(Cell::to_string)));
+        write!(out, "{table}")
     }
 
     pub(crate) fn csv(&self) -> Vec<u8> {

@@ -82,14 +82,21 @@ pub struct Node {
     pub is_function_above: bool,
     /// As `is_function_above`, of the edge.
     pub is_edge_above: bool,
-    /// The child that was found last.
-    last: u32,
 }
+
+/// The children of a node that were found last. They are apart from the nodes, because a small
+/// table stays in the processor's cache.
+type Recent = [(Function, u32); 2];
+
+/// No children: no function has this number.
+const NO_CHILDREN: Recent = [(Function::MAX, Tree::ROOT); 2];
 
 /// The calling-context tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
+    /// By node.
+    recent: Vec<Recent>,
     children: HashMap<(u32, Function), u32, RandomState>,
     /// Nodes of a full tree, by edge.
     shared: HashMap<(u32, Above), u32, RandomState>,
@@ -112,10 +119,10 @@ impl Tree {
             sum: Sum::default(),
             is_function_above: false,
             is_edge_above: false,
-            last: 0,
         };
         Tree {
             nodes: vec![root],
+            recent: vec![NO_CHILDREN],
             children: HashMap::default(),
             shared: HashMap::default(),
             edges: vec![(NONE, NONE)],
@@ -135,34 +142,38 @@ impl Tree {
         &self.edges
     }
 
+    /// Returns the pair of a node's caller and function, by its number, and the caller in the pair.
+    #[inline]
+    pub(crate) fn edge_of(&self, node: u32) -> (u32, Function) {
+        let edge = self.nodes.get(node as usize).map_or(0, |node| node.edge);
+        (edge, self.edges.get(edge as usize).map_or(NONE, |(caller, _)| *caller))
+    }
+
     /// Returns whether some nodes stand for several paths.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Returns the node of a call of `function` in a call of the node `parent`.
+    /// Returns the node of a call of `function` in a call of the node `parent`. `above` is given
+    /// the edge and the caller of a new node.
     #[inline]
     pub(crate) fn child(
         &mut self,
         parent: u32,
         function: Function,
-        above: impl FnOnce(Function) -> Above,
+        above: impl FnOnce(u32, Function) -> Above,
     ) -> u32 {
-        let last = self.nodes.get(parent as usize).map_or(0, |node| node.last);
-        if let Some(node) = self.nodes.get(last as usize)
-            && (node.parent, node.function) == (parent, function)
-            && last != Tree::ROOT
-        {
-            return last;
+        let Some(recent) = self.recent.get_mut(parent as usize) else { return Tree::ROOT };
+        if let Some((_, child)) = recent.iter().find(|(known, _)| *known == function) {
+            return *child;
         }
-        let found = match self.children.get(&(parent, function)) {
-            Some(child) => *child,
+        match self.children.get(&(parent, function)) {
+            Some(child) => {
+                *recent = [(function, *child), recent[0]];
+                *child
+            }
             None => self.add(parent, function, above),
-        };
-        if let Some(node) = self.nodes.get_mut(parent as usize) {
-            node.last = found;
         }
-        found
     }
 
     #[cold]
@@ -170,10 +181,11 @@ impl Tree {
         &mut self,
         parent: u32,
         function: Function,
-        above: impl FnOnce(Function) -> Above,
+        above: impl FnOnce(u32, Function) -> Above,
     ) -> u32 {
         let caller = self.nodes.get(parent as usize).map_or(NONE, |node| node.function);
-        let (edge, above) = (self.edge(caller, function), above(caller));
+        let edge = self.edge(caller, function);
+        let above = above(edge, caller);
         let is_full = self.children.len() >= self.node_count_max;
         if is_full {
             self.is_full = true;
@@ -189,8 +201,8 @@ impl Tree {
             sum: Sum::default(),
             is_function_above: above.function,
             is_edge_above: above.edge,
-            last: Tree::ROOT,
         });
+        self.recent.push(NO_CHILDREN);
         if is_full {
             self.shared.insert((edge, above), node);
         } else {

@@ -55,6 +55,7 @@ pub struct Group {
     sum: u128,
     range: Option<(u64, u64)>,
     pub(crate) values: Values,
+    /// By octave: the durations, unless a list has them.
     octaves: Vec<u64>,
 }
 
@@ -86,9 +87,17 @@ pub(crate) fn record(histogram: &mut Histogram<u64>, ns: u64) {
     let _ = histogram.record(ns.min(HISTOGRAM_MAX));
 }
 
-/// Returns the number of bits of a duration: the octave in which it lies.
-fn octave(ns: u64) -> usize {
-    (u64::BITS - ns.leading_zeros()) as usize
+/// Counts durations by octave: the number of their bits.
+fn count_octaves(octaves: &mut Vec<u64>, durations: &[u64]) {
+    for ns in durations {
+        let octave = (u64::BITS - ns.leading_zeros()) as usize;
+        if octaves.len() <= octave {
+            octaves.resize(octave + 1, 0);
+        }
+        if let Some(count) = octaves.get_mut(octave) {
+            *count += 1;
+        }
+    }
 }
 
 impl Group {
@@ -138,8 +147,10 @@ impl Group {
     /// Returns the number of durations in each octave that has any: the least duration of the
     /// octave, and the count.
     pub fn octaves(&self) -> impl Iterator<Item = (u64, u64)> {
-        let counts = self.octaves.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.map(|(octave, count)| (if octave == 0 { 0 } else { 1 << (octave - 1) }, *count))
+        let mut octaves = self.octaves.clone();
+        count_octaves(&mut octaves, self.list());
+        let counts = octaves.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        counts.map(|(octave, count)| (if octave == 0 { 0 } else { 1 << (octave - 1) }, count))
     }
 
     #[inline]
@@ -148,13 +159,6 @@ impl Group {
         self.sum += u128::from(ns);
         let (min, max) = self.range.unwrap_or((ns, ns));
         self.range = Some((min.min(ns), max.max(ns)));
-        let octave = octave(ns);
-        if self.octaves.len() <= octave {
-            self.octaves.resize(octave + 1, 0);
-        }
-        if let Some(count) = self.octaves.get_mut(octave) {
-            *count += 1;
-        }
         match &mut self.values {
             Values::List(list) => {
                 list.push(ns);
@@ -163,6 +167,7 @@ impl Group {
             Values::Histogram(histogram) => record(histogram, ns),
             Values::None => {}
         }
+        count_octaves(&mut self.octaves, &[ns]);
         false
     }
 
@@ -252,6 +257,9 @@ impl Durations {
                 group.list().iter().for_each(|&ns| record(histogram, ns));
             }
             self.listed -= group.list().len();
+            let mut octaves = Vec::new();
+            count_octaves(&mut octaves, group.list());
+            group.octaves = octaves;
             group.values = histogram.map_or(Values::None, Values::Histogram);
         }
     }

@@ -21,6 +21,9 @@ pub(super) struct Frame {
     pub(super) sense: Sense,
     pub(super) function: Function,
     pub(super) node: u32,
+    /// The pair of caller and function of the node.
+    pub(super) edge: u32,
+    pub(super) caller: Function,
     pub(super) parent: Option<Slot>,
     pub(super) depth: u32,
     pub(super) context: u64,
@@ -35,6 +38,8 @@ pub(super) const NO_FRAME: Frame = Frame {
     sense: Sense::Nothing,
     function: NONE,
     node: Tree::ROOT,
+    edge: 0,
+    caller: NONE,
     parent: None,
     depth: 0,
     context: 0,
@@ -48,22 +53,23 @@ pub(super) fn task_of(begin: &Edge) -> u64 {
     begin.key.get(1).copied().unwrap_or(0)
 }
 
-/// Returns what of a new call occurs on its stack, whose innermost calls are given first.
+/// Returns what of a new call occurs on its stack, whose innermost calls are given first. Without a
+/// caller, it is known that the edge does not.
 pub(super) fn above(
     around: impl Iterator<Item = Function>,
     function: Function,
-    caller: Function,
+    caller: Option<Function>,
 ) -> Above {
     let (mut found, mut is_it) = (Above::default(), false);
     for outer in around.take(SEARCH_COUNT_MAX) {
-        found.edge |= is_it && outer == caller;
+        found.edge |= is_it && caller == Some(outer);
         is_it = outer == function;
         found.function |= is_it;
-        if found.edge {
+        if found.edge || found.function && caller.is_none() {
             return found;
         }
     }
-    found.edge |= is_it && caller == NONE;
+    found.edge |= is_it && caller == Some(NONE);
     found
 }
 
@@ -81,6 +87,11 @@ pub(super) fn functions_on<'a>(
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     pub(super) all: Vec<Frame>,
+    /// By edge: how many open calls have it, on any stack.
+    open_counts: Vec<u32>,
+    /// Whether any call was assumed. An assumed call that leaves its stack leaves edges there that
+    /// no call has.
+    has_assumed: bool,
     /// Open calls whose beginning the log lacks.
     pub(super) assumed_count: usize,
     pub(super) functions: Functions,
@@ -91,7 +102,15 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn new(functions: Functions, tree: Tree) -> Frames {
-        Frames { all: Vec::new(), assumed_count: 0, functions, tree, alone: BTreeMap::new() }
+        Frames {
+            all: Vec::new(),
+            open_counts: vec![0],
+            has_assumed: false,
+            assumed_count: 0,
+            functions,
+            tree,
+            alone: BTreeMap::new(),
+        }
     }
 
     #[inline]
@@ -109,6 +128,10 @@ impl Frames {
             self.all.resize(slot as usize + 1, NO_FRAME);
         }
         self.assumed_count += usize::from(frame.is_assumed);
+        self.has_assumed |= frame.is_assumed;
+        if let Some(count) = self.open_counts.get_mut(frame.edge as usize) {
+            *count += 1;
+        }
         if let Some(place) = self.get_mut(slot) {
             *place = frame;
         }
@@ -125,9 +148,15 @@ impl Frames {
         function: Function,
         count: usize,
     ) -> u32 {
-        let Frames { all, tree, .. } = self;
-        let around = || functions_on(pairing, all, track).skip(count);
-        tree.child(parent, function, |caller| above(around(), function, caller))
+        let Frames { all, tree, open_counts, has_assumed, .. } = self;
+        tree.child(parent, function, |edge, caller| {
+            let around = || functions_on(pairing, all, track).skip(count);
+            if open_counts.len() <= edge as usize {
+                open_counts.resize(edge as usize + 1, 0);
+            }
+            let is_open = *has_assumed || open_counts.get(edge as usize).is_some_and(|n| *n > 0);
+            above(around(), function, Some(caller).filter(|_| is_open))
+        })
     }
 
     /// Tells that a slice ended, or never will.
@@ -140,6 +169,9 @@ impl Frames {
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
         let Some(frame) = self.get(slice.slot).copied() else { return };
+        if let Some(count) = self.open_counts.get_mut(frame.edge as usize) {
+            *count = count.saturating_sub(1);
+        }
         let duration = if frame.is_assumed { None } else { slice.duration() };
         // A call that crosses left its caller before it ended. One that is doubtful without an end
         // was taken off its stack.
@@ -158,7 +190,7 @@ impl Frames {
             }
             return;
         }
-        let Some(told) = told(&frame, &self.tree, slice, extra, verdict) else { return };
+        let Some(told) = told(&frame, slice, extra, verdict) else { return };
         if let Told::Call(call) = &told {
             self.tree.count(call.node, verdict, call.duration.zip(call.own), call.is_unwound);
         }
@@ -170,7 +202,6 @@ impl Frames {
 /// its beginning is missing or not selected.
 pub(super) fn told<'a>(
     frame: &Frame,
-    tree: &Tree,
     slice: &Slice<'a>,
     extra: u64,
     verdict: Verdict,
@@ -190,12 +221,10 @@ pub(super) fn told<'a>(
     }
     let duration = slice.duration();
     let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
-    let node = tree.nodes().get(frame.node as usize);
-    let edge = node.map_or(0, |node| node.edge);
     Some(Told::Call(Call {
         function: frame.function,
-        caller: tree.edges().get(edge as usize).map_or(NONE, |(caller, _)| *caller),
-        edge,
+        caller: frame.caller,
+        edge: frame.edge,
         node: frame.node,
         depth: frame.depth,
         context: frame.context,

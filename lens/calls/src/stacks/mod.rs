@@ -99,10 +99,9 @@ impl Calls {
     /// stay open.
     pub fn in_progress(&self, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         self.pairing.finish(|slice| {
-            let Frames { tree, functions, .. } = &self.frames;
             let frame = self.frames.get(slice.slot);
-            let told = frame.and_then(|frame| told(frame, tree, &slice, 0, slice.verdict));
-            told.into_iter().for_each(|told| each(functions, told));
+            let told = frame.and_then(|frame| told(frame, &slice, 0, slice.verdict));
+            told.into_iter().for_each(|told| each(&self.frames.functions, told));
         });
     }
 
@@ -232,9 +231,23 @@ impl Calls {
         } else {
             frames.node(pairing, edge.track, above, function, 1)
         };
-        let frame =
-            Frame { sense, function, node, parent: within, depth, context, is_assumed, ..NO_FRAME };
-        frames.set(slot, frame);
+        // This asks the memory for the node early, which the end of the call changes.
+        let (edge, caller) = frames.tree.edge_of(node);
+        frames.set(
+            slot,
+            Frame {
+                sense,
+                function,
+                node,
+                edge,
+                caller,
+                parent: within,
+                depth,
+                context,
+                is_assumed,
+                ..NO_FRAME
+            },
+        );
     }
 
     #[cold]
@@ -308,7 +321,7 @@ impl Calls {
         let call = Call {
             function,
             caller: from,
-            edge: tree.nodes().get(node as usize).map_or(0, |node| node.edge),
+            edge: tree.edge_of(node).0,
             node,
             depth,
             context,

@@ -6,6 +6,9 @@
 //!  pair, key, owner ──▶  the newest open slice ── `older` ──▶ the next one (recursion)
 //! ```
 //!
+//! Most ends are those of the innermost slice. So a stack's slices enter the table of keys only
+//! when another end comes: an end that is found at the top needs no table.
+//!
 //! Each edge takes a bounded number of steps on average, whatever the depth of the stack. Design:
 //! `.slice.pair`, `.slice.gap`, `.slice.bounds` in `design/slices.md`.
 
@@ -42,6 +45,9 @@ struct Open {
     /// How many slices of the same pair, key and owner began in it and found the table full.
     dropped: u32,
     is_crossing: bool,
+    /// Whether `newest`, `older` and `newer` have it. On a stack, the slices that they lack lie
+    /// above all others.
+    is_entered: bool,
 }
 
 /// What an edge did.
@@ -89,7 +95,7 @@ pub struct Counts {
 pub struct Pairing {
     open: Vec<Open>,
     free: Vec<Slot>,
-    /// The newest open slice of each pair, key and owner.
+    /// The newest open slice of each pair, key and owner, of those that have entered.
     newest: HashTable<Slot>,
     hasher: RandomState,
     /// The innermost slice of each thread that has any, except for the thread in `top`.
@@ -130,20 +136,15 @@ impl Pairing {
     #[inline]
     pub fn take(&mut self, edge: &Edge, each: impl FnMut(Slice<'_>)) -> Turn {
         self.now += 1;
-        let hash = self.hash(edge);
         if !edge.is_end {
-            return self.begin(edge, hash, each);
+            return self.begin(edge, each);
         }
-        // Most ends are those of the innermost slice.
         let top = if edge.is_span { NONE } else { self.top(edge.track) };
         let is_newest = |open: &Open| open.newer == NONE && is_same(open, edge);
-        let newest = if self.get(top).is_some_and(is_newest) {
-            Some(top)
-        } else {
-            self.newest_of(edge, hash)
-        };
+        let newest =
+            if self.get(top).is_some_and(is_newest) { Some(top) } else { self.newest_of(edge) };
         match newest {
-            Some(slot) => self.end(edge, hash, slot, each),
+            Some(slot) => self.end(edge, slot, each),
             None => match self.missing.get_mut(&edge.pair).filter(|count| **count > 0) {
                 Some(count) => {
                     *count -= 1;
@@ -206,8 +207,10 @@ impl Pairing {
 
     /// Gives up an open slice: passes it to `each` as unfinished.
     pub fn give_up(&mut self, slot: Slot, mut each: impl FnMut(Slice<'_>)) {
-        let Some(open) = self.get(slot).filter(|open| open.is_open(slot)) else { return };
-        self.remove(slot, self.hash(&open.edge));
+        if !self.get(slot).is_some_and(|open| open.is_open(slot)) {
+            return;
+        }
+        self.remove(slot);
         if let Some(open) = self.get(slot) {
             each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
         }
@@ -223,14 +226,8 @@ impl Pairing {
 
     /// Ends the pairing: passes all open slices to `each`, in the order of their beginnings.
     pub fn finish(&self, mut each: impl FnMut(Slice<'_>)) {
-        let mut left: Vec<(u64, Slot)> = Vec::new();
-        for &slot in &self.newest {
-            let mut next = slot;
-            while let Some(open) = self.get(next) {
-                left.push((open.since, next));
-                next = open.older;
-            }
-        }
+        let open = (0..).zip(&self.open).filter(|(slot, open)| open.is_open(*slot));
+        let mut left: Vec<(u64, Slot)> = open.map(|(slot, open)| (open.since, slot)).collect();
         left.sort_unstable();
         for (_, slot) in left {
             if let Some(open) = self.get(slot) {
@@ -274,11 +271,6 @@ impl Pairing {
         }
     }
 
-    #[inline]
-    fn hash(&self, edge: &Edge) -> u64 {
-        hash_of(&self.hasher, edge)
-    }
-
     /// Returns the innermost slice of a thread.
     #[inline]
     fn top(&mut self, track: Track) -> Slot {
@@ -297,9 +289,9 @@ impl Pairing {
         self.top.1 = slot;
     }
 
-    fn begin(&mut self, edge: &Edge, hash: u64, mut each: impl FnMut(Slice<'_>)) -> Turn {
+    fn begin(&mut self, edge: &Edge, mut each: impl FnMut(Slice<'_>)) -> Turn {
         if edge.is_span
-            && let Some(slot) = self.newest_of(edge, hash)
+            && let Some(slot) = self.newest_of(edge)
         {
             // The new span takes the place of the one that did not end.
             let now = self.now;
@@ -313,7 +305,7 @@ impl Pairing {
         if self.is_full() {
             if self.crossing.0 == NONE {
                 self.counts.full += 1;
-                match self.newest_of(edge, hash) {
+                match self.newest_of(edge) {
                     Some(slot) => self.change(slot, |open| open.dropped += 1),
                     None => *self.missing.entry(edge.pair).or_default() += 1,
                 }
@@ -324,45 +316,71 @@ impl Pairing {
         }
         let slot = self.free.pop().unwrap_or(self.open.len() as Slot);
         let top = if edge.is_span { NONE } else { self.top(edge.track) };
-        let (open, hasher) = (&self.open, &self.hasher);
-        let get = |slot: &Slot| open.get(*slot as usize);
+        let open = Open {
+            edge: *edge,
+            since: self.now,
+            below: top,
+            above: NONE,
+            older: NONE,
+            newer: NONE,
+            dropped: 0,
+            is_crossing: false,
+            is_entered: false,
+        };
+        match self.open.get_mut(slot as usize) {
+            Some(place) => *place = open,
+            None => self.open.push(open),
+        }
+        if edge.is_span {
+            self.enter(slot);
+        } else {
+            self.change(top, |open| open.above = slot);
+            self.top.1 = slot;
+        }
+        Turn::Begun { slot, within: Some(top).filter(|top| *top != NONE) }
+    }
+
+    /// Returns the newest open slice of an edge's pair, key and owner.
+    fn newest_of(&mut self, edge: &Edge) -> Option<Slot> {
+        if !edge.is_span {
+            self.enter_stack(edge.track);
+        }
+        let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
+        self.newest.find(hash_of(&self.hasher, edge), same).copied()
+    }
+
+    /// Enters the slices of a stack that have not entered, the outermost first.
+    fn enter_stack(&mut self, track: Track) {
+        let (mut next, mut first) = (self.top(track), NONE);
+        while let Some(open) = self.get(next).filter(|open| !open.is_entered) {
+            (first, next) = (next, open.below);
+        }
+        while let Some(open) = self.get(first) {
+            let above = open.above;
+            self.enter(first);
+            first = above;
+        }
+    }
+
+    /// Enters a slice in the table of keys, as the newest one of its pair, key and owner.
+    fn enter(&mut self, slot: Slot) {
+        let (all, hasher) = (&self.open, &self.hasher);
+        let get = |slot: &Slot| all.get(*slot as usize);
+        let Some(Open { edge, .. }) = get(&slot) else { return };
         let same = |slot: &Slot| get(slot).is_some_and(|open| is_same(open, edge));
         let rehash = |slot: &Slot| get(slot).map_or(0, |open| hash_of(hasher, &open.edge));
-        let older = match self.newest.entry(hash, same, rehash) {
+        let older = match self.newest.entry(hash_of(hasher, edge), same, rehash) {
             Entry::Occupied(mut newest) => std::mem::replace(newest.get_mut(), slot),
             Entry::Vacant(place) => {
                 place.insert(slot);
                 NONE
             }
         };
-        let open = Open {
-            edge: *edge,
-            since: self.now,
-            below: top,
-            above: NONE,
-            older,
-            newer: NONE,
-            dropped: 0,
-            is_crossing: false,
-        };
-        match self.open.get_mut(slot as usize) {
-            Some(place) => *place = open,
-            None => self.open.push(open),
-        }
-        self.change(top, |open| open.above = slot);
+        self.change(slot, |open| (open.older, open.is_entered) = (older, true));
         self.change(older, |open| open.newer = slot);
-        if !edge.is_span {
-            self.top.1 = slot;
-        }
-        Turn::Begun { slot, within: Some(top).filter(|top| *top != NONE) }
     }
 
-    fn newest_of(&self, edge: &Edge, hash: u64) -> Option<Slot> {
-        let same = |slot: &Slot| self.get(*slot).is_some_and(|open| is_same(open, edge));
-        self.newest.find(hash, same).copied()
-    }
-
-    fn end(&mut self, edge: &Edge, hash: u64, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
+    fn end(&mut self, edge: &Edge, slot: Slot, mut each: impl FnMut(Slice<'_>)) -> Turn {
         if let Some(open) = self.open.get_mut(slot as usize)
             && open.dropped > 0
         {
@@ -383,7 +401,7 @@ impl Pairing {
                 crossed += 1;
             }
         }
-        self.remove(slot, hash);
+        self.remove(slot);
         let Some(open) = self.get(slot) else { return Turn::Alone };
         let verdict = if self.gaps.is_between(&open.edge, edge, open.since) {
             Verdict::Doubtful
@@ -396,16 +414,26 @@ impl Pairing {
         Turn::Ended { slot, was_on_stack, crossed }
     }
 
-    /// Takes an open slice, whose pair, key and owner have this hash, out of all lists and tables.
-    /// What is known of it stays at its place until another slice takes this.
-    fn remove(&mut self, slot: Slot, hash: u64) {
-        let Some(&Open { older, newer, is_crossing, .. }) = self.get(slot) else { return };
-        let is_span = self.get(slot).is_some_and(|open| open.edge.is_span);
+    /// Takes an open slice out of all lists and tables. What is known of it stays at its place
+    /// until another slice takes this.
+    fn remove(&mut self, slot: Slot) {
+        let Some(&Open { ref edge, is_crossing, is_entered, .. }) = self.get(slot) else { return };
         if is_crossing {
             self.leave_crossing(slot);
-        } else if !is_span {
+        } else if !edge.is_span {
             self.leave_stack(slot);
         }
+        if is_entered {
+            self.leave_table(slot);
+        }
+        // A free place is its own neighbour.
+        self.change(slot, |open| open.older = slot);
+        self.free.push(slot);
+    }
+
+    fn leave_table(&mut self, slot: Slot) {
+        let Some(&Open { ref edge, older, newer, .. }) = self.get(slot) else { return };
+        let hash = hash_of(&self.hasher, edge);
         self.change(older, |open| open.newer = newer);
         self.change(newer, |open| open.older = older);
         if newer == NONE
@@ -416,9 +444,6 @@ impl Pairing {
                 older => *place.get_mut() = older,
             }
         }
-        // A free place is its own neighbour.
-        self.change(slot, |open| open.older = slot);
-        self.free.push(slot);
     }
 
     fn leave_stack(&mut self, slot: Slot) {

@@ -119,6 +119,7 @@ fn clicks_and_keys_zoom_search_sort_and_highlight() {
     assert_eq!(page.number("calls"), 17.0);
     assert_eq!(page.said("timed"), "shop::main | shop::sell | shop::hash");
     assert_eq!(page.said("unfinished"), "shop::main | shop::serve | shop::hash");
+    assert_eq!(page.said("lowest"), "shop::sell 132px", "arrow keys lead to each thread");
     // Both themes, and no element of the log.
     assert_ne!(page.said("light"), page.said("dark"));
     assert_eq!(page.said("foreign"), "0");

@@ -29,7 +29,7 @@ pub(crate) fn page_of(log: &Path, directory: &Path) -> PathBuf {
 }
 
 /// Returns the rows of `eventcnv calls`, with the names as a page shows them.
-fn rows(log: &Path, args: &[&str]) -> Vec<Value> {
+pub(crate) fn rows(log: &Path, args: &[&str]) -> Vec<Value> {
     let output = run(eventcnv().args(["calls", "--json"]).args(args).arg(log));
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     found["rows"].as_array().expect("rows").clone()

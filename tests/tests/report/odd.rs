@@ -6,7 +6,7 @@
 //!
 //! Rules: `.cnv.report.calls` in `design/eventcnv.md`.
 
-use super::calls::page_of;
+use super::calls::{page_of, rows};
 use super::events::{CallsMuted, Switch};
 use super::large::{Thread, at, make};
 use crate::Page;
@@ -19,6 +19,8 @@ fn page(record: impl FnOnce(&mut Thread<'_, '_>)) -> Page {
     make(&log, 3, record);
     let page = Page::open(&page_of(&log, directory.path()), "tab=calls");
     assert_eq!(page.console, [""; 0]);
+    let listed = page.said("table").split(" | ").count();
+    assert_eq!(rows(&log, &[]).len(), listed, "the command has the same functions");
     page
 }
 

@@ -14,6 +14,8 @@ mod calls;
 mod events;
 #[path = "report/large.rs"]
 mod large;
+#[path = "report/odd.rs"]
+mod odd;
 
 use std::fs;
 use std::path::Path;

@@ -114,8 +114,9 @@ impl Summary<'_> {
             .iter()
             .map(|(function, _)| (function, self.graph.function(function)))
             .filter(|(function, sum)| {
+                let calls = &self.found.calls;
                 self.is_shown(sum, time)
-                    || self.cutoff.is_none() && self.found.calls.alone(*function) > 0
+                    || self.cutoff.is_none() && calls.alone(*function) + calls.muted(*function) > 0
             })
             .collect();
         rows.sort_by_key(|(function, sum)| {

@@ -139,7 +139,10 @@ fn clip(out: &mut Vec<u8>) {
         };
         size > TEXT_SIZE_MAX
     };
-    if let Some(end) = out.iter().position(is_beyond) {
+    if let Some(mut end) = out.iter().position(is_beyond) {
+        while end > 0 && out.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            end -= 1;
+        }
         out.truncate(end);
         out.extend_from_slice("…".as_bytes());
     }

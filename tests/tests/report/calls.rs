@@ -29,7 +29,7 @@ pub(crate) fn page_of(log: &Path, directory: &Path) -> PathBuf {
 }
 
 /// Returns the rows of `eventcnv calls`, with the names as a page shows them.
-fn rows(log: &Path, args: &[&str]) -> Vec<Value> {
+pub(crate) fn rows(log: &Path, args: &[&str]) -> Vec<Value> {
     let output = run(eventcnv().args(["calls", "--json"]).args(args).arg(log));
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     found["rows"].as_array().expect("rows").clone()
@@ -119,6 +119,7 @@ fn clicks_and_keys_zoom_search_sort_and_highlight() {
     assert_eq!(page.number("calls"), 17.0);
     assert_eq!(page.said("timed"), "shop::main | shop::sell | shop::hash");
     assert_eq!(page.said("unfinished"), "shop::main | shop::serve | shop::hash");
+    assert_eq!(page.said("lowest"), "shop::sell 132px", "arrow keys lead to each thread");
     // Both themes, and no element of the log.
     assert_ne!(page.said("light"), page.said("dark"));
     assert_eq!(page.said("foreign"), "0");

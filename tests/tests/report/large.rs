@@ -24,12 +24,12 @@ const UNUSED_COUNT: usize = 1500;
 const CALL_COUNT: usize = 60_000;
 const DEPTH_MAX: usize = 40;
 
-fn at(function: usize) -> P {
+pub(crate) fn at(function: usize) -> P {
     P(if function == 0 { 0 } else { 0x10_0000 + 64 * function })
 }
 
 /// Makes a log of calls, of a thread. Each tick is a ns.
-fn make(path: &Path, function_count: usize, record: impl FnOnce(&mut Thread<'_, '_>)) {
+pub(crate) fn make(path: &Path, function_count: usize, record: impl FnOnce(&mut Thread<'_, '_>)) {
     let mut file = fs::File::create(path).expect("a file");
     let mut maker = Maker::new(&mut file);
     maker.begin(&Origin::new()).expect("a log");
@@ -54,21 +54,21 @@ fn make(path: &Path, function_count: usize, record: impl FnOnce(&mut Thread<'_, 
     maker.finish().expect("an end");
 }
 
-struct Thread<'m, 'o> {
-    maker: &'m mut Maker<'o>,
-    ticks: u64,
-    stack: Vec<usize>,
+pub(crate) struct Thread<'m, 'o> {
+    pub(crate) maker: &'m mut Maker<'o>,
+    pub(crate) ticks: u64,
+    pub(crate) stack: Vec<usize>,
 }
 
 impl Thread<'_, '_> {
-    fn begin(&mut self, function: usize) {
+    pub(crate) fn begin(&mut self, function: usize) {
         let caller = at(self.stack.last().copied().unwrap_or(0));
         let call = CallEnter { function: at(function), caller };
         self.maker.add(1, 1, self.ticks, &call).expect("an event");
         self.stack.push(function);
     }
 
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let function = at(self.stack.pop().expect("a call"));
         self.maker.add(1, 1, self.ticks, &CallLeave { function }).expect("an event");
     }
@@ -119,6 +119,17 @@ fn a_page_of_many_functions_and_paths_stays_small() {
     let lead = format!("{share}\u{202f}% of the time is in module{}::", hottest % 7);
     assert!(opened.said("hottest").starts_with(&lead), "{}", opened.said("hottest"));
     assert!(opened.said("hottest").contains(&format!("function{hottest} itself")));
+    // Of the paths of one function, those that are left out count too.
+    assert!(
+        opened.said("searched").contains(" functions; at least "),
+        "{}",
+        opened.said("searched")
+    );
+    let total = opened.said("total").rsplit("total time ").next().expect("a part");
+    assert_eq!(
+        opened.said("searchedone"),
+        format!("1 function; {total} of the time is in calls of it")
+    );
     let called = count.iter().filter(|count| **count > 0).count();
     let spaced = |n: usize| format!("{}\u{202f}{:03}", n / 1000, n % 1000);
     let notes = opened.said("notes");

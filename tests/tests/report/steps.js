@@ -41,6 +41,16 @@ setTimeout(() => {
   said.timebars = all(".bar").length;
   said.timenotes = texts(".note");
   named("button", "All calls merged").click();
+  type("function");
+  said.searched = one("#callHits").textContent;
+  type("");
+  if (one("#functions tbody tr")) {
+    one("#functions tbody tr").click();
+    said.total = one("#detail .note").textContent;
+    type(one("#detail h3").textContent);
+    said.searchedone = one("#callHits").textContent;
+    type("");
+  }
   if (!named(".bar", "shop::sell")) return;
 
   click(named(".bar", "shop::sell"));
@@ -94,6 +104,9 @@ setTimeout(() => {
     .filter((text) => text.startsWith("thread")).join(" | ");
   said.calls = all(".bar").length;
   said.unfinished = texts(".bar.open");
+  one(".bar").focus();
+  for (let n = 0; n < 10; n += 1) press("ArrowDown", document.activeElement);
+  said.lowest = `${document.activeElement.textContent} ${document.activeElement.style.top}`;
   click(named(".bar", "shop::sell"));
   said.timed = texts(".bar");
   press("Escape", document.activeElement);

@@ -89,7 +89,9 @@ const callsTab = (root, data, page) => {
     const most = functions.reduce((a, b) => (b.own > a.own ? b : a), functions[0]);
     if (!most || !data.time) {
       section("Where the time goes", node("p", data.count
-        ? "No call ended in this log, so the time of none is known."
+        ? functions.some(({ mean }) => mean !== null)
+          ? "Each call took less time than the clock tells."
+          : "The time of no call is known: their ends or other events are not in the log."
         : "The log has no calls, or none is selected.", "note"));
       return;
     }
@@ -132,7 +134,10 @@ const callsTab = (root, data, page) => {
         within.push(above || found.has(of));
         if (!above && found.has(of)) sum += nodes.weights[at];
       });
-      hits.textContent = `${many(found.size, "function")}; ${share(sum)} of the time is in calls of ` +
+      // The total of one function counts the paths that are left out too.
+      if (found.size === 1) found.forEach((at) => { sum = functions[at].total; });
+      const least = found.size > 1 && nodes.left ? "at least " : "";
+      hits.textContent = `${many(found.size, "function")}; ${least}${share(sum)} of the time is in calls of ` +
         (found.size === 1 ? "it" : "them");
     }
     flame.mark(found);

@@ -60,7 +60,7 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(tree: &Tree, function_count: usize) -> Weights {
+    fn new(tree: &Tree, graph: &Graph, function_count: usize) -> Weights {
         let mut nodes: Vec<u64> = tree.nodes().iter().map(|node| node.sum.own).collect();
         // A parent comes before its children.
         for (at, node) in tree.nodes().iter().enumerate().skip(1).rev() {
@@ -82,6 +82,16 @@ impl Weights {
             if !node.is_edge_above {
                 add(&mut edges, node.edge, *weight);
             }
+        }
+        if tree.is_full() {
+            // The calls of a path without an own node are not below their callers.
+            let raise = |weight: &mut u64, sum: &Sum| {
+                *weight = sum.outermost.max(sum.own).max(*weight);
+            };
+            for (at, weight) in (0..).zip(&mut functions) {
+                raise(weight, &graph.function(at));
+            }
+            edges.iter_mut().zip(graph.edges()).for_each(|(weight, edge)| raise(weight, &edge.sum));
         }
         Weights { nodes, functions, edges }
     }
@@ -106,7 +116,7 @@ impl Chosen {
 impl Calls<'_> {
     pub(super) fn data(&self) -> Value {
         let tree = self.found.calls.tree();
-        let weights = Weights::new(tree, self.found.calls.functions().count());
+        let weights = Weights::new(tree, self.graph, self.found.calls.functions().count());
         let (chosen, left) = self.choose(&weights);
         let all = self.found.calls.functions().iter().map(|(at, _)| self.graph.function(at));
         let all: Vec<Sum> = all.filter(|sum| sum.count > 0).collect();
@@ -150,7 +160,9 @@ impl Calls<'_> {
     /// the number of the others, and their own time.
     fn choose(&self, weights: &Weights) -> (Chosen, Value) {
         let (calls, all) = (&self.found.calls, self.found.calls.functions());
-        let has_any = |at: &Function| self.graph.function(*at).count + calls.alone(*at) > 0;
+        let has_any = |at: &Function| {
+            self.graph.function(*at).count + calls.alone(*at) + calls.muted(*at) > 0
+        };
         let mut functions: Vec<Function> = all.iter().map(|(at, _)| at).filter(has_any).collect();
         functions.sort_by_cached_key(|at| {
             let sum = self.graph.function(*at);
@@ -276,11 +288,7 @@ impl Calls<'_> {
         let lane_places: HashMap<Lane, usize> =
             lanes.iter().enumerate().map(|(place, (lane, _))| (*lane, place)).collect();
         let threads = Threads::new(self.log);
-        let name = |((stream, thread, context), _): &(Lane, u64)| {
-            let coroutine =
-                if *context > 0 { format!(" coroutine {context:#x}") } else { String::new() };
-            text(&format!("{}{coroutine}", threads.name(*stream, *thread)))
-        };
+        let name = |(lane, _): &(Lane, u64)| lane_name(&threads, *lane);
         let first = self.longest.first.unwrap_or(0);
         let (mut begins, mut lengths) = (Vec::new(), Vec::new());
         let mut columns: [Vec<u32>; 3] = Default::default();
@@ -333,7 +341,7 @@ impl Calls<'_> {
             let running = begin
                 .zip(last)
                 .map(|(begin, ticks)| self.clock.ns(stack.stream, ticks).saturating_sub(begin.ns));
-            let thread = text(&threads.name(stack.stream, stack.thread));
+            let thread = lane_name(&threads, (stack.stream, stack.thread, stack.context));
             json!([thread, names, stack.calls.len(), running])
         };
         let shown = stacks.iter().take(STACK_COUNT_MAX).map(row).collect::<Value>();
@@ -345,9 +353,62 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Returns the name of a thread, and of the coroutine in it.
+fn lane_name(threads: &Threads, (stream, thread, context): Lane) -> String {
+    let coroutine = if context > 0 { format!(" coroutine {context:#x}") } else { String::new() };
+    text(&format!("{}{coroutine}", threads.name(stream, thread)))
+}
+
 /// Returns text on one line of a limited length.
 fn text(text: &str) -> String {
     let mut text = OneLine(text.as_bytes()).to_string().into_bytes();
     clip(&mut text);
     String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::calls::advance;
+    use crate::select::Selection;
+    use slices::Limits;
+    use std::convert::Infallible;
+
+    /// `.cnv.report.calls`: calls of paths without a node of their own count for their callers.
+    #[test]
+    fn a_full_tree_has_no_total_below_an_own_time() {
+        let log = include_bytes!("../../../tests/golden/calls/shop.log");
+        let log = Log::from_source(&log[..]).unwrap();
+        let (clock, marks) = (Clock::new(&log), lens_calls::marks(&log, false));
+        for node_count_max in [0, 1, 3, 5, 1000] {
+            let mut calls =
+                lens_calls::Calls::with_limits(&log, &marks, Limits::default(), node_count_max);
+            let selection = Selection::all(false, false);
+            let mut take = |_: &_, _: lens_calls::Told<'_>| Ok::<(), Infallible>(());
+            let Ok(_) = advance(&log, &clock, &marks, &selection, &mut calls, &mut take);
+            let _ = calls.finish(&mut |_, _| {});
+            let (tree, graph) = (calls.tree(), Graph::of(calls.tree()));
+            assert_eq!(tree.is_full(), node_count_max < 1000);
+            let weights = Weights::new(tree, &graph, calls.functions().count());
+            let all = Weights::of(&weights.nodes, Tree::ROOT);
+            assert!(all > 0);
+            let totals = calls.functions().iter().map(|(at, _)| (at, graph.function(at)));
+            let totals = totals.map(|(at, sum)| (sum, Weights::of(&weights.functions, at)));
+            let edges = (0..).zip(graph.edges());
+            let edges = edges.map(|(at, edge)| (edge.sum, Weights::of(&weights.edges, at)));
+            for (sum, total) in totals.chain(edges) {
+                assert!(sum.own.max(sum.outermost) <= total && total <= all, "{sum:?} {total}");
+            }
+        }
+    }
+
+    /// `.cnv.report.calls`
+    #[test]
+    fn long_names_end_at_a_whole_character() {
+        for name in ["\u{e9}".repeat(2500), format!("a{}", "\u{1f980}".repeat(1250))] {
+            let cut = text(&name);
+            assert!(cut.len() < 170 && cut.ends_with('\u{2026}'), "{cut}");
+            assert!(!cut.contains('\u{fffd}'), "{cut}");
+        }
+    }
 }

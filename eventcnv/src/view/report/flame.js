@@ -178,7 +178,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     tip.textContent = "Point at a bar to read about it.";
     flame.classList.toggle("searched", Boolean(found));
     (isByTime ? drawTimes : drawPaths)();
-    if (!bars.length) flame.append(node("p", "No call with a known time.", "note"));
+    if (!bars.length) flame.append(node("p", isByTime ? "No call with a known time." : "No call with a time to draw.", "note"));
   };
   const zoomTo = (to) => {
     const isFocused = flame.contains(document.activeElement);
@@ -196,8 +196,14 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     const own = bars.find(({ made }) => made === document.activeElement);
     if (event.key === "Escape") zoomOut();
     if (!own) return;
-    const inRow = (step) => bars.filter(({ row }) => row === own.row + step);
-    const near = (all) => all.find(({ from, width }) => from + width > own.from + 1e-9);
+    // The next row with bars: an empty one parts two threads.
+    const inRow = (step) => {
+      const rows = bars.map(({ row }) => row).filter((row) => step * (row - own.row) > 0);
+      const next = step ? step * Math.min(...rows.map((row) => step * row)) : own.row;
+      return bars.filter(({ row }) => row === next);
+    };
+    const near = (all) => all.find(({ from, width }) => from + width > own.from + 1e-9) ||
+      all[all.length - 1];
     const next = {
       ArrowDown: () => near(inRow(1)),
       ArrowUp: () => near(inRow(-1)),

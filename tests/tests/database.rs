@@ -400,7 +400,7 @@ fn a_follower_ends_when_its_database_is_gone() {
     }
 }
 
-/// What the database has of a log stays, if the log is cut off or deleted meanwhile.
+/// What the database has of a log stays if the log is cut off meanwhile.
 #[test]
 fn a_cut_log_takes_no_rows_from_the_database() {
     let place = Place::new();

@@ -8,9 +8,10 @@
 
 use crate::offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
 use crate::offered::setup::{Setup, SetupError};
-use crate::offered::{Losses, Source, StringId};
+use crate::offered::{Losses, Moment, Source, StringId};
 use core::ffi::CStr;
 use core::fmt;
+use core::sync::atomic::AtomicUsize;
 use eventdef::{Event, KindSet, TypedControl};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -52,6 +53,71 @@ pub fn after<E: Event>(event: impl FnOnce() -> E) {
 /// Returns 0: no clock is read.
 pub fn monotonic() -> u64 {
     0
+}
+
+/// Returns 0: no counter is read.
+pub fn ticks() -> u64 {
+    0
+}
+
+/// An observer that nothing tells.
+#[derive(Debug)]
+pub struct Observer(());
+
+impl Observer {
+    /// Makes an observer.
+    #[must_use]
+    pub const fn new(tell: fn(Moment)) -> Observer {
+        let _ = tell;
+        Observer(())
+    }
+}
+
+/// Observes nothing.
+pub fn observe(observer: &'static Observer) {
+    let _ = observer;
+}
+
+/// The right to record sums.
+#[derive(Debug)]
+pub struct Turn(());
+
+/// Returns `None`: there are no sums to record.
+pub fn try_turn() -> Option<Turn> {
+    None
+}
+
+/// Returns `None`: no memory is mapped.
+pub fn zeroed_words(count: usize) -> Option<&'static [AtomicUsize]> {
+    let _ = count;
+    None
+}
+
+/// Returns `None`: no memory is mapped.
+pub fn place<T>(value: T) -> Option<&'static T> {
+    let _ = value;
+    None
+}
+
+/// Returns 0: threads have no numbers.
+pub fn thread_number() -> usize {
+    0
+}
+
+/// Returns true: the thread may exist.
+pub fn is_thread(number: usize) -> bool {
+    let _ = number;
+    true
+}
+
+/// Returns false: nothing is told of the end of a thread.
+pub fn expect_thread_end() -> bool {
+    false
+}
+
+/// Writes nothing.
+pub fn flush_some<K: KindSet>(control: &'static TypedControl<K>, kinds: K) {
+    let _ = (control, kinds);
 }
 
 /// Passes no value of the environment.

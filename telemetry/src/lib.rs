@@ -128,9 +128,16 @@ pub use record::annotation::{VARIETY, Variety};
 /// Not an API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::offered::Moment;
     pub use crate::record::around::{
-        after, before, monotonic, say, uncancelled, with_environment, without_signals,
+        Observer, Turn, after, before, expect_thread_end, flush_some, is_thread, monotonic,
+        observe, place, say, thread_number, ticks, try_turn, uncancelled, with_environment,
+        without_signals, zeroed_words,
     };
     pub use crate::record::fast_path::{discard, is_recorded, record, record_here};
     pub use eventdef;
+
+    /// Whether anything can be recorded in this build.
+    pub const IS_RECORDING: bool =
+        cfg!(recording) && !matches!(crate::VARIETY, crate::Variety::Rash);
 }

@@ -56,6 +56,7 @@ fn counter() -> Option<ClockSource> {
     if cfg!(all(target_arch = "aarch64", not(miri))) { Some(ClockSource::ArmTimer) } else { None }
 }
 
+#[inline]
 pub(crate) fn source() -> ClockSource {
     match SOURCE.load(Ordering::Relaxed) {
         source if source == ClockSource::Tsc as u32 => ClockSource::Tsc,
@@ -92,6 +93,7 @@ pub(crate) fn rate() -> u64 {
 }
 
 /// Returns the system's monotonic clock, in ns.
+#[inline(never)]
 pub fn monotonic() -> u64 {
     let now = sys::clock(libc::CLOCK_MONOTONIC);
     // Miri's clock begins at zero and a block may take seconds: this adds a past and slows it.
@@ -103,7 +105,9 @@ pub(crate) fn realtime() -> u64 {
     sys::clock(libc::CLOCK_REALTIME)
 }
 
-pub(crate) fn ticks() -> u64 {
+/// Returns the ticks, as the events have them.
+#[inline]
+pub fn ticks() -> u64 {
     if is_counter(source()) { read_counter() } else { monotonic() }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::block::{clock, identity, root};
 use crate::ends::crash;
-use crate::os::{exit, ordinary, way_out};
+use crate::os::{exit, observers, ordinary, way_out};
 use crate::registry::{preamble, registration, unhoused};
 use crate::rings::thread;
 use crate::service::{listener, mask_changes};
@@ -54,6 +54,7 @@ pub(crate) fn restart() {
     ordinary::expect();
     stream::restart();
     mask_changes::accept();
+    observers::tell_forked();
     // Last: from here on a stream may exist again.
     stream::stand_again();
 }

@@ -40,6 +40,19 @@ pub enum Policy {
     Wait(Duration),
 }
 
+/// When an observer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before what was recorded goes out, at any time: all sums are recorded.
+    Flush,
+    /// Before this thread ends: its sums are recorded.
+    ThreadEnd,
+    /// Before the log ends: all sums are recorded.
+    Exit,
+    /// In a forked child: the sums are its parent's, and are forgotten. Nothing can be recorded.
+    Forked,
+}
+
 /// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

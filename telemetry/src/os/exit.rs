@@ -45,6 +45,11 @@ pub(crate) fn expect_again(entry: &Entry) {
     }
 }
 
+/// Takes back that `at_exit` will be called again: it goes on to output what was recorded so far.
+pub(crate) fn expect_no_more() {
+    EXPECTED.store(false, Ordering::Relaxed);
+}
+
 /// Forgets an exit by another thread, which a forked child does not have. That thread may have used
 /// up the call of `at_exit`, or was about to register it.
 pub(crate) fn forget() {

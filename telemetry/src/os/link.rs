@@ -14,6 +14,7 @@ use bytemuck::Zeroable;
 use core::marker::PhantomData;
 
 /// A pointer to a value that lives for ever, or null. For all threads.
+#[derive(Debug)]
 pub(crate) struct Link<T: 'static> {
     /// K1: null, or made from a `&'static T`, initialised before the store (release).
     pointer: AtomicPtr<T>,

@@ -8,6 +8,7 @@ pub(crate) mod forked;
 pub(crate) mod hooks;
 pub(crate) mod link;
 pub(crate) mod local_sockets;
+pub(crate) mod observers;
 pub(crate) mod ordinary;
 pub(crate) mod pages;
 pub(crate) mod process;

@@ -13,6 +13,7 @@ use bytemuck::Zeroable;
 use core::ffi::c_int;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicUsize;
 
 /// Maps zeroed pages for ever, and touches them, so that later accesses cause no page fault.
 pub(crate) fn map(size: usize) -> Option<NonNull<u8>> {
@@ -63,8 +64,16 @@ pub(crate) fn map_slice<T: Zeroable>(count: usize) -> Option<&'static mut [T]> {
     Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), count) })
 }
 
+/// Maps zeroed words for ever, which take memory once they are used.
+pub fn zeroed_words(count: usize) -> Option<&'static [AtomicUsize]> {
+    let start = map_lazily(count.checked_mul(size_of::<AtomicUsize>())?)?.cast();
+    // SAFETY: enough mapped bytes, zero (a word) and aligned to a page, which nothing unmaps and
+    // nothing else points to.
+    Some(unsafe { core::slice::from_raw_parts(start.as_ptr(), count) })
+}
+
 /// Puts a small value into pages of its own, for ever.
-pub(crate) fn place<T>(value: T) -> Option<&'static T> {
+pub fn place<T>(value: T) -> Option<&'static T> {
     place_with::<T, [u8; 0]>(|_| value)
 }
 

@@ -192,7 +192,7 @@ impl<T> Locked<T> {
 }
 
 /// Waits until `is_so` returns true; returns false in a forked child that waits no more.
-pub(crate) fn wait_until(is_so: impl Fn() -> bool) -> bool {
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     let mut count = 0;
     while !is_so() {
         if ALONE.load(Ordering::Relaxed) {

@@ -23,8 +23,8 @@ pub(crate) use names::{
     rename_file, suffixed, unlink_file,
 };
 pub(crate) use own::{NotOwn, Unnamed, open_directory, open_log, open_to_read, own_user};
-pub use threads::without_signals;
 pub(crate) use threads::*;
+pub use threads::{is_thread, thread_number, without_signals};
 
 use core::ffi::{CStr, c_int};
 

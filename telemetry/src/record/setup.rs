@@ -12,10 +12,11 @@
 use crate::block::{clock, identity, memory, root};
 use crate::ends::{crash, fork};
 use crate::inspect::{debug, traceback};
+use crate::offered::Moment;
 use crate::offered::setup::{Setup, SetupError};
 use crate::os::hooks::{self, Hooks};
 use crate::os::sync::Entry;
-use crate::os::{exit, forked, ordinary};
+use crate::os::{exit, forked, observers, ordinary};
 use crate::registry::registration::{self, Registrations, SLOT_COUNT};
 use crate::registry::{policy, preamble};
 use crate::rings::{config, thread};
@@ -33,8 +34,10 @@ static HOOKS: Hooks = Hooks {
     refused: || flush::losses().io,
 };
 
-/// Closes the control socket, and ends the stream.
+/// Has all sums told, closes the control socket, and ends the stream.
 fn end_stream() {
+    observers::tell(Moment::Exit);
+    exit::expect_no_more();
     listener::end();
     flush::end_stream();
 }
@@ -168,6 +171,16 @@ impl Setup {
             crash::install_left();
         }
         Ok(())
+    }
+}
+
+/// Has the observers told of the end of this thread, even if it records nothing, unless that must
+/// wait. Returns whether the runtime knows the thread.
+pub fn expect_thread_end() -> bool {
+    let entry = Entry::new();
+    prepare_only(&entry) && {
+        thread::make_known(&entry);
+        thread::is_known()
     }
 }
 

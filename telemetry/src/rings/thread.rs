@@ -12,12 +12,13 @@
 
 use crate::block::clock;
 use crate::block::losses::Cause;
+use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::os::link::{Link, OwnLink};
 use crate::os::stack::SpareStack;
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::sys::{self, ThreadEnd};
-use crate::os::{exit, ordinary, pages};
+use crate::os::{exit, observers, ordinary, pages};
 use crate::plinth::region;
 use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
@@ -145,6 +146,11 @@ pub(crate) fn make_known(entry: &Entry) {
         // Memory that is missing now may be available at its first event.
         let _ = enrol(entry);
     }
+}
+
+/// Returns whether this thread is registered now.
+pub(crate) fn is_known() -> bool {
+    current().is_some()
 }
 
 /// Gives this thread's signal handlers a stack, if it is registered.
@@ -303,7 +309,10 @@ pub(crate) fn rings() -> impl Iterator<Item = &'static Ring> {
 }
 
 extern "C" fn end(_: *mut c_void) {
-    without_unwinding(|| leave(&Entry::new()));
+    without_unwinding(|| {
+        observers::tell(Moment::ThreadEnd);
+        leave(&Entry::new());
+    });
 }
 
 /// Outputs the events of this thread, and frees its rings for others. If the thread records again

@@ -3,9 +3,10 @@
 //! The picture is in `record/control.rs`. Design: `.control` in `design/telemetry.md`;
 //! `.store.control` in `design/format.md`.
 
+use crate::offered::Moment;
 use crate::os::report::Text;
 use crate::os::sync::{Entry, Locked};
-use crate::os::{ordinary, sys};
+use crate::os::{observers, ordinary, sys};
 use crate::registry::defaults::Defaults;
 use crate::registry::names::{self, KindNames, Reported};
 use crate::registry::policy::{self, Policy};
@@ -53,6 +54,7 @@ pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
 
 /// Switches the output of kinds off, in each registry, after writing the recorded events.
 pub fn reset_output_everywhere(kinds: impl Into<u64>) {
+    observers::tell(Moment::Flush);
     reset_output_in(&Entry::new(), kinds.into());
 }
 
@@ -103,6 +105,7 @@ impl<K: KindSet> RegistryControl<K> {
     pub fn reset_output(self, kinds: K) {
         let kinds = kinds.bits();
         if let Some(registered) = registration::find(self.control) {
+            observers::tell(Moment::Flush);
             flush::flush_kinds(&Entry::new(), registered, kinds);
         }
         self.change(Mask::Output, kinds, false);

@@ -7,10 +7,10 @@
 //! A flush copies what other threads have published, without disturbing them. Design: `.sol.flush`,
 //! `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in `design/format.md`.
 
-use crate::offered::Losses;
+use crate::offered::{Losses, Moment};
 use crate::os::atomic::Ordering;
-use crate::os::ordinary;
 use crate::os::sync::Entry;
+use crate::os::{observers, ordinary};
 use crate::registry::registration::{self, Registered, SLOT_COUNT};
 use crate::registry::unhoused;
 use crate::rings::ring::Ring;
@@ -25,6 +25,7 @@ use eventlog::format::BlockHeader;
 /// at any time. In a signal handler that interrupted the runtime, except while it recorded into a
 /// block, it does nothing.
 pub fn flush() {
+    observers::tell(Moment::Flush);
     let entry = Entry::new();
     if entry.is_nested() {
         return;
@@ -44,6 +45,15 @@ fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
     for slot in slots {
         thread::house_nested(slot);
         thread::rings_of(slot).for_each(|ring| ring.flush(entry));
+    }
+}
+
+/// Outputs the events that this process recorded so far of these kinds, if they are output. The
+/// observers are not told.
+pub fn flush_some<K: KindSet>(control: &'static TypedControl<K>, kinds: K) {
+    let entry = Entry::new();
+    if let Some(registered) = registration::find(control).filter(|_| !entry.is_nested()) {
+        flush_kinds(&entry, registered, kinds.bits());
     }
 }
 

@@ -7,9 +7,10 @@
 //! Each piece has a maximum size, so the memory for an answer does not grow with the registries.
 //! Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
-use crate::os::exit;
+use crate::offered::Moment;
 use crate::os::report::Line;
 use crate::os::sync::Entry;
+use crate::os::{exit, observers};
 use crate::plinth::PlinthError;
 use crate::registry::names::{self, KindNames};
 use crate::registry::registration::{self, Registered};
@@ -167,6 +168,7 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
     }
     if !on && request.mask == Mask::Output {
         // Events recorded so far are output first.
+        observers::tell(Moment::Flush);
         let entry = Entry::new();
         chosen(request).for_each(|each| {
             flush::flush_kinds(&entry, each, mask(request, each.control.registry));

@@ -82,6 +82,16 @@ impl Clock {
         self.ns_near(stream, ticks, &mut 0)
     }
 
+    /// Returns the length of ticks of a stream in all: ticks, and their ns. Of (1, 1) each tick
+    /// counts as a ns.
+    pub fn scale(&self, stream: u16) -> (u64, u64) {
+        let points = self.lines.get(usize::from(stream)).map_or(&[][..], |points| points);
+        match points {
+            [(from, start), .., (to, end)] if to > from => (to - from, end.saturating_sub(*start)),
+            _ => (1, 1),
+        }
+    }
+
     /// Returns the ns of ticks of a stream, faster for ascending ticks. `near` keeps the index of
     /// the last line of the stream; it begins as 0.
     #[inline]
@@ -143,6 +153,7 @@ mod tests {
             assert_eq!(clock.ns(0, ticks), ns, "{ticks}");
         }
         assert_eq!(clock.ns(7, 42), 42, "an unknown stream");
+        assert_eq!([clock.scale(0), clock.scale(7)], [(200, 1500), (1, 1)]);
         assert!(clock.ns(0, u64::MAX) > 1 << 60);
         assert_eq!(at_rate((7, 70), 0), []);
         assert_eq!(at_rate((7, 70), 500), [(7, 70), (507, 1_000_000_070)]);

@@ -26,7 +26,7 @@ const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu
 };
 
 /// Returns the operating system's number of this thread.
-pub(crate) fn thread_number() -> usize {
+pub fn thread_number() -> usize {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: the call cannot fail and touches no memory.
     return unsafe { libc::syscall(libc::SYS_gettid) } as usize;
@@ -37,7 +37,7 @@ pub(crate) fn thread_number() -> usize {
 
 /// Returns whether a thread of this process has the number, which is not 0; true where the system
 /// cannot tell, as under Miri.
-pub(crate) fn is_thread(number: usize) -> bool {
+pub fn is_thread(number: usize) -> bool {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     // SAFETY: signal 0 only checks for the thread: the call touches no memory.
     return unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }

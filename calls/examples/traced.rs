@@ -32,10 +32,23 @@ fn plain(inner: Inner) -> usize {
     inner() + 1
 }
 
+/// A block of two statements, as `#[profiled]` inserts it.
+#[inline(never)]
+fn block(inner: Inner) -> usize {
+    let statements = calls::__statements!(
+        calls::__site!("traced.rs" [1, 1, 0, 0]),
+        [[1, 1, 0, 0], [2, 1, 0, 0]]
+    );
+    let mut block = calls::__private::block(statements, 0);
+    let first = inner();
+    block.at(1);
+    first + inner()
+}
+
 /// The example keeps functions that nobody calls.
 #[used]
-static KEPT: [fn(Inner) -> usize; 2] = [calling, plain];
+static KEPT: [fn(Inner) -> usize; 3] = [calling, plain, block];
 
 fn main() {
-    black_box(known(black_box(1)) + calling(|| 2) + plain(|| 3));
+    black_box(known(black_box(1)) + calling(|| 2) + plain(|| 3) + block(|| 4));
 }

@@ -9,7 +9,7 @@
 
 use crate::events::CallsMuted;
 use crate::filter::{self, Choice};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
 use std::io::Write;
 use telemetry::__private::{say, with_environment};
@@ -126,6 +126,18 @@ pub fn word_of(paths: &[&str]) -> usize {
     }
 }
 
+/// Reports invalid patterns, and tells the log the filter, each once.
+pub(crate) fn tell_once() {
+    static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !IS_REPORTED.swap(true, Ordering::Relaxed) {
+        report_invalid();
+    }
+    if !IS_TOLD.swap(true, Ordering::Relaxed) {
+        IS_TOLD.store(tell_filter(), Ordering::Relaxed);
+    }
+}
+
 /// Reports invalid patterns.
 pub fn report_invalid() {
     with_environment(filter::VARIABLE, |patterns| {
@@ -137,19 +149,20 @@ pub fn report_invalid() {
 }
 
 /// Tells the log the filter, as a string: functions that it excludes are missing there.
-pub fn tell_filter() {
+/// Returns false if that must wait.
+pub fn tell_filter() -> bool {
     with_environment(filter::VARIABLE, |patterns| {
         let patterns = patterns.unwrap_or_default().trim_ascii();
-        if !patterns.is_empty() {
+        patterns.is_empty() || {
             let mut text = [0; FILTER_SIZE_MAX];
             let mut rest = &mut text[..];
             let parts = [filter::VARIABLE.to_bytes(), b"=", patterns];
             // The end of a long filter is cut off.
             let _ = parts.iter().try_for_each(|part| rest.write_all(part));
             let size = FILTER_SIZE_MAX - rest.len();
-            let _ = telemetry::add_string(&text[..size]);
+            telemetry::add_string(&text[..size]) != telemetry::StringId::NONE
         }
-    });
+    })
 }
 
 /// The size of a filter in the log, at most, in bytes.

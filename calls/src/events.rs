@@ -4,12 +4,12 @@
 //!  CallEnter main ─ CallEnter sell (caller main) ─ CallLeave sell ─ CallLeave main
 //! ```
 //!
-//! Design: `.calls.events` in `design/calls.md`.
+//! Design: `.calls.events` in `design/calls.md`, `.statements.events` in `design/statements.md`.
 
 telemetry::events! {
     /// The calls of a program's functions. The address of a function's static site stands for the
     /// function: the store has its path as a label, and its place in the source text.
-    registry "calls" version(1, 0, 0);
+    registry "calls" version(1, 1, 0);
     kinds {
         /// Calls of functions, and tasks.
         Call = 0,
@@ -88,4 +88,60 @@ telemetry::events! {
         /// the number of such calls so far
         count: W,
     }
+    /// A statement began. [slice StatementEnter=StatementLeave:statement] [name statement]
+    StatementEnter(0x0010, always, Statement) {
+        /// the statement: the address of its static place
+        statement: P,
+    }
+    /// A statement ended.
+    StatementLeave(0x0011, always, Statement) {
+        /// the statement
+        statement: P,
+    }
+    /// The sums so far of a statement, in one table. Of several, the last one holds.
+    StatementSum(0x0020, always, Profile) {
+        /// the statement
+        statement: P,
+        /// the table: a number that no other table of the process has
+        table: W,
+        /// executions that began
+        count: W,
+        /// executions that ended, and were timed
+        timed: W,
+        /// the ticks of the timed executions, with all in them
+        total: W,
+        /// the same, without the statements in them
+        own: W,
+        /// the ticks of the shortest execution
+        shortest: W,
+        /// the ticks of the longest execution
+        longest: W,
+        /// the sum of the squares of their ticks, the low half
+        squaresLow: W,
+        /// the high half
+        squaresHigh: W,
+        /// statements that ended in them, at any depth
+        beneath: W,
+        /// blocks that ended in them, at any depth
+        blocks: W,
+        /// blocks that ended in them, and in no other statement in them
+        direct: W,
+        /// whether the times contain waiting, in an async body
+        waits: B,
+    }
+    /// The cost of the recorder itself, measured when timing began.
+    Calibration(0x0021, always, Profile) {
+        /// 2: of sums; 3: of a trace
+        mode: U,
+        /// the part of a boundary's cost in an execution's own time, in ticks
+        inner: D,
+        /// what a block adds to the statement around it, in ticks
+        outer: D,
+        /// how far both may be off, in ticks
+        spread: D,
+    }
+    /// The thread waits for a person: its clock stops.
+    PauseEnter(0x0022, always, Profile) {}
+    /// The clock of the thread goes on.
+    PauseLeave(0x0023, always, Profile) {}
 }

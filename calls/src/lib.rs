@@ -32,6 +32,23 @@
 //! the program that the filter includes, also those that were never called, with their files and
 //! lines.
 //!
+//! # Statements
+//!
+//! [`profiled`] counts and times each statement of a function, in addition:
+//!
+//! ```
+//! #[calls::profiled]
+//! fn total(prices: &[u32]) -> u32 {
+//!     let mut sum = 0;
+//!     for price in prices {
+//!         sum += price;
+//!     }
+//!     sum
+//! }
+//!
+//! assert_eq!(total(&[1, 2]), 3);
+//! ```
+//!
 //! # Filter
 //!
 //! `MPS_TELEMETRY_CALLS` has patterns of paths. The last pattern that fits a function decides:
@@ -57,29 +74,43 @@
 //! Design: `design/calls.md`.
 #![deny(missing_debug_implementations)]
 
+mod block;
 mod decision;
 pub mod events;
 mod filter;
 mod function;
 mod guard;
+mod list;
+mod made;
 mod options;
+pub mod profile;
 mod release;
+mod row;
+mod section;
 mod site;
+mod statement;
+mod switch;
+mod table;
 mod task;
 
-pub use calls_macros::traced;
+pub use block::Block;
+pub use calls_macros::{profiled, traced};
 pub use function::Function;
 pub use guard::{Call, Current, switch};
+pub use made::Statement;
 pub use options::Options;
+pub use profile::pause;
 pub use release::{Released, control, release};
 
-/// The code behind [`traced`], and behind the library that `replay` records with. Not an API: it
-/// changes without notice.
+/// The code behind [`traced`] and [`profiled`], and behind the library that `replay` records with.
+/// Not an API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::block::{Block, block};
     pub use crate::decision::{Decision, report_invalid, tell_filter, word, word_of};
     pub use crate::filter::TIME_UNIT;
     pub use crate::guard::{Call, call};
     pub use crate::site::{Site, path_of, register};
+    pub use crate::statement::{Place, Statements};
     pub use crate::task::{Task, task};
 }

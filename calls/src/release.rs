@@ -204,7 +204,7 @@ impl Released {
             }
         }
         if self.is_enabled {
-            write_out();
+            telemetry::flush();
         }
     }
 
@@ -216,7 +216,7 @@ impl Released {
         if due.elapsed() >= interval {
             *due = Instant::now();
             drop(due);
-            write_out();
+            telemetry::flush();
         }
     }
 }
@@ -225,17 +225,11 @@ impl Drop for Released {
     fn drop(&mut self) {
         if self.is_enabled {
             drop(self.flusher.take());
-            site::tell_all_muted();
             control().reset_output(Kinds::Call);
             site::print(false);
             telemetry::flush();
         }
     }
-}
-
-fn write_out() {
-    site::tell_all_muted();
-    telemetry::flush();
 }
 
 /// The thread that flushes after each interval. Its drop ends it.
@@ -252,7 +246,7 @@ impl Flusher {
         let (end, ended) = channel::<()>();
         let run = move || {
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                write_out();
+                telemetry::flush();
             }
         };
         // A program may block signals later, to wait for them in a thread of its choice.

@@ -10,14 +10,18 @@
 //! Each program or shared library has its own section, and its own copy of this crate. Where the
 //! linker has no such sections, a site is labelled at its first call, and functions that are never
 //! called are missing. Design: `.calls.site` in `design/calls.md`.
-#![expect(unsafe_code, reason = "a section of the linker; a list without a lock")]
+#![expect(unsafe_code, reason = "a section of the linker")]
 
 use crate::decision::{self, Decision, word};
 use crate::events::{CONTROL, Kinds};
+use crate::list::{Link, Linked};
+use crate::section::Section;
 use core::any::type_name;
-use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use telemetry::__private::{Moment, Observer, observe};
 use telemetry::StringId;
 
 /// A function's static facts. Its address stands for the function.
@@ -67,6 +71,10 @@ impl Site {
             Path::Compiled(path) => path(),
             Path::Made(path) => path,
         }
+    }
+
+    pub(crate) fn file(&self) -> &'static str {
+        self.source.file
     }
 
     #[inline(always)]
@@ -132,6 +140,7 @@ pub fn register() -> bool {
     let is_registered = CONTROL.slot().load(Ordering::Acquire) != 0;
     if is_registered {
         control.record_while_output(Kinds::all());
+        observe(&MUTED);
         DONE.store(true, Ordering::Relaxed);
     }
     is_registered
@@ -150,10 +159,7 @@ pub(crate) fn tell_all() {
         return;
     }
     let before = ATTEMPT_COUNT.fetch_add(1, Ordering::Relaxed);
-    if before == 0 {
-        decision::report_invalid();
-    }
-    decision::tell_filter();
+    decision::tell_once();
     all().for_each(|site| _ = site.decided_word());
     let is_done = all().all(|site| site.word() != word::NEW);
     TOLD.store(is_done || before + 1 >= ATTEMPT_COUNT_MAX, Ordering::Release);
@@ -171,15 +177,18 @@ pub(crate) fn print(wanted: bool) {
 }
 
 /// Records the numbers of muted calls that are new.
-pub(crate) fn tell_all_muted() {
-    all().for_each(Site::tell_muted);
-}
+static MUTED: Observer = Observer::new(|moment| match moment {
+    Moment::Flush | Moment::Exit => all().for_each(Site::tell_muted),
+    // A forked child goes on with the counts of its parent.
+    Moment::ThreadEnd | Moment::Forked => {}
+});
 
 /// Returns the path of the function in which the item stands, which is named `site`.
 #[must_use]
 pub fn path_of<F>(_: F) -> &'static str {
     let path = type_name::<F>();
     let path = path.strip_suffix("::site").unwrap_or(path);
+    let path = path.trim_end_matches("::__STATEMENTS");
     path.trim_end_matches("::{{closure}}")
 }
 
@@ -193,103 +202,58 @@ macro_rules! __site {
             $crate::__private::path_of(site)
         }
         $crate::__collected! {
-            static SITE: $crate::__private::Site =
+            sites static SITE: $crate::__private::Site =
                 $crate::__private::Site::new(site, $file, $place);
         }
         &SITE
     }};
 }
 
-/// Puts a site into the section. The program that a site is in does not know `has_sections`.
-#[cfg(has_sections)]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __collected {
-    ($site:item) => {
-        #[used]
-        #[unsafe(link_section = "telemetry_sites_2")]
-        $site
-    };
-}
-
-#[cfg(not(has_sections))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __collected {
-    ($site:item) => {
-        $site
-    };
-}
-
-/// A site that was made at run time, and the one made before it.
+/// A site that was made at run time.
 struct Made {
     site: Site,
-    before: *const Made,
+    next: Link<Made>,
 }
 
-/// The newest site that was made. S2: each pointer in the list is null or to a leaked `Made`, which
-/// nothing changes but the atomics of its site.
-static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
-
-/// Makes a site for a function that the program has found. It lives as long as the program.
-pub(crate) fn make(path: &str, file: &str, line: u32) -> &'static Site {
-    let leaked = |text: &str| -> &'static str { Box::leak(text.into()) };
-    let source = telemetry::Source { line, column: 1, offset: 0, size: 0, file: leaked(file) };
-    let site = Site::with(Path::Made(leaked(path)), source);
-    let made = Box::into_raw(Box::new(Made { site, before: ptr::null() }));
-    let mut before = NEWEST.load(Ordering::Relaxed);
-    loop {
-        // SAFETY: S2: leaked, and not in the list yet: this thread alone has it.
-        unsafe { (*made).before = before };
-        match NEWEST.compare_exchange_weak(before, made, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: S2.
-            Ok(_) => return unsafe { &(*made).site },
-            Err(newer) => before = newer,
-        }
+impl Linked for Made {
+    fn next(&self) -> &Link<Made> {
+        &self.next
     }
 }
 
-/// Returns all sites that were made, the newest first.
-fn made() -> impl Iterator<Item = &'static Site> {
-    // SAFETY: S2; the load shows what its maker wrote.
-    let newest = unsafe { NEWEST.load(Ordering::Acquire).as_ref() };
-    // SAFETY: S2.
-    let each = core::iter::successors(newest, |made| unsafe { made.before.as_ref() });
-    each.map(|made| &made.site)
+/// The sites that were made.
+static MADE: Link<Made> = Link::none();
+
+/// Makes a site for a function that the program has found. It lives as long as the program.
+pub(crate) fn make(path: &str, file: &str, line: u32) -> &'static Site {
+    let made: &Made =
+        Box::leak(Box::new(Made { site: found(path, file, line), next: Link::none() }));
+    MADE.push(made);
+    &made.site
+}
+
+fn found(path: &str, file: &str, line: u32) -> Site {
+    let leaked = |text: &str| -> &'static str { Box::leak(text.into()) };
+    let source = telemetry::Source { line, column: 1, offset: 0, size: 0, file: leaked(file) };
+    Site::with(Path::Made(leaked(path)), source)
+}
+
+/// Returns the site of a path in a file for statements that the program has found. It is not
+/// among the functions.
+pub(crate) fn shared(path: &str, file: &str) -> &'static Site {
+    type Sites = HashMap<(Box<str>, Box<str>), &'static Site>;
+    static SHARED: Mutex<Option<Sites>> = Mutex::new(None);
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared
+        .get_or_insert_default()
+        .entry((path.into(), file.into()))
+        .or_insert_with(|| Box::leak(Box::new(found(path, file, 0))))
 }
 
 /// Returns all sites.
 fn all() -> impl Iterator<Item = &'static Site> {
-    compiled().chain(made())
-}
-
-/// Returns the sites that the linker of this program or shared library found.
-#[cfg(has_sections)]
-fn compiled() -> impl Iterator<Item = &'static Site> {
-    /// The section exists in each program, with or without sites.
-    #[used]
-    // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`.
-    #[unsafe(link_section = "telemetry_sites_2")]
-    static NO_SITES: [Site; 0] = [];
-
-    // SAFETY: the linker defines both symbols, at the ends of a section that exists. Only their
-    // addresses are used.
-    unsafe extern "C" {
-        #[link_name = "__start_telemetry_sites_2"]
-        static START: u8;
-        #[link_name = "__stop_telemetry_sites_2"]
-        static STOP: u8;
-    }
-    // The compiler may not conclude that the section is as small as the symbol at its start.
-    let start = core::hint::black_box((&raw const START).cast::<Site>());
-    let size = (&raw const STOP).addr() - start.addr();
-    // SAFETY: S1: the section is an array of sites, which are static and shared.
-    let sites = unsafe { core::slice::from_raw_parts(start, size / size_of::<Site>()) };
-    sites.iter()
-}
-
-/// Returns no sites: the linker has no sections that a program finds by their names.
-#[cfg(not(has_sections))]
-fn compiled() -> impl Iterator<Item = &'static Site> {
-    core::iter::empty()
+    // SAFETY: S1: `__site!` alone puts statics into the section, all of them of the type `Site`,
+    // whose size is a multiple of its alignment.
+    let compiled: &[Site] = unsafe { Section::Sites.all() };
+    compiled.iter().chain(MADE.iter().map(|made| &made.site))
 }

@@ -12,6 +12,7 @@ use crate::decision::word;
 use crate::events::{PollEnter, TaskFinish, TaskStart};
 use crate::guard::{self, Frame};
 use crate::site::Site;
+use core::panic::UnwindSafe;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll};
@@ -27,6 +28,9 @@ pub struct Task<'a, F> {
     life: Life,
     future: Pin<&'a mut F>,
 }
+
+/// The body is a part of the same future: what a panic leaves in it, nothing else sees.
+impl<F: UnwindSafe> UnwindSafe for Task<'_, F> {}
 
 /// How a task is recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -52,3 +52,23 @@ fn the_end_of_a_call_that_is_off_costs_test_and_branch() {
     assert_eq!(calls(&plain), 1, "{plain:#?}");
     compare("calling.s", &code);
 }
+
+/// K6: statements that are off cost a load, a test and a branch for the block, and a test and a
+/// branch each; those that are counted read no clock.
+#[test]
+fn k6_statements_that_are_counted_read_no_clock() {
+    let code = function("block");
+    let branch = code.iter().position(|line| is(line, "j")).expect("a branch");
+    assert!(is(&code[branch - 1], "test") || is(&code[branch - 1], "cmp"), "{code:#?}");
+    assert!(!code[..branch].iter().any(|line| is(line, "call")), "{code:#?}");
+    assert!(!code.iter().any(|line| is(line, "rdtsc")), "{code:#?}");
+    // All but the count is elsewhere: the first statement, rare work, times, the end.
+    let called = |name: &str| code.iter().any(|line| is(line, "call") && line.contains(name));
+    for name in ["begin_block", "count_again", "pass_otherwise", "end_block"] {
+        assert!(called(name), "{name}: {code:#?}");
+    }
+    let own = code.iter().filter(|line| is(line, "call") && line.contains("5calls")).count();
+    // The end comes twice: after a panic, too.
+    assert_eq!(own, 5, "{code:#?}");
+    compare("block.s", &code);
+}

@@ -1,4 +1,4 @@
-//! What `#[traced]` refuses, and what the compiler says of errors in traced code.
+//! What `#[traced]` and `#[profiled]` refuse, and what the compiler says of errors in traced code.
 //!
 //! ```text
 //!  refused/const_fn.rs      the error; after //~, what the compiler must say; after //~!, what it
@@ -65,5 +65,5 @@ fn a_refusal_is_a_sentence_that_tells_what_to_do() {
             assert!(complaint.contains(message), "{}: {complaint}", file.display());
         }
     }
-    assert_eq!(count, 7);
+    assert_eq!(count, 12);
 }

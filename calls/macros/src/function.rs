@@ -8,25 +8,44 @@
 //!
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
-use crate::{has, place};
+use crate::place::place;
+use crate::{has, statements};
 use core::mem::replace;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::spanned::Spanned;
-use syn::token::{Async, Move};
+use syn::token::{Async, Brace, Move};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, Block, Expr, ExprAsync, ExprCall, FnArg, Pat, PatIdent, PatType, ReturnType,
     Signature, Stmt, Type, parse_quote, parse2,
 };
 
-/// Traces a function, unless it cannot be.
-pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &mut Block) {
+/// Traces a function, unless it cannot be; and its statements, if that is wanted.
+pub(crate) fn trace(
+    attributes: &mut Vec<Attribute>,
+    signature: &mut Signature,
+    body: &mut Block,
+    with_statements: bool,
+) {
     if signature.constness.is_some() || has(attributes, "naked") {
         return;
     }
-    let site = place::site(signature, body);
+    let first = signature.to_token_stream().into_iter().next();
+    let first = first.map_or_else(Span::call_site, |token| token.span()).unwrap();
+    let [line, column, offset, size] = place(first, body.brace_token.span.close().unwrap());
+    let file = first.file();
+    let mut site = quote!(::calls::__site!(#file [#line, #column, #offset, #size]));
+    let is_async = signature.asyncness.is_some();
+    let statements = if with_statements {
+        statements::rewrite(attributes, body, is_async, &site, &first)
+    } else {
+        None
+    };
+    if statements.is_some() {
+        site = statements::site();
+    }
     if let Some(Async { span }) = signature.asyncness {
         let typed = returned(&signature.output);
         let inner = block(body, moved(signature).into_iter().chain(typed));
@@ -36,23 +55,32 @@ pub(crate) fn trace(attributes: &[Attribute], signature: &mut Signature, body: &
             capture: Some(Move { span }),
             block: inner,
         };
-        body.stmts = as_task(&site, &inner);
+        *body = as_task(&site, &inner);
     } else if let Some(boxed) = boxed_future(body) {
-        let inner = boxed.clone();
-        boxed.block.stmts = as_task(&site, &inner);
+        boxed.block = as_task(&site, &boxed.clone());
     } else {
-        body.stmts.splice(0..0, own(quote! { let _call = ::calls::__private::call(#site); }));
+        let call = own(quote! { let _call = ::calls::__private::call(#site); });
+        insert(&mut body.stmts, call);
     }
+    body.stmts.splice(0..0, statements);
 }
 
-/// Returns the statements that poll a block as a task.
-fn as_task(site: &TokenStream, future: &ExprAsync) -> Vec<Stmt> {
+/// Inserts the first statements of a block. Items stay before them, where lints want items to be.
+fn insert(stmts: &mut Vec<Stmt>, first: impl IntoIterator<Item = Stmt>) {
+    let at = stmts.iter().position(|stmt| !matches!(stmt, Stmt::Item(_))).unwrap_or(stmts.len());
+    stmts.splice(at..at, first);
+}
+
+/// Returns a block that polls a block as a task. It has no text of its own: so coverage counts the
+/// end of the user's block once.
+fn as_task(site: &TokenStream, future: &ExprAsync) -> Block {
     // Not in `own`: the user's code keeps its places.
     let future_name = Ident::new("_future", Span::mixed_site());
-    parse_quote! {
+    let stmts = parse_quote! {
         let #future_name = ::core::pin::pin!(#future);
         ::calls::__private::task(#site, #future_name).await
-    }
+    };
+    Block { brace_token: Brace(future.block.brace_token.span.open()), stmts }
 }
 
 /// Parses statements whose variables the user's code cannot see.
@@ -66,8 +94,9 @@ fn own(statements: TokenStream) -> Vec<Stmt> {
 
 /// Returns a copy of a block that begins with some statements.
 fn block(body: &Block, first: impl Iterator<Item = Stmt>) -> Block {
-    let stmts = first.chain(body.stmts.iter().cloned()).collect();
-    Block { brace_token: body.brace_token, stmts }
+    let mut block = body.clone();
+    insert(&mut block.stmts, first);
+    block
 }
 
 /// Returns statements that move the parameters into a block, as the compiler does in an `async fn`:

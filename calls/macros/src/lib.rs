@@ -1,23 +1,26 @@
-//! The attribute `#[traced]` of the crate `calls`, which documents it.
+//! The attributes `#[traced]` and `#[profiled]` of the crate `calls`, which documents them.
 //!
 //! ```text
 //!  fn f(…) { body }        ─▶ fn f(…) { let call = call(site); body }
 //!  async fn f(…) { body }  ─▶ async fn f(…) { task(site, async move { body }).await }
+//!  #[profiled]: { s; t }   ─▶ { let mut block = block(statements, 0); s; block.at(1); t }
 //!  impl, trait, mod        ─▶ the same for each function in it
 //! ```
 //!
 //! Statements are inserted and never moved, so the user's code keeps its places: errors and
-//! coverage show the same lines. Design: `.calls.traced` in `design/calls.md`.
+//! coverage show the same lines. Design: `.calls.traced` in `design/calls.md`,
+//! `.statements.rewrite` in `design/statements.md`.
 #![forbid(unsafe_code)]
 
 mod function;
 mod place;
+mod statements;
 
 use proc_macro::TokenStream;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem};
+use syn::{Attribute, Block, Error, ImplItem, Item, Meta, MetaList, Signature, Token, TraitItem};
 
 /// Records the calls of a function, or of all functions in an `impl`, a `trait` or an inline
 /// module, at any depth.
@@ -52,12 +55,50 @@ use syn::{Attribute, Error, ImplItem, Item, Meta, MetaList, Token, TraitItem};
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    attribute(TRACED, arguments, item)
+}
+
+/// Counts and times the statements of a function, or of all functions in an `impl`, a `trait` or an
+/// inline module, at any depth. It records calls too, as `#[traced]` does.
+///
+/// ```ignore
+/// #[profiled]
+/// fn total(prices: &[u32]) -> u32 {
+///     let mut sum = 0;
+///     for price in prices {
+///         sum += price;
+///     }
+///     sum
+/// }
+/// ```
+///
+/// - The expression of a match arm or of a closure is a statement. So is a macro call: what is in
+///   it is not told apart.
+/// - Values, types, borrows, the order of drops, and the lines in errors, panics and coverage stay
+///   as they are. A future stays `Send`, and becomes larger.
+/// - The drops of a block's variables count as a part of the block's last statement.
+/// - `#[profiled(skip)]` excludes a function, an `impl` or a module within. An item with an
+///   attribute of its own, `#[profiled]` or `#[traced]`, decides for itself.
+/// - Code that the compiler runs is passed over: a `const fn` in an item, constants, statics, array
+///   lengths, `const { … }`. So are functions in functions, and functions that a macro makes.
+/// - The rest is as with `#[traced]`: where the attribute stands, what it refuses, and generic,
+///   async and skipped functions.
+#[proc_macro_attribute]
+pub fn profiled(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    attribute(PROFILED, arguments, item)
+}
+
+const TRACED: &str = "traced";
+const PROFILED: &str = "profiled";
+
+/// Applies the attribute with this name.
+fn attribute(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
     match arguments.to_string().as_str() {
         "" => {}
         "skip" => return item,
         _ => {
             let arguments = proc_macro2::TokenStream::from(arguments);
-            let message = "#[traced] has no argument except `skip`";
+            let message = format!("#[{name}] has no argument except `skip`");
             return complain(&Error::new_spanned(arguments, message), item);
         }
     }
@@ -66,16 +107,23 @@ pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
         // The compiler has read the item before: its syntax is older or newer than that of `syn`.
         Err(error) => {
             let message = format!(
-                "#[traced]: this syntax is unknown to it ({error}); put the attribute on other \
+                "#[{name}]: this syntax is unknown to it ({error}); put the attribute on other \
                  `fn`, `impl` and `mod` items alone"
             );
             return complain(&Error::new(error.span(), message), item);
         }
     };
-    if let Some(error) = refusal(&parsed) {
+    if let Some(error) = refusal(name, &parsed) {
         return complain(&error, item);
     }
-    trace(&mut parsed);
+    // On one item, `#[profiled]` does the work of `#[traced]` too.
+    if let Some(others) = attributes(&mut parsed) {
+        if name == TRACED && has(others, PROFILED) {
+            return item;
+        }
+        others.retain(|other| !is(&other.meta, TRACED));
+    }
+    trace(name, &mut parsed);
     parsed.into_token_stream().into()
 }
 
@@ -89,45 +137,52 @@ fn complain(error: &Error, item: TokenStream) -> TokenStream {
 }
 
 /// Returns why an item cannot have the attribute.
-fn refusal(item: &Item) -> Option<Error> {
+fn refusal(name: &str, item: &Item) -> Option<Error> {
     match item {
         Item::Fn(function) if has(&function.attrs, "naked") => {
-            let message = "#[traced]: a naked function cannot be recorded, since its body is \
-                           assembly alone; remove the attribute";
+            let message = format!(
+                "#[{name}]: a naked function cannot be recorded, since its body is assembly \
+                 alone; remove the attribute"
+            );
             Some(Error::new_spanned(&function.sig, message))
         }
         Item::Fn(function) => {
             let constness = function.sig.constness.as_ref()?;
-            let message = "#[traced]: a `const fn` cannot be recorded, since the compiler may run \
-                           it; remove the attribute, or `const`";
+            let message = format!(
+                "#[{name}]: a `const fn` cannot be recorded, since the compiler may run it; \
+                 remove the attribute, or `const`"
+            );
             Some(Error::new_spanned(constness, message))
         }
         Item::Impl(_) | Item::Trait(_) => None,
         Item::Mod(module) if module.content.is_some() => None,
         Item::Mod(module) => {
-            let message = "#[traced]: the functions of a module in another file are out of reach; \
-                           put the attribute on the `fn`, `impl`, `trait` and `mod` items there";
+            let message = format!(
+                "#[{name}]: the functions of a module in another file are out of reach; put the \
+                 attribute on the `fn`, `impl`, `trait` and `mod` items there"
+            );
             Some(Error::new_spanned(module.mod_token, message))
         }
         other => {
-            let message = "#[traced] stands before an `fn`, `impl`, `trait` or `mod`";
+            let message = format!("#[{name}] stands before an `fn`, `impl`, `trait` or `mod`");
             Some(Error::new_spanned(other, message))
         }
     }
 }
 
-/// Traces all functions of an item.
-fn trace(item: &mut Item) {
+/// Traces all functions of an item, for the attribute with this name.
+fn trace(name: &str, item: &mut Item) {
+    let trace = |attributes: &mut Vec<_>, signature: &mut Signature, body: &mut Block| {
+        function::trace(attributes, signature, body, name == PROFILED);
+    };
     match item {
-        Item::Fn(function) => {
-            function::trace(&function.attrs, &mut function.sig, &mut function.block);
-        }
+        Item::Fn(function) => trace(&mut function.attrs, &mut function.sig, &mut function.block),
         Item::Impl(implementation) => {
             for item in &mut implementation.items {
                 if let ImplItem::Fn(method) = item
                     && !decides_itself(&method.attrs)
                 {
-                    function::trace(&method.attrs, &mut method.sig, &mut method.block);
+                    trace(&mut method.attrs, &mut method.sig, &mut method.block);
                 }
             }
         }
@@ -137,31 +192,35 @@ fn trace(item: &mut Item) {
                     && !decides_itself(&method.attrs)
                     && let Some(body) = &mut method.default
                 {
-                    function::trace(&method.attrs, &mut method.sig, body);
+                    trace(&mut method.attrs, &mut method.sig, body);
                 }
             }
         }
         Item::Mod(module) => {
-            let items = module.content.iter_mut().flat_map(|(_, items)| items);
-            items.filter(|item| !decides_itself(attributes(item))).for_each(trace);
+            for item in module.content.iter_mut().flat_map(|(_, items)| items) {
+                if !attributes(item).is_some_and(|attributes| decides_itself(attributes)) {
+                    self::trace(name, item);
+                }
+            }
         }
         _ => {}
     }
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
+/// Returns the attributes of an item that may have functions.
+fn attributes(item: &mut Item) -> Option<&mut Vec<Attribute>> {
     match item {
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        _ => &[],
+        Item::Fn(item) => Some(&mut item.attrs),
+        Item::Impl(item) => Some(&mut item.attrs),
+        Item::Trait(item) => Some(&mut item.attrs),
+        Item::Mod(item) => Some(&mut item.attrs),
+        _ => None,
     }
 }
 
-/// Returns whether an item has the attribute itself.
+/// Returns whether an item has one of the attributes itself.
 fn decides_itself(attributes: &[Attribute]) -> bool {
-    has(attributes, "traced")
+    [TRACED, PROFILED].iter().any(|name| has(attributes, name))
 }
 
 /// Returns whether an item has an attribute with this name, be it under a condition.

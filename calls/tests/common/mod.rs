@@ -73,7 +73,9 @@ pub fn command(test: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     command.env(PROCESS_VARIABLE, "1");
-    for name in ["CONTROL", "FILENAME", "BLOCK_SIZE", "WRITER", "SOCKET", "POLICY", "CALLS"] {
+    for name in
+        ["CONTROL", "FILENAME", "BLOCK_SIZE", "WRITER", "SOCKET", "POLICY", "CALLS", "PROFILE"]
+    {
         command.env_remove(format!("MPS_TELEMETRY_{name}"));
     }
     command.envs(environment.iter().copied());
@@ -102,11 +104,15 @@ pub fn lines(log: &Log) -> BTreeMap<u32, Vec<String>> {
     threads
 }
 
-/// Returns the lines of a log with one thread.
+/// Returns the lines of a log with one thread, and after them the counts that the thread which
+/// exits tells.
 pub fn lines_of_one(log: &Log) -> Vec<String> {
     let threads = lines(log);
+    let is_count = |line: &String| line.starts_with("CallsMuted");
+    let (told, threads): (Vec<_>, Vec<_>) =
+        threads.into_values().partition(|lines| lines.iter().all(is_count));
     assert!(threads.len() <= 1, "{threads:?}");
-    threads.into_values().next().unwrap_or_default()
+    [threads, told].concat().concat()
 }
 
 fn line(event: &Event<'_, '_>) -> String {

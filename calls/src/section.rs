@@ -1,0 +1,92 @@
+//! Sections of the linker: all statics of one type in this program or shared library.
+//!
+//! ```text
+//!  __collected!(sites static …) in any crate ─ linker ─▶ one array ─▶ Section::Sites.all()
+//! ```
+//!
+//! The number in a section's name is the version of the type's layout, so that two versions of this
+//! crate can be in one program. Design: `.calls.site` in `design/calls.md`.
+#![expect(unsafe_code, reason = "sections of the linker")]
+
+/// Puts a static into a section: `sites` has those of the type `Site`, `statements` those of the
+/// type `Statements`. The program that a static is in does not know `has_sections`.
+#[cfg(has_sections)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __collected {
+    (sites $item:item) => {
+        #[used]
+        #[unsafe(link_section = "telemetry_sites_2")]
+        $item
+    };
+    (statements $item:item) => {
+        #[used]
+        #[unsafe(link_section = "telemetry_statements_1")]
+        $item
+    };
+}
+
+#[cfg(not(has_sections))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __collected {
+    ($section:ident $item:item) => {
+        $item
+    };
+}
+
+/// The sections.
+#[derive(Clone, Copy)]
+pub(crate) enum Section {
+    Sites,
+    Statements,
+}
+
+#[cfg(has_sections)]
+impl Section {
+    /// Returns the statics that the linker of this program or shared library found.
+    ///
+    /// # Safety
+    ///
+    /// S1: `__collected!` puts statics of the type `T` alone into the section, whose size is a
+    /// multiple of their alignment.
+    pub(crate) unsafe fn all<T: Sync>(self) -> &'static [T] {
+        // The sections exist in each program, with or without statics of its own.
+        __collected! { sites static NO_SITES: [u128; 0] = []; }
+        __collected! { statements static NO_STATEMENTS: [u128; 0] = []; }
+
+        // SAFETY: the linker defines these symbols, at the ends of sections that exist. Only their
+        // addresses are used.
+        unsafe extern "C" {
+            #[link_name = "__start_telemetry_sites_2"]
+            static SITES: u8;
+            #[link_name = "__stop_telemetry_sites_2"]
+            static SITES_END: u8;
+            #[link_name = "__start_telemetry_statements_1"]
+            static STATEMENTS: u8;
+            #[link_name = "__stop_telemetry_statements_1"]
+            static STATEMENTS_END: u8;
+        }
+        let (start, end) = match self {
+            Section::Sites => (&raw const SITES, &raw const SITES_END),
+            Section::Statements => (&raw const STATEMENTS, &raw const STATEMENTS_END),
+        };
+        // The compiler may not conclude that the section is as small as the symbol at its start.
+        let start = core::hint::black_box(start.cast::<T>());
+        let size = end.addr() - start.addr();
+        // SAFETY: S1: the section is an array of statics, which are shared.
+        unsafe { core::slice::from_raw_parts(start, size / size_of::<T>()) }
+    }
+}
+
+#[cfg(not(has_sections))]
+impl Section {
+    /// Returns nothing: the linker has no sections that a program finds by their names.
+    ///
+    /// # Safety
+    ///
+    /// As elsewhere.
+    pub(crate) unsafe fn all<T: Sync>(self) -> &'static [T] {
+        &[]
+    }
+}

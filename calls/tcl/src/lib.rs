@@ -18,6 +18,9 @@
 mod commands;
 mod follower;
 mod package;
+mod places;
 mod recording;
+mod script;
+mod statements;
 mod system;
 mod tcl;

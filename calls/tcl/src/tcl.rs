@@ -16,11 +16,18 @@
 //! - T5: Tcl runs a callback of `Tcl_NRAddCallback` once.
 //! - T6: The strings of an object stay as they are while no code of Tcl runs.
 //! - T7: Tcl calls `on_time` with the facts of a `Timer` until the timer's drop deletes it.
+//! - T8: The functions of `Frames` are Tcl's own, which need no data of their own. Their arguments
+//!   are live objects of this interpreter's thread, as long as `Frames` owns a count of them.
+//! - T9: `info frame` is asked where Tcl is in a frame: a statement of the interpreter is open, or
+//!   the question has a frame.
 //!
 //! Design: `.calls.tcl.stubs` in `design/calls.md`.
 #![expect(unsafe_code, reason = "the C functions of Tcl")]
 
 mod callbacks;
+mod frames;
+
+pub(crate) use frames::Frames;
 
 use crate::commands::Commands;
 use callbacks::{on_change, on_command, on_deletion, on_time, on_trace_end};
@@ -109,7 +116,9 @@ stubs! {
     113 delete_trace(*mut Raw, *mut c_void) -> ();
     150 data(*mut Raw, *const c_char, *mut *mut c_void) -> *mut c_void;
     166 result(*mut Raw) -> *mut Object;
+    217 reset_result(*mut Raw) -> ();
     223 set_data(*mut Raw, *const c_char, extern "C" fn(*mut c_void, *mut Raw), *mut c_void) -> ();
+    231 recursion_limit(*mut Raw, isize) -> isize;
     235 set_result(*mut Raw, *mut Object) -> ();
     264 wrong_arguments(*mut Raw, c_int, Objects, *const c_char) -> ();
     291 evaluate(*mut Raw, *const c_char, isize, c_int) -> c_int;
@@ -120,6 +129,8 @@ stubs! {
     427 unwatch(*mut Raw, *const c_char, c_int, WatchProc, *mut c_void) -> ();
     483 create_trace(*mut Raw, c_int, c_int, TraceProc, *mut c_void, extern "C" fn(*mut c_void))
         -> *mut c_void;
+    484 command_facts(Token, *mut frames::CommandFacts) -> c_int;
+    487 number(*mut Raw, *mut Object, *mut i64) -> c_int;
     494 dict_put(*mut Raw, *mut Object, *mut Object, *mut Object) -> c_int;
     503 new_dict() -> *mut Object;
     515 find_command(*mut Raw, *const c_char, *mut c_void, c_int) -> Token;
@@ -234,6 +245,18 @@ impl<'c> Interp<'c> {
         }
     }
 
+    fn full_name(&self, token: Token) -> Option<CString> {
+        let object = self.object(b"");
+        // SAFETY: T1, T2; the command is live.
+        unsafe {
+            (self.tcl.retain)(object, ptr::null(), 0);
+            (self.tcl.full_name)(self.raw, token, object);
+            let name = self.text(object);
+            (self.tcl.release)(object, ptr::null(), 0);
+            CString::new(name).ok()
+        }
+    }
+
     /// Returns a command that a name finds in the current namespace, or globally too, and its full
     /// name.
     pub(crate) fn command(&self, name: &CStr, is_global: bool) -> Option<(CommandId, CString)> {
@@ -244,12 +267,7 @@ impl<'c> Interp<'c> {
             if token.is_null() {
                 return None;
             }
-            let object = self.object(b"");
-            (self.tcl.retain)(object, ptr::null(), 0);
-            (self.tcl.full_name)(self.raw, token, object);
-            let name = self.text(object);
-            (self.tcl.release)(object, ptr::null(), 0);
-            Some((token.addr(), CString::new(name).ok()?))
+            Some((token.addr(), self.full_name(token)?))
         }
     }
 
@@ -299,12 +317,13 @@ impl<'c> Interp<'c> {
         unsafe { (self.tcl.set_data)(self.raw, DATA.as_ptr(), on_deletion, data) }
     }
 
-    /// Calls these commands with each command of the interpreter that begins.
-    pub(crate) fn trace(&self, commands: &Rc<Commands>) -> Option<Trace> {
+    /// Calls these commands with each command of the interpreter that begins. `is_complete`: also
+    /// with those that Tcl would compile inline.
+    pub(crate) fn trace(&self, commands: &Rc<Commands>, is_complete: bool) -> Option<Trace> {
         let data = Rc::into_raw(commands.clone()).cast_mut().cast();
+        let flags = if is_complete { 0 } else { ALLOW_INLINE_COMPILATION };
         // SAFETY: T1, T2, T4. Level 0: at all levels.
         NonNull::new(unsafe {
-            let flags = ALLOW_INLINE_COMPILATION;
             (self.tcl.create_trace)(self.raw, 0, flags, on_command, data, on_trace_end)
         })
         .map(Trace)
@@ -314,6 +333,12 @@ impl<'c> Interp<'c> {
     pub(crate) fn end_trace(&self, trace: Trace) {
         // SAFETY: T1, T2; Tcl searches for the trace among those of the interpreter.
         unsafe { (self.tcl.delete_trace)(self.raw, trace.0.as_ptr()) }
+    }
+
+    /// Sets how deep commands may be in each other, and returns how deep before; 0 asks.
+    pub(crate) fn recursion_limit(&self, limit: u32) -> u32 {
+        // SAFETY: T1, T2, T3. Tcl 8 returns an int, in the low half.
+        unsafe { (self.tcl.recursion_limit)(self.raw, limit as isize) as u32 }
     }
 
     /// Calls a function again and again in Tcl's event loop.

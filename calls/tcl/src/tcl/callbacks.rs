@@ -29,7 +29,7 @@ pub(super) extern "C" fn on_command(
     data: *mut c_void,
     raw: *mut Raw,
     _level: c_int,
-    _text: *const c_char,
+    text: *const c_char,
     token: Token,
     count: c_int,
     objects: Objects,
@@ -40,7 +40,9 @@ pub(super) extern "C" fn on_command(
     let Some(interp) = (unsafe { Interp::of(raw) }) else { return OK };
     // SAFETY: T2: the words of the command.
     let word = |index| unsafe { word(&interp, count, objects, index) };
-    if let Some(leave) = commands.begin(&interp, token.addr(), word) {
+    // SAFETY: T6: a string of Tcl, in this call.
+    let text = unsafe { CStr::from_ptr(text) };
+    if let Some(leave) = commands.begin(&interp, token.addr(), text, word) {
         let data = Box::into_raw(Box::new(leave)).cast();
         let none = ptr::null_mut();
         // SAFETY: T1, T2, T5.

@@ -62,10 +62,37 @@ const RECENT_COUNT: usize = 1 << 8;
 /// A number in a stream.
 type Place = (u16, u64);
 
+/// The place of a statement, as the store states it.
+#[derive(Clone, Debug)]
+pub(crate) struct StatementPlace {
+    pub(crate) stream: u16,
+    pub(crate) address: u64,
+    pub(crate) label: Box<str>,
+    /// Bytes of the label that name its function.
+    pub(crate) function_size: usize,
+    pub(crate) file: Option<Box<str>>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+}
+
+/// A Source of the store: the place of a function or of a statement.
+struct Stated {
+    place: Place,
+    ticks: u64,
+    file: Option<Box<str>>,
+    line: u32,
+    column: u32,
+    offset: u32,
+    size: u32,
+}
+
 /// The functions of a log, by numbers.
 #[derive(Clone, Debug)]
 pub struct Functions {
     all: Vec<Facts>,
+    statements: Vec<StatementPlace>,
     by_name: HashMap<Box<str>, Function, RandomState>,
     by_address: HashMap<Place, Function, RandomState>,
     /// Some of these, by the low bits of their addresses; address 0 is none.
@@ -80,6 +107,7 @@ impl Default for Functions {
     fn default() -> Functions {
         Functions {
             all: vec![Facts::default()],
+            statements: Vec::new(),
             by_name: HashMap::default(),
             by_address: HashMap::default(),
             recent: vec![((0, 0), NONE); RECENT_COUNT].into(),
@@ -113,18 +141,60 @@ impl Functions {
                 self.note(event, &mut sources);
             }
         });
-        for (place, facts) in sources {
-            let function = self.number(place.0, place.1);
+        for stated in sources {
+            if let Some(statement) = self.statement(&stated) {
+                self.statements.push(statement);
+                continue;
+            }
+            let Stated { place: (stream, address), ticks, file, line, .. } = stated;
+            let function = self.number(stream, address);
             if let Some(known) = self.all.get_mut(function as usize)
                 && !known.is_stated
             {
-                *known =
-                    Facts { name: std::mem::take(&mut known.name), stream: known.stream, ..facts };
+                *known = Facts {
+                    name: std::mem::take(&mut known.name),
+                    file,
+                    line,
+                    since: Some((stream, ticks)),
+                    stream: known.stream,
+                    is_stated: true,
+                };
             }
         }
     }
 
-    fn note(&mut self, event: &Event<'_, '_>, sources: &mut Vec<(Place, Facts)>) {
+    /// Returns the statement that a Source belongs to: its label ends with the line and the column
+    /// of the Source (`.statements.identity`).
+    fn statement(&self, stated: &Stated) -> Option<StatementPlace> {
+        let Stated { place: (stream, address), ref file, line, column, offset, size, .. } = *stated;
+        let label = self.label(stream, address)?;
+        let function_size = label.strip_suffix(&format!(":{line}:{column}"))?.len();
+        let (label, file) = (label.into(), file.clone());
+        Some(StatementPlace {
+            stream,
+            address,
+            label,
+            function_size,
+            file,
+            line,
+            column,
+            offset,
+            size,
+        })
+    }
+
+    /// Takes the statements that the store states.
+    pub(crate) fn take_statements(&mut self) -> Vec<StatementPlace> {
+        std::mem::take(&mut self.statements)
+    }
+
+    /// Returns the label of an address of a stream.
+    pub(crate) fn label(&self, stream: u16, address: u64) -> Option<&str> {
+        let id = self.labels.get(&(stream, address))?;
+        self.strings.get(&(stream, *id)).map(|string| &**string)
+    }
+
+    fn note(&mut self, event: &Event<'_, '_>, sources: &mut Vec<Stated>) {
         let name = event.event_type.map(|row| &*row.name);
         let number = |name| event.param(name).and_then(|value| value.as_u64());
         let string = |name| match event.param(name) {
@@ -154,15 +224,16 @@ impl Functions {
                 let Some(address) = number("address") else { return };
                 let file = string("file").filter(|file| !file.is_empty());
                 self.memory += file.as_ref().map_or(0, String::len);
-                let facts = Facts {
-                    name: Box::default(),
+                let small = |name| number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+                sources.push(Stated {
+                    place: (event.stream, address),
+                    ticks: event.ticks,
                     file: file.map(Into::into),
-                    line: number("line").and_then(|line| line.try_into().ok()).unwrap_or(0),
-                    since: Some((event.stream, event.ticks)),
-                    stream: None,
-                    is_stated: true,
-                };
-                sources.push(((event.stream, address), facts));
+                    line: small("line"),
+                    column: small("column"),
+                    offset: small("offset"),
+                    size: small("size"),
+                });
             }
             _ => {}
         }
@@ -203,9 +274,7 @@ impl Functions {
         if self.by_address.len() >= FUNCTION_COUNT_MAX {
             return self.named(OTHERS);
         }
-        let id = self.labels.get(&(stream, address));
-        let name = id.and_then(|id| self.strings.get(&(stream, *id))).cloned();
-        let function = match name {
+        let function = match self.label(stream, address).map(str::to_owned) {
             Some(name) => self.named(&name),
             None => self.add(format!("{address:#x}").into(), Some(stream)),
         };

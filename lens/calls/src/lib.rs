@@ -7,8 +7,9 @@
 //!
 //! The crate `calls` records them, as events of the registry `calls`. This lens reads them from any
 //! log: a file, a ring, a core; and the slices of other registries, if its caller asks. Rooms, the
-//! highest first; an import runs to a lower room: `owners`, `clusters`, `graph`, `stacks`, `tree`,
-//! `source`, `functions`, `identity`, `model`. Design: `design/calls.md`.
+//! highest first; an import runs to a lower room: `statements`, `owners`, `clusters`, `graph`,
+//! `stacks`, `tree`, `source`, `functions`, `pauses`, `identity`, `model`. Design:
+//! `design/calls.md`, `design/statements.md`.
 //!
 //! ```
 //! use eventlog::reader::{Clock, Log};
@@ -40,8 +41,10 @@ mod graph;
 pub mod identity;
 mod model;
 mod owners;
+mod pauses;
 mod source;
 mod stacks;
+pub mod statements;
 mod tree;
 
 pub use clusters::{Link, clusters};

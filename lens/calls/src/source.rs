@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// The extra value of an edge that states none.
 pub(crate) const UNSTATED: u64 = u64::MAX;
+/// The kind of pauses and sums in the registry `calls`.
+pub(crate) const PROFILE: u8 = 2;
 /// Parameters of an aside, at most.
 const VALUE_COUNT: usize = 3;
 
@@ -43,6 +45,13 @@ pub(crate) fn senses(log: &Log, marks: &Marks) -> Vec<Sense> {
     };
     let mut senses: Vec<Sense> = marks.pairs.iter().map(sense).collect();
     for registry in log.registries().iter().filter(|registry| is_calls(registry)) {
+        // Statements and pauses are not calls.
+        for row in &registry.event_types {
+            let part = marks.role_of(registry, row.code).part;
+            if let Some(place) = part.and_then(|side| senses.get_mut(side.pair as usize)) {
+                *place = Sense::Nothing;
+            }
+        }
         for (name, sense) in
             [("CallEnter", Sense::Call), ("PollEnter", Sense::Poll), ("TaskStart", Sense::Task)]
         {
@@ -73,7 +82,7 @@ pub fn has_calls(log: &Log) -> bool {
     log.registries().iter().any(is_calls)
 }
 
-fn is_calls(registry: &Registry) -> bool {
+pub(crate) fn is_calls(registry: &Registry) -> bool {
     &*registry.name == "calls"
 }
 
@@ -88,13 +97,19 @@ pub(crate) enum Word {
     Switch,
     /// function, count
     Muted,
+    /// The thread's clock stops.
+    Pause,
+    /// The thread's clock goes on.
+    Resume,
 }
 
-const WORDS: [(&str, Word, &[&str]); 4] = [
+const WORDS: [(&str, Word, &[&str]); 6] = [
     ("CallUnwind", Word::Unwind, &["function"]),
     ("CallSlow", Word::Slow, &["function", "caller", "elapsed"]),
     ("Switch", Word::Switch, &["context"]),
     ("CallsMuted", Word::Muted, &["function", "count"]),
+    ("PauseEnter", Word::Pause, &[]),
+    ("PauseLeave", Word::Resume, &[]),
 ];
 /// The parameter that an edge carries in addition to its key.
 const EXTRAS: [(&str, &str); 4] = [
@@ -128,6 +143,8 @@ pub struct Source<'l> {
     /// By the index of the registry in the log, and of the event type in the registry.
     roles: Arc<[Box<[Option<Role>]>]>,
     near: Vec<usize>,
+    /// By pair of the marks: whether its slices are calls or tasks.
+    is_used: Arc<[bool]>,
     family: Option<Arc<Family>>,
     /// In a family: the pair for which each pair stands, as each stream has a registry.
     pairs: Arc<[u32]>,
@@ -156,7 +173,9 @@ impl<'l> Source<'l> {
         });
         let slices = slices::Source::new(log, clock, marks);
         let near = vec![0; log.streams().len()];
-        Source { slices, clock, roles: roles.collect(), near, family: None, pairs: Arc::new([]) }
+        let is_used = senses(log, marks).into_iter().map(|sense| sense != Sense::Nothing);
+        let (is_used, roles) = (is_used.collect(), roles.collect());
+        Source { slices, clock, roles, near, is_used, family: None, pairs: Arc::new([]) }
     }
 
     /// Takes a process and its ancestors as one process; `marks` are those of [`Source::new`].
@@ -194,6 +213,9 @@ impl<'l> Source<'l> {
         batch.edges.note(event);
         let tag = if is_selected { 0 } else { UNSELECTED };
         if let Some(mut edge) = self.slices.edge(event) {
+            if self.is_used.get(edge.pair as usize) != Some(&true) {
+                return self.aside(event, tag, batch);
+            }
             let extra = match self.role(event) {
                 Some(Role::Extra(index)) => value(event, *index),
                 _ => UNSTATED,
@@ -205,7 +227,13 @@ impl<'l> Source<'l> {
             }
             batch.edges.push(edge);
             batch.extras.push(extra);
-        } else if let Some(Role::Aside(word, params)) = self.role(event).copied() {
+        } else {
+            self.aside(event, tag, batch);
+        }
+    }
+
+    fn aside(&mut self, event: &Event<'_, '_>, tag: u32, batch: &mut Batch) {
+        if let Some(Role::Aside(word, params)) = self.role(event).copied() {
             let near = self.near.get_mut(usize::from(event.stream));
             let ns = near.map_or(0, |near| self.clock.ns_near(event.stream, event.ticks, near));
             let edge = Edge {

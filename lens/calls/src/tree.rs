@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A full tree gives a further path one node with all others of the same caller and function. So
-//! the sums of functions and edges stay exact. Design: `.calls.tree` in `design/calls.md`.
+//! the sums of functions and edges stay exact. The innermost node around it that is one path's own
+//! keeps its time. Design: `.calls.tree` in `design/calls.md`.
 
 use crate::model::{Function, NONE};
 use foldhash::fast::RandomState;
@@ -78,6 +79,8 @@ pub struct Node {
     pub edge: u32,
     /// The calls on this path. Its `outermost` is empty.
     pub sum: Sum,
+    /// The own time of the calls below it whose paths share nodes, in ns.
+    pub rest: u64,
     /// Whether its function, and its edge, occur above it too.
     pub is_function_above: bool,
     /// As `is_function_above`, of the edge.
@@ -103,7 +106,8 @@ pub struct Tree {
     edges: Vec<(Function, Function)>,
     edge_places: HashMap<(Function, Function), u32, RandomState>,
     node_count_max: usize,
-    is_full: bool,
+    /// The first node of several paths: all nodes from it on are such.
+    first_shared: u32,
 }
 
 impl Tree {
@@ -117,6 +121,7 @@ impl Tree {
             parent: Tree::ROOT,
             edge: 0,
             sum: Sum::default(),
+            rest: 0,
             is_function_above: false,
             is_edge_above: false,
         };
@@ -128,7 +133,7 @@ impl Tree {
             edges: vec![(NONE, NONE)],
             edge_places: HashMap::from_iter([((NONE, NONE), 0)]),
             node_count_max,
-            is_full: false,
+            first_shared: u32::MAX,
         }
     }
 
@@ -151,7 +156,13 @@ impl Tree {
 
     /// Returns whether some nodes stand for several paths.
     pub fn is_full(&self) -> bool {
-        self.is_full
+        self.first_shared < u32::MAX
+    }
+
+    /// Returns whether a node stands for several paths.
+    #[inline]
+    pub fn is_shared(&self, node: u32) -> bool {
+        node >= self.first_shared
     }
 
     /// Returns the node of a call of `function` in a call of the node `parent`. `above` is given
@@ -188,7 +199,7 @@ impl Tree {
         let above = above(edge, caller);
         let is_full = self.children.len() >= self.node_count_max;
         if is_full {
-            self.is_full = true;
+            self.first_shared = self.first_shared.min(self.nodes.len() as u32);
             if let Some(node) = self.shared.get(&(edge, above)) {
                 return *node;
             }
@@ -199,6 +210,7 @@ impl Tree {
             parent: if is_full { Tree::ROOT } else { parent },
             edge,
             sum: Sum::default(),
+            rest: 0,
             is_function_above: above.function,
             is_edge_above: above.edge,
         });
@@ -224,11 +236,12 @@ impl Tree {
         edge
     }
 
-    /// Counts a call of a node.
+    /// Counts a call of a node, in a call of the node `home` if it is shared.
     #[inline]
     pub(crate) fn count(
         &mut self,
         node: u32,
+        home: u32,
         verdict: Verdict,
         times: Option<(u64, u64)>,
         is_unwound: bool,
@@ -244,6 +257,12 @@ impl Tree {
             }
             (None, Verdict::Unfinished) => sum.unfinished += 1,
             (None, _) => sum.doubtful += 1,
+        }
+        if node >= self.first_shared
+            && let Some((_, own)) = times
+            && let Some(home) = self.nodes.get_mut(home as usize)
+        {
+            home.rest = home.rest.saturating_add(own);
         }
     }
 

@@ -10,6 +10,7 @@
 use super::SEARCH_COUNT_MAX;
 use crate::functions::Functions;
 use crate::model::{Call, Function, NONE, Task, Told, UNSELECTED};
+use crate::pauses::Pauses;
 use crate::source::Sense;
 use crate::tree::{Above, Tree};
 use slices::{Edge, Pairing, Slice, Slot, Track, Verdict};
@@ -21,6 +22,8 @@ pub(super) struct Frame {
     pub(super) sense: Sense,
     pub(super) function: Function,
     pub(super) node: u32,
+    /// The node, or the innermost one around it that is not shared.
+    pub(super) home: u32,
     /// The pair of caller and function of the node.
     pub(super) edge: u32,
     pub(super) caller: Function,
@@ -29,6 +32,8 @@ pub(super) struct Frame {
     pub(super) context: u64,
     /// The time of the calls in it.
     pub(super) inner_ns: u64,
+    /// How long its thread had paused when it began.
+    pub(super) paused_ns: u64,
     pub(super) is_unwound: bool,
     /// Whether the log lacks its beginning.
     pub(super) is_assumed: bool,
@@ -38,12 +43,14 @@ pub(super) const NO_FRAME: Frame = Frame {
     sense: Sense::Nothing,
     function: NONE,
     node: Tree::ROOT,
+    home: Tree::ROOT,
     edge: 0,
     caller: NONE,
     parent: None,
     depth: 0,
     context: 0,
     inner_ns: 0,
+    paused_ns: 0,
     is_unwound: false,
     is_assumed: false,
 };
@@ -96,6 +103,7 @@ pub(super) struct Frames {
     pub(super) assumed_count: usize,
     pub(super) functions: Functions,
     pub(super) tree: Tree,
+    pub(super) pauses: Pauses,
     /// Ends of calls whose beginning the log lacks.
     pub(super) alone: BTreeMap<Function, u64>,
 }
@@ -109,6 +117,7 @@ impl Frames {
             assumed_count: 0,
             functions,
             tree,
+            pauses: Pauses::default(),
             alone: BTreeMap::new(),
         }
     }
@@ -159,6 +168,18 @@ impl Frames {
         })
     }
 
+    /// Returns the time of a slice without the pauses of its thread.
+    #[inline]
+    fn duration(&self, frame: &Frame, slice: &Slice<'_>) -> Option<u64> {
+        let (duration, end) = (slice.duration()?, slice.end?);
+        let thread = |edge: &Edge| (edge.id.stream, edge.thread);
+        if thread(slice.begin) != thread(end) {
+            return Some(duration);
+        }
+        let paused = self.pauses.until(thread(end), end.ns).saturating_sub(frame.paused_ns);
+        Some(duration.saturating_sub(paused))
+    }
+
     /// Tells that a slice ended, or never will.
     #[inline]
     pub(super) fn close(
@@ -172,7 +193,7 @@ impl Frames {
         if let Some(count) = self.open_counts.get_mut(frame.edge as usize) {
             *count = count.saturating_sub(1);
         }
-        let duration = if frame.is_assumed { None } else { slice.duration() };
+        let duration = self.duration(&frame, slice).filter(|_| !frame.is_assumed);
         // A call that crosses left its caller before it ended. One that is doubtful without an end
         // was taken off its stack.
         let has_parent = frame.sense != Sense::Task
@@ -190,9 +211,10 @@ impl Frames {
             }
             return;
         }
-        let Some(told) = told(&frame, slice, extra, verdict) else { return };
+        let Some(told) = told(&frame, slice, duration, extra, verdict) else { return };
         if let Told::Call(call) = &told {
-            self.tree.count(call.node, verdict, call.duration.zip(call.own), call.is_unwound);
+            let times = call.duration.zip(call.own);
+            self.tree.count(call.node, frame.home, verdict, times, call.is_unwound);
         }
         each(&self.functions, told);
     }
@@ -203,6 +225,7 @@ impl Frames {
 pub(super) fn told<'a>(
     frame: &Frame,
     slice: &Slice<'a>,
+    duration: Option<u64>,
     extra: u64,
     verdict: Verdict,
 ) -> Option<Told<'a>> {
@@ -219,7 +242,6 @@ pub(super) fn told<'a>(
             is_ready: slice.end.is_some() && extra != 0,
         }));
     }
-    let duration = slice.duration();
     let own = duration.map(|ns| ns.saturating_sub(frame.inner_ns));
     Some(Told::Call(Call {
         function: frame.function,

@@ -15,7 +15,7 @@ mod repair;
 
 use crate::functions::Functions;
 use crate::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Told, UNSELECTED};
-use crate::source::{Aside, Batch, Sense, UNSTATED, Word, senses};
+use crate::source::{Aside, Batch, PROFILE, Sense, UNSTATED, Word, senses};
 use crate::tree::{NODE_COUNT_MAX, Tree};
 use contexts::Contexts;
 use eventlog::reader::marks::Marks;
@@ -72,6 +72,7 @@ impl Calls {
                 Step::Jump(jump) => {
                     if let Some(gap) = self.numbers.gap(jump) {
                         self.pairing.gap(&gap);
+                        self.frames.pauses.gap(&gap, Some(PROFILE));
                     }
                 }
                 Step::Edge(edge) => {
@@ -100,7 +101,7 @@ impl Calls {
     pub fn in_progress(&self, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         self.pairing.finish(|slice| {
             let frame = self.frames.get(slice.slot);
-            let told = frame.and_then(|frame| told(frame, &slice, 0, slice.verdict));
+            let told = frame.and_then(|frame| told(frame, &slice, None, 0, slice.verdict));
             told.into_iter().for_each(|told| each(&self.frames.functions, told));
         });
     }
@@ -224,26 +225,31 @@ impl Calls {
         let turn = pairing.take(edge, |slice| frames.close(&slice, 0, slice.verdict, each));
         let Turn::Begun { slot, within } = turn else { return };
         let parent = within.and_then(|parent| frames.get(parent));
-        let (above, depth) =
-            parent.map_or((Tree::ROOT, 0), |parent| (parent.node, parent.depth + 1));
+        let (above, around, depth) = parent.map_or((Tree::ROOT, Tree::ROOT, 0), |parent| {
+            (parent.node, parent.home, parent.depth + 1)
+        });
         let node = if sense == Sense::Task {
             Tree::ROOT
         } else {
             frames.node(pairing, edge.track, above, function, 1)
         };
+        let home = if frames.tree.is_shared(node) { around } else { node };
         // This asks the memory for the node early, which the end of the call changes.
-        let (edge, caller) = frames.tree.edge_of(node);
+        let (edge_number, caller) = frames.tree.edge_of(node);
+        let paused_ns = frames.pauses.until((edge.id.stream, edge.thread), edge.ns);
         frames.set(
             slot,
             Frame {
                 sense,
                 function,
                 node,
-                edge,
+                home,
+                edge: edge_number,
                 caller,
                 parent: within,
                 depth,
                 context,
+                paused_ns,
                 is_assumed,
                 ..NO_FRAME
             },
@@ -269,6 +275,10 @@ impl Calls {
                 if let Some(frame) = frame.filter(|frame| frame.function == function) {
                     frame.is_unwound = true;
                 }
+            }
+            Word::Pause | Word::Resume => {
+                let (thread, is_end) = ((stream, edge.thread), *word == Word::Resume);
+                self.frames.pauses.take(thread, is_end, edge.ns);
             }
             Word::Slow => self.slow(edge, [*first, *second, *third], each),
         }
@@ -306,8 +316,9 @@ impl Calls {
         let parent = self.pairing.stack(track).next().map(|(slot, _)| slot);
         let Calls { pairing, frames, .. } = self;
         let around = parent.and_then(|parent| frames.get(parent));
-        let (above, depth) =
-            around.map_or((Tree::ROOT, 0), |around| (around.node, around.depth + 1));
+        let (above, home, depth) = around.map_or((Tree::ROOT, Tree::ROOT, 0), |around| {
+            (around.node, around.home, around.depth + 1)
+        });
         let node = frames.node(pairing, track, above, function, 0);
         if let Some(frame) = parent.and_then(|parent| frames.get_mut(parent)) {
             frame.inner_ns = frame.inner_ns.saturating_add(elapsed);
@@ -317,7 +328,7 @@ impl Calls {
             return;
         }
         let Frames { tree, functions, .. } = frames;
-        tree.count(node, Verdict::Whole, Some((elapsed, own)), false);
+        tree.count(node, home, Verdict::Whole, Some((elapsed, own)), false);
         let call = Call {
             function,
             caller: from,

@@ -10,8 +10,8 @@
 #[cfg(feature = "parquet")]
 use crate::command::parquet;
 use crate::command::{
-    calls, check, control, core, cut, diff, dump, export, follow, index, listen, merge, pairs, py,
-    recover, report, stats, verify,
+    calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
+    pairs, py, recover, report, stats, verify,
 };
 #[cfg(feature = "sql")]
 use crate::command::{query, sql};
@@ -44,6 +44,7 @@ enum Command {
     Stats(stats::Stats),
     Pairs(pairs::Pairs),
     Calls(calls::Calls),
+    Lines(lines::Lines),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),
@@ -75,6 +76,7 @@ impl Args {
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Calls(args)) => calls::run(args),
+            Some(Command::Lines(args)) => lines::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),

@@ -11,6 +11,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 use support::{golden_path, mps, run, told};
 use tempfile::TempDir;
 
@@ -34,6 +35,14 @@ fn prepare(directory: &Path) {
     for name in ["shop.log", "shop.log-4711", "older-shop.log"] {
         copy(&golden_path("calls/shop.log"), name);
     }
+    for name in ["till.log", "older-till.log"] {
+        copy(&golden_path("lines/till.log"), name);
+    }
+    // The source file of its statements is older than the log.
+    fs::create_dir(directory.join("src")).unwrap();
+    copy(&golden_path("lines/shop.txt"), "src/shop.rs");
+    let source = fs::File::options().append(true).open(directory.join("src/shop.rs")).unwrap();
+    source.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
     let gzip = Command::new("gzip").args(["-k", "run.log"]).current_dir(directory).status();
     assert!(gzip.is_ok_and(|status| status.success()), "gzip packs an example's log");
     fs::create_dir_all(directory.join(".local/share/bash-completion/completions")).unwrap();

@@ -6,11 +6,12 @@
 //!
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
+use super::lines;
 use super::output::Output;
 use crate::export::marks::MarkOptions;
 use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
-use crate::export::{calls, chrome, ctf, folded, perfetto};
+use crate::export::{calls, chrome, ctf, folded, lcov, perfetto};
 use crate::reading::{self, Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
 use clap::ValueEnum;
@@ -39,6 +40,7 @@ Examples:
   eventcnv export run.log -o run.folded    for flamegraph.pl: time in slices
   eventcnv export run.log -o run.dot       for graphviz: the call graph, in clusters
   eventcnv export run.log -o run.callgrind   for callgrind_annotate and KCachegrind
+  eventcnv export till.log -o till.lcov    for genhtml: how often each line with a statement ran
   eventcnv export run.log -o run.pb.gz     for pprof and speedscope: paths of calls
   eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head
@@ -86,14 +88,16 @@ pub(crate) enum Format {
     /// The call graph, for graphviz: NAME.dot
     #[value(alias = "graphviz")]
     Dot,
-    /// The call graph, for callgrind_annotate and KCachegrind: NAME.callgrind
+    /// The call graph and the statements, for callgrind_annotate and KCachegrind: NAME.callgrind
     Callgrind,
     /// Paths of calls, for pprof and speedscope: NAME.pb.gz
     Pprof,
+    /// How often each line with a statement ran, for genhtml: NAME.lcov
+    Lcov,
 }
 
 /// Formats by the ending of the output's name.
-const ENDINGS: [(&str, Format); 8] = [
+const ENDINGS: [(&str, Format); 10] = [
     (".json", Format::Chrome),
     (".pftrace", Format::Perfetto),
     (".perfetto-trace", Format::Perfetto),
@@ -102,6 +106,8 @@ const ENDINGS: [(&str, Format); 8] = [
     (".dot", Format::Dot),
     (".callgrind", Format::Callgrind),
     (".pb.gz", Format::Pprof),
+    (".lcov", Format::Lcov),
+    (".info", Format::Lcov),
 ];
 
 impl Format {
@@ -144,6 +150,19 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let ticks = (clock.base == ClockBase::Ticks).then(|| {
         "the log does not state the length of a tick; each is exported as a nanosecond".to_owned()
     });
+    if format == Format::Lcov {
+        let (found, faults) = reading::statements::read(&reading.log, &clock, &selection, None);
+        if found.all().is_empty() {
+            return Err(reading.error(lines::NO_STATEMENTS));
+        }
+        let mut notes = reading::statements::all_notes(&found);
+        let write = |out: &mut dyn Write| {
+            notes.extend(lcov::write(&found, out)?);
+            Ok(())
+        };
+        output::write(&args.output.path, args.output.force, write)?;
+        return Ok(end(&reading, &faults, notes.into_iter()));
+    }
     if let Some(form) = format.of_calls() {
         // Slices stand for calls in a log without calls.
         let has_calls = lens_calls::has_calls(&reading.log);
@@ -151,9 +170,12 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         let Ok(found) = reading::calls::each(&reading.log, &clock, &marks, &selection, |_, _| {
             Ok::<(), Infallible>(())
         });
-        let mut notes = Vec::new();
+        let has_lines = has_calls && form == calls::Form::Callgrind;
+        let read = || reading::statements::read(&reading.log, &clock, &selection, None).0;
+        let statements = has_lines.then(read);
+        let mut notes = statements.as_ref().map_or_else(Vec::new, reading::statements::notes);
         let write = |out: &mut dyn Write| {
-            notes = calls::write(form, &found.calls, out)?;
+            notes.extend(calls::write(form, &found.calls, statements.as_ref(), out)?);
             Ok(())
         };
         output::write(&args.output.path, args.output.force, write)?;

@@ -35,7 +35,7 @@ use clap::ArgAction;
 use cli::{Stop, complain};
 use eventlog::reader::{Log, Order};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -120,6 +120,8 @@ type Stamp = (u64, u64, u64, i128);
 pub(super) struct Seen {
     stamp: Option<Stamp>,
     is_ring: bool,
+    /// The file at the last look, to tell later that it was deleted.
+    file: Option<File>,
     /// The UUID of the first stream.
     stream: Option<[u8; 16]>,
     volume: u64,
@@ -212,6 +214,7 @@ impl Seen {
         is_over: Option<bool>,
     ) -> Result<Option<bool>, Stop> {
         let stamp = stamp(path);
+        self.note_deleted(path, stamp.is_some());
         if stamp.is_none() || (self.stamp == stamp && is_over != Some(true)) {
             return Ok(None);
         }
@@ -223,8 +226,33 @@ impl Seen {
         };
         self.is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
         // The metadata of a mapped file do not show its changes.
-        self.stamp = stamp.filter(|_| !self.is_ring);
+        self.note_look(path, stamp.filter(|_| !self.is_ring));
         self.print_new(&reading, args, is_over)
+    }
+
+    /// Notes the state of the file at a look.
+    fn note_look(&mut self, path: &Path, stamp: Option<Stamp>) {
+        // The look may have met the next file already.
+        self.note_deleted(path, true);
+        self.stamp = stamp;
+        self.file = File::open(path).ok();
+    }
+
+    /// Reports that the file of the last look was deleted before all of it was read. Its program
+    /// may go on in another file of the name.
+    fn note_deleted(&mut self, path: &Path, has_next: bool) {
+        let Some(at) = self.file.as_ref().and_then(|file| file.metadata().ok()) else { return };
+        if at.nlink() > 0 {
+            return;
+        }
+        self.file = None;
+        // Of a mapped ring, the size tells nothing.
+        let size = self.stamp.map(|(.., size, _)| at.len().saturating_sub(size));
+        if size > Some(0) || !has_next {
+            let what = "was deleted; what it had after the last look is missing";
+            let size = size.map_or(String::new(), |size| format!(" ({size} bytes)"));
+            complain(&format!("eventcnv: {}: {what}{size}\n", path.display()));
+        }
     }
 
     fn print_new(

@@ -17,6 +17,7 @@ pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod follow;
 pub(crate) mod index;
+pub(crate) mod lines;
 pub(crate) mod listen;
 mod man;
 pub(crate) mod merge;

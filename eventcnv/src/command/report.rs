@@ -7,31 +7,38 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 use super::output::Output;
+use crate::input::sources::Sources;
 use crate::reading::calls::{self, Found};
-use crate::reading::{Input, Reading, Stdout};
+use crate::reading::{Input, Reading, Stdout, statements};
 use crate::select::{Select, Selection};
 use crate::summary::calls::{By, Extra};
 use crate::summary::gather::gather;
+use crate::summary::lines::Correction;
 use crate::summary::longest::Longest;
 use crate::summary::overview::Overview;
 use crate::summary::sample::{Axis, Sample};
 use crate::summary::{Summary, Wanted};
 use crate::view;
-use cli::Stop;
 use cli::output::Pending;
+use cli::{Stop, complain};
 use eventlog::format::text::is_steering;
-use eventlog::reader::{Clock, Event, Faults, Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick, Value};
+use lens_calls::statements::Statements;
 use lens_calls::{Graph, Told};
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
+use std::path::PathBuf;
 
 const ABOUT: &str = "\
 Writes a web page that shows a log: events of each kind over time, with zoom; a table of event \
 types; events to search; threads, labels, gaps, losses. A log of calls has a tab of calls: where \
-the time goes, a flame graph, a table of functions, the call graph, what is never called.
+the time goes, a flame graph, a table of functions, the call graph, what is never called. A log of \
+statements has a tab of their source: how often each line ran, how long it took, what never ran.
 
-The page is one file of at most 5 MB, with calls 8 MB, for any log, and uses no network. It has \
-counts, all events of rare types, and a sample of the other events, spread over time.";
+The page is one file of at most 5 MB, with calls 8 MB, with statements 12 MB, for any log, and \
+uses no network. It has counts, all events of rare types, and a sample of the other events, spread \
+over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.
@@ -39,6 +46,7 @@ A view can be shared: the address of the page, after #, has the time range and t
 Examples:
   eventcnv report -o page.html run.log    a page to open in a browser
   eventcnv report -o pools.html --kinds Pool,Object run.log   events of two kinds
+  eventcnv report --source shop -o lines.html run.log   statements, with source files from shop
   eventcnv report --from -0.001s -o end.html run.log   the end of a log, in detail
   eventcnv report -o - run.log | gzip > page.html.gz";
 
@@ -59,6 +67,15 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     output: Output,
+
+    /// How the cost of the recorder is taken out of the times of statements [default: calibrated,
+    /// or raw if the log does not state that cost]
+    #[arg(long, value_enum)]
+    method: Option<Correction>,
+
+    /// The folder in which source files are looked for
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    source: PathBuf,
 }
 
 /// Writes the page. Returns whether the log was read completely.
@@ -72,6 +89,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let log = &reading.log;
     let (axis, (summary, sample), faults) = summarise(log, &selection);
     let overview = Overview::new(summary, log, &selection, &faults);
+    let lined = Lined::new(args, &reading, &overview)?;
     let report = view::report::Report {
         name: &reading.name,
         overview: &overview,
@@ -80,6 +98,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         sample: &sample,
         labels: &labels(log, &axis),
         calls: called.as_ref().map(|called| called.shown(log)),
+        source: lined.as_ref().map(Lined::shown),
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,
@@ -131,6 +150,50 @@ impl Called {
     fn shown<'l>(&'l self, log: &'l Log) -> view::report::Calls<'l> {
         let Called { clock, found, graph, extra, longest, is_part } = self;
         view::report::Calls { log, clock, found, graph, extra, longest, is_part: *is_part }
+    }
+}
+
+/// The statements of a log.
+struct Lined {
+    base: ClockBase,
+    found: Statements,
+    sources: RefCell<Sources>,
+    is_part: bool,
+}
+
+impl Lined {
+    /// Reads the statements of a log, if it has any.
+    fn new(
+        args: &Report,
+        reading: &Reading,
+        overview: &Overview<'_>,
+    ) -> Result<Option<Lined>, Stop> {
+        let log = &reading.log;
+        let is_of = |name: &str| name.ends_with("StatementSum") || name.ends_with("StatementEnter");
+        let clock = Clock::new(log);
+        let has_any = overview.types.iter().any(|row| is_of(&row.name))
+            || !Statements::new(log, &clock, None).all().is_empty();
+        if !has_any {
+            return Ok(None);
+        }
+        let selection = reading.select(&args.select, false)?;
+        if let Some(what) = statements::refusal(&selection) {
+            complain(&format!("eventcnv: {}: note: no tab of source: {what}\n", reading.name));
+            return Ok(None);
+        }
+        let (found, _) =
+            statements::read(log, &clock, &selection, args.method.map(Correction::method));
+        if let Some(what) = statements::lack(&found) {
+            return Err(reading.error(what));
+        }
+        let sources = RefCell::new(Sources::new(log, &args.source));
+        let is_part = args.select.is_given();
+        Ok(Some(Lined { base: clock.base, found, sources, is_part }))
+    }
+
+    fn shown(&self) -> view::report::Lines<'_> {
+        let Lined { base, found, sources, is_part } = self;
+        view::report::Lines { found, sources, base: *base, is_part: *is_part }
     }
 }
 

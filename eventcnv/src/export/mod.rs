@@ -4,7 +4,7 @@
 //!  Event ── timeline.rs ──▶ Moment: when, slice, span, flow, counter ──┬─ chrome.rs    JSON
 //!             └ marks.rs   which event types begin, end, link, count   ├─ perfetto.rs  protobuf.rs
 //!                                                                      └─ folded.rs    a;b;c 17
-//!  Call ── calls/ ──▶ graphviz, callgrind, pprof
+//!  Call ── calls/ ──▶ graphviz, callgrind, pprof       Statement ── lcov.rs, calls/callgrind.rs
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
 //!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
 //!  processes.rs  processes, threads
@@ -16,6 +16,7 @@ pub(crate) mod calls;
 pub(crate) mod chrome;
 pub(crate) mod ctf;
 pub(crate) mod folded;
+pub(crate) mod lcov;
 pub(crate) mod marks;
 mod names;
 #[cfg(feature = "parquet")]

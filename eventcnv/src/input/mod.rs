@@ -11,6 +11,7 @@
 
 pub(crate) mod core;
 pub(crate) mod family;
+pub(crate) mod sources;
 pub(crate) mod threads;
 
 use cli::log::{HEADER_SIZE_MAX, registry_in};

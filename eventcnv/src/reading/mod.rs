@@ -20,6 +20,7 @@ pub(crate) mod calls;
 pub(crate) mod pairs;
 pub(crate) mod parallel;
 mod progress;
+pub(crate) mod statements;
 
 use progress::Progress;
 

@@ -21,6 +21,7 @@ pub(crate) mod csv;
 pub(crate) mod difference;
 pub(crate) mod json;
 pub(crate) mod line;
+pub(crate) mod lines;
 pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;

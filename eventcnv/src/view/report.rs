@@ -2,15 +2,18 @@
 //!
 //! ```text
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
-//!  report/calls.rs: the tab of calls ───────────────────┤
+//!  report/calls.rs, source.rs: tabs ────────────────────┤
 //!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 mod calls;
+mod source;
+mod weights;
 
 pub(crate) use calls::{Calls, SPAN_COUNT_MAX};
+pub(crate) use source::Lines;
 
 use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
@@ -34,6 +37,9 @@ const CALLS_SCRIPT: &str = concat!(
     include_str!("report/calls.js")
 );
 
+const SOURCE_STYLE: &str = include_str!("report/source.css");
+const SOURCE_SCRIPT: &str = include_str!("report/source.js");
+
 /// Bytes of the page for the parameters of one event, at most.
 const TEXT_SIZE_MAX: usize = 160;
 /// Rows of event types, and of threads, at most.
@@ -50,6 +56,8 @@ pub(crate) struct Report<'a> {
     pub(crate) labels: &'a [(String, String, f64)],
     /// The calls, if the log can have any.
     pub(crate) calls: Option<Calls<'a>>,
+    /// The statements, if the log has any.
+    pub(crate) source: Option<Lines<'a>>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -66,12 +74,15 @@ pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
             "nonce" => out.write_all(nonce.as_bytes())?,
             "title" => out.write_all(escaped(report.name).as_bytes())?,
             "style" => {
-                let calls = report.calls.as_ref().map_or("", |_| CALLS_STYLE);
-                out.write_all([STYLE, calls].concat().as_bytes())?;
+                out.write_all(STYLE.as_bytes())?;
+                report.tabs().iter().try_for_each(|(style, _)| out.write_all(style.as_bytes()))?;
             }
             "script" => {
-                let calls = report.calls.as_ref().map_or("", |_| CALLS_SCRIPT);
-                out.write_all([calls, SCRIPT].concat().as_bytes())?;
+                report
+                    .tabs()
+                    .iter()
+                    .try_for_each(|(_, script)| out.write_all(script.as_bytes()))?;
+                out.write_all(SCRIPT.as_bytes())?;
             }
             "data" => out.write_all(data.as_bytes())?,
             other => unreachable!("the page has no place {other}"),
@@ -130,22 +141,26 @@ pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
 
 /// Cuts off what takes more than [`TEXT_SIZE_MAX`] bytes in the page.
 fn clip(out: &mut Vec<u8>) {
-    let mut size = 0;
-    let is_beyond = |byte: &u8| {
-        size += match byte {
-            b'<' | 0..0x20 => "\\u0000".len(),
-            b'"' | b'\\' => 2,
-            _ => 1,
-        };
-        size > TEXT_SIZE_MAX
-    };
-    if let Some(mut end) = out.iter().position(is_beyond) {
+    if let Some(mut end) = end_of(out.iter(), TEXT_SIZE_MAX) {
         while end > 0 && out.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {
             end -= 1;
         }
         out.truncate(end);
         out.extend_from_slice("…".as_bytes());
     }
+}
+
+/// Returns how many bytes take at most `size_max` bytes in the page, if not all do.
+fn end_of<'a>(mut bytes: impl Iterator<Item = &'a u8>, size_max: usize) -> Option<usize> {
+    let mut size = 0;
+    bytes.position(|byte| {
+        size += match byte {
+            b'<' | 0..0x20 => "\\u0000".len(),
+            b'"' | b'\\' => 2,
+            _ => 1,
+        };
+        size > size_max
+    })
 }
 
 fn encoded<T>(numbers: &[T], bytes: impl Fn(&T) -> Vec<u8>) -> String {
@@ -157,6 +172,13 @@ fn counts(numbers: &[u32]) -> String {
 }
 
 impl Report<'_> {
+    /// Returns the style and the script of each tab; a log of statements has calls too.
+    fn tabs(&self) -> [(&'static str, &'static str); 2] {
+        let calls = self.calls.as_ref().map(|_| (CALLS_STYLE, CALLS_SCRIPT));
+        let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
+        [calls, source].map(Option::unwrap_or_default)
+    }
+
     fn data(&self) -> Value {
         let Report { overview, .. } = self;
         let by_name = |name: fn(&Registry, u16) -> String, series: &BTreeMap<Key, Vec<u32>>| {
@@ -204,6 +226,7 @@ impl Report<'_> {
             "names": names,
             "threadNames": thread_names,
             "calls": self.calls.as_ref().map(Calls::data),
+            "source": self.source.as_ref().map(Lines::data),
         })
     }
 

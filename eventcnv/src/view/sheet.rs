@@ -23,6 +23,10 @@ pub(crate) enum Cell {
     Real(f64),
     /// A time; `~` marks one that is not exact.
     Percentile(Percentile),
+    /// A time that is at most so long; `≤` marks it.
+    Bound(u64),
+    /// A change, with this number of digits.
+    Change(f64, usize),
 }
 
 impl From<String> for Cell {
@@ -61,6 +65,8 @@ impl fmt::Display for Cell {
             Cell::None => Ok(()),
             Cell::Text(text) => write!(f, "{}", OneLine(text.as_bytes())),
             Cell::Number(number) => write!(f, "{number}"),
+            Cell::Bound(number) => write!(f, "≤{number}"),
+            Cell::Change(value, digits) => write!(f, "{value:+.digits$}"),
             Cell::Real(value) => write!(f, "{value:.1}"),
             Cell::Percentile(Percentile { ns, is_exact: true }) => write!(f, "{ns}"),
             Cell::Percentile(Percentile { ns, .. }) => write!(f, "~{ns}"),
@@ -73,23 +79,49 @@ pub(crate) struct Sheet {
     heading: Vec<&'static str>,
     /// Number of columns, from the first, that are aligned to the left.
     left_count: usize,
+    /// Whether the last column is text.
+    is_end_left: bool,
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 impl Sheet {
     pub(crate) fn new(left_count: usize, heading: &[&'static str]) -> Sheet {
-        Sheet { heading: heading.to_vec(), left_count, rows: Vec::new() }
+        Sheet { heading: heading.to_vec(), left_count, is_end_left: false, rows: Vec::new() }
+    }
+
+    /// Aligns the last column to the left.
+    pub(crate) fn end_left(mut self) -> Sheet {
+        self.is_end_left = true;
+        self
     }
 
     /// Removes columns of this name and all after it that count nothing.
     pub(crate) fn hide_zeros(&mut self, from: &str) {
         let first = self.heading.iter().position(|name| *name == from).unwrap_or(usize::MAX);
-        let is_kept: Vec<bool> = (0..self.heading.len())
-            .map(|at| {
-                let is_zero = |row: &Vec<Cell>| matches!(row.get(at), Some(Cell::Number(0)));
-                at < first || !self.rows.iter().all(is_zero)
-            })
-            .collect();
+        let is_zero = |cell: Option<&Cell>| matches!(cell, Some(Cell::Number(0)));
+        self.hide(|at, _, rows| at >= first && rows.iter().all(|row| is_zero(row.get(at))));
+    }
+
+    /// Removes columns of these names in which no row has anything.
+    pub(crate) fn hide_empty(&mut self, names: &[&str]) {
+        let is_empty = |cell: Option<&Cell>| match cell {
+            None | Some(Cell::None | Cell::Number(0)) => true,
+            Some(Cell::Text(text)) => text.is_empty(),
+            _ => false,
+        };
+        self.hide(|at, name, rows| {
+            names.contains(&name) && rows.iter().all(|row| is_empty(row.get(at)))
+        });
+    }
+
+    /// Removes the columns for which `is_hidden` is true: by index, name, and rows.
+    pub(crate) fn hide(&mut self, is_hidden: impl Fn(usize, &str, &[Vec<Cell>]) -> bool) {
+        let columns = self.heading.iter().enumerate();
+        let is_kept: Vec<bool> =
+            columns.map(|(at, name)| !is_hidden(at, name, &self.rows)).collect();
+        let left = is_kept.get(..self.left_count).unwrap_or(&is_kept);
+        self.left_count = left.iter().filter(|is_kept| **is_kept).count();
+        self.is_end_left &= is_kept.last() == Some(&true);
         let keep = |at: usize| is_kept.get(at).copied().unwrap_or(true);
         let mut at = 0..;
         self.heading.retain(|_| at.next().is_some_and(keep));
@@ -113,6 +145,9 @@ impl Sheet {
             return writeln!(out, "{none}");
         }
         let mut table = Table::new(self.left_count, &self.heading);
+        if self.is_end_left {
+            table.end_left();
+        }
         self.rows.into_iter().for_each(|row| table.row(row.iter().map(Cell::to_string)));
         write!(out, "{table}")
     }
@@ -128,6 +163,8 @@ impl Sheet {
                 match cell {
                     Cell::Text(text) => csv::field(&mut out, text.as_bytes()),
                     Cell::Percentile(found) => out.extend(found.ns.to_string().bytes()),
+                    Cell::Bound(number) => out.extend(number.to_string().bytes()),
+                    Cell::Change(value, digits) => out.extend(format!("{value:.digits$}").bytes()),
                     Cell::Real(value) => out.extend(value.to_string().bytes()),
                     cell => out.extend(cell.to_string().bytes()),
                 }
@@ -141,8 +178,10 @@ impl Sheet {
         let value = |cell: &Cell| match cell {
             Cell::None => Value::Null,
             Cell::Text(text) => json!(text),
-            Cell::Number(number) => json!(number),
+            Cell::Number(number) | Cell::Bound(number) => json!(number),
             Cell::Real(value) => json!(value),
+            Cell::Change(value, 0) => json!(*value as i64),
+            Cell::Change(value, _) => json!(value),
             Cell::Percentile(found) => json!(found.ns),
         };
         let row = |row: &Vec<Cell>| {

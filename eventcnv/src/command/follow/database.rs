@@ -69,8 +69,8 @@ struct Found {
 /// Follows logs until their programs have ended, or a signal. Returns whether they were read
 /// completely.
 pub(super) fn run(args: &Follow, logs: &[PathBuf], path: &Path) -> Result<bool, Stop> {
-    let mut signals = signals()?;
-    let mut database = Database::open(path)?;
+    let (mut signals, has_signal) = signals()?;
+    let mut database = Database::open(path, has_signal)?;
     let feed = |path: &PathBuf| Feed { path: path.clone(), ..Feed::default() };
     let mut feeds: Vec<Feed> = logs.iter().map(feed).collect();
     let every = Duration::from_millis(args.every);
@@ -110,9 +110,9 @@ impl Feed {
         is_over: bool,
     ) -> Result<(), Stop> {
         let stamp = stamp(&self.path);
+        self.seen.note_deleted(&self.path, stamp.is_some());
         if is_over && stamp.is_none() {
             self.end = Some(self.seen.stream.is_none());
-            self.note_end_without_log();
         }
         if stamp.is_none() || (self.seen.stamp == stamp && !is_over) {
             return Ok(());
@@ -171,13 +171,6 @@ impl Feed {
         Ok(())
     }
 
-    fn note_end_without_log(&self) {
-        if self.seen.stream.is_some() {
-            let what = "no log any more; what it had after the last look is missing";
-            complain(&format!("eventcnv: {}: {what}\n", self.path.display()));
-        }
-    }
-
     /// Opens the log with the volumes that are not known, up to what it had a moment ago: what a
     /// copy of a ring has beyond may lack earlier events of other buffers.
     fn open(&self, args: &Follow, is_over: bool) -> Result<(Reading, Vec<u64>), Stop> {
@@ -213,7 +206,7 @@ impl Feed {
         self.registry_count = registry_count;
         self.seen.stream = Some(stream);
         self.seen.volume = volume;
-        self.seen.stamp = stamp;
+        self.seen.note_look(&self.path, stamp);
     }
 
     /// Finds the new events of a part of the log.
@@ -294,7 +287,7 @@ impl Feed {
             import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
-            Ok((connection, place, events.faults().clone()))
+            Ok((connection, (place, events.faults().clone())))
         };
         let (place, faults) = database.change(work)?;
         self.place = Some(place);

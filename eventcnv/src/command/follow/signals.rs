@@ -16,16 +16,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Returns a socket that has a byte after a signal. A second signal ends the process.
-pub(super) fn signals() -> Result<UnixStream, Stop> {
+/// Returns a socket that has a byte after a signal, and whether one came. A second signal ends the
+/// process.
+pub(super) fn signals() -> Result<(UnixStream, Arc<AtomicBool>), Stop> {
     let (ends, end) = UnixStream::pair()?;
-    let is_second = Arc::new(AtomicBool::new(false));
+    let is_signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register_conditional_shutdown(signal, 128 + signal, is_second.clone())?;
-        flag::register(signal, is_second.clone())?;
+        flag::register_conditional_shutdown(signal, 128 + signal, is_signalled.clone())?;
+        flag::register(signal, is_signalled.clone())?;
         pipe::register(signal, end.try_clone()?)?;
     }
-    Ok(ends)
+    Ok((ends, is_signalled))
 }
 
 /// Waits for a signal. Returns whether it came.

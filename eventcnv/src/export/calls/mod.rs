@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  calls of a log ──▶ tree, graph ──┬─ dot.rs        graphviz: functions in their clusters
-//!                                   ├─ callgrind.rs  callgrind_annotate, KCachegrind
+//!                                   ├─ callgrind.rs  callgrind_annotate, KCachegrind; with lines
 //!                                   └─ pprof.rs      pprof, speedscope: a sample for each path
 //! ```
 //!
@@ -14,6 +14,7 @@ mod pprof;
 
 use crate::summary::calls::demangled;
 use eventlog::format::text::OneLine;
+use lens_calls::statements::Statements;
 use lens_calls::{Calls, Function, Graph};
 use std::io::{self, Write};
 
@@ -25,12 +26,18 @@ pub(crate) enum Form {
     Pprof,
 }
 
-/// Writes the calls of a log. Returns notes for the user.
-pub(crate) fn write(form: Form, calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String>> {
+/// Writes the calls of a log, and its statements in a form that has lines. Returns notes for the
+/// user.
+pub(crate) fn write(
+    form: Form,
+    calls: &Calls,
+    statements: Option<&Statements>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
     let graph = Graph::of(calls.tree());
     match form {
         Form::Dot => dot::write(calls, &graph, out)?,
-        Form::Callgrind => callgrind::write(calls, &graph, out)?,
+        Form::Callgrind => callgrind::write(calls, &graph, statements, out)?,
         Form::Pprof => return pprof::write(calls, out),
     }
     Ok(Vec::new())
@@ -41,7 +48,12 @@ const NO_NAME: &str = "(no name)";
 
 /// Returns the name of a function, on one line.
 fn name(calls: &Calls, function: Function) -> String {
-    let name = demangled(calls.functions().name(function));
+    named(calls.functions().name(function))
+}
+
+/// Returns a name as the source has it, on one line.
+pub(super) fn named(name: &str) -> String {
+    let name = demangled(name);
     let name = if name.trim().is_empty() { NO_NAME } else { &name };
     OneLine(name.as_bytes()).to_string()
 }

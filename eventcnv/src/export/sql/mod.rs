@@ -37,7 +37,11 @@ use tables::Tables;
 /// Marks our databases: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;
 /// Time to wait for another program that writes to the database.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const PATIENCE: std::time::Duration = if cfg!(test) {
+    std::time::Duration::from_millis(50)
+} else {
+    std::time::Duration::from_secs(10)
+};
 
 /// Prepares a new database without a journal: after an error its file is removed.
 pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
@@ -107,9 +111,9 @@ pub(crate) struct Import<'l> {
 }
 
 impl<'l> Import<'l> {
-    /// Begins a transaction: makes missing tables, and adds the facts of the log with its name.
-    /// `cache_kib` limits the memory for pages. Without [`Import::finish`] the database stays
-    /// unchanged.
+    /// Begins a transaction, if none is open: makes missing tables, and adds the facts of the log
+    /// with its name. `cache_kib` limits the memory for pages. Without [`Import::finish`] the
+    /// database stays unchanged.
     pub(crate) fn begin(
         connection: &Connection,
         log: &'l Log,
@@ -118,7 +122,9 @@ impl<'l> Import<'l> {
     ) -> Result<Import<'l>, Refusal> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
-        connection.execute_batch("BEGIN IMMEDIATE")?;
+        if connection.is_autocommit() {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+        }
         recognise(connection)?;
         connection.execute_batch(tables::FIXED_LATER)?;
         connection.execute_batch(calls::TABLES)?;
@@ -127,17 +133,16 @@ impl<'l> Import<'l> {
         Ok(Import { log, streams, tables, is_again, has_labels: false })
     }
 
-    /// Begins a transaction for a log that has grown, with the result of [`Import::finish`].
-    /// Returns `None` if another program changed the database: begin as for another log.
+    /// Goes on with a log that has grown, in an open transaction, with the result of
+    /// [`Import::finish`]. Returns `None` if another program changed the database: begin as for
+    /// another log.
     pub(crate) fn go_on(
         connection: &Connection,
         log: &'l Log,
         place: Place,
     ) -> Result<Option<Import<'l>>, Refusal> {
-        connection.execute_batch("BEGIN IMMEDIATE")?;
         let Place { streams, tables, version } = place;
         if data_version(connection)? != version {
-            connection.execute_batch("ROLLBACK")?;
             return Ok(None);
         }
         logs::update(connection, log, &streams)?;

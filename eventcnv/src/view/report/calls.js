@@ -7,6 +7,7 @@
 "use strict";
 // Numbers and names as the tab writes them, and buttons.
 const callTools = (data, functions, { node, count, short }) => {
+  const NAME_MAX = 160; // Letters of a name that are seen.
   const ownMax = functions.reduce((most, one) => Math.max(most, one.own), 0) || 1;
   const time = (ns) => {
     if (ns === null || ns === undefined) return "–";
@@ -22,6 +23,12 @@ const callTools = (data, functions, { node, count, short }) => {
   const share = (part) => percentOf(part, data.time);
   const many = (n, one, more) => `${count(n)} ${n === 1 ? one : more || one + "s"}`;
   const heat = (at) => `${Math.round(100 * Math.sqrt(functions[at].own / ownMax))}%`;
+  // The beginning and the end of a long name, which tell it from others.
+  const middle = (name, most = NAME_MAX) => {
+    const letters = [...name];
+    if (letters.length <= most) return name;
+    return `${letters.slice(0, most / 2).join("")}…${letters.slice(-most / 2).join("")}`;
+  };
   // The end of a long path: what tells it from others.
   const brief = (name) => {
     let depth = 0;
@@ -31,7 +38,16 @@ const callTools = (data, functions, { node, count, short }) => {
       if (">)]}".includes(name[i]) && name[i - 1] !== "-") depth -= 1;
       if (depth === 0 && name.startsWith("::", i)) cuts.push(i + 2);
     }
-    return cuts.length > 1 ? name.slice(cuts[cuts.length - 2]) : name;
+    return middle(cuts.length > 1 ? name.slice(cuts[cuts.length - 2]) : name, 80);
+  };
+  // A name in the page. The middle of a long one is not seen, and copied with the rest.
+  const nameOf = (name) => {
+    const made = node("span");
+    const [letters, part] = [[...name], NAME_MAX / 2];
+    if (letters.length <= NAME_MAX) made.textContent = name;
+    else made.append(letters.slice(0, part).join(""),
+      node("span", letters.slice(part, -part).join(""), "cut"), letters.slice(-part).join(""));
+    return made;
   };
   const button = (text, onclick, cls) => {
     const made = node("button", text, cls);
@@ -39,7 +55,13 @@ const callTools = (data, functions, { node, count, short }) => {
     made.onclick = onclick;
     return made;
   };
-  return { time, share, many, heat, brief, button };
+  // What Enter and Space do on an element that is no button.
+  const onPress = (act) => (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    act();
+  };
+  return { time, share, many, heat, brief, button, nameOf, middle, onPress };
 };
 
 const callsTab = (root, data, page) => {
@@ -55,7 +77,7 @@ const callsTab = (root, data, page) => {
   let found = null; // The functions that the search finds.
   let picked = null;
   const tools = callTools(data, functions, page);
-  const { time, share, many, button } = tools;
+  const { time, share, many, button, nameOf } = tools;
   const flame = flameGraph(data, functions, tools, page, (at) => pick(at));
   const calls = callGraph(data, functions, tools, page, (at) => pick(at));
   const { hot } = flame;
@@ -68,12 +90,15 @@ const callsTab = (root, data, page) => {
     root.append(made);
     return [made, row];
   };
+  const titleOf = ({ name, place }) => [name, place].filter(Boolean).join("\n");
   const link = (at) => {
-    const made = button(functions[at].name, () => pick(at, true), "link");
-    made.title = functions[at].place;
+    const made = button(undefined, () => pick(at, true), "link");
+    made.append(nameOf(functions[at].name));
+    made.title = titleOf(functions[at]);
     return made;
   };
 
+  const [most, ...next] = [...functions].sort((a, b) => b.own - a.own);
   const summary = () => {
     const facts = node("div", undefined, "facts");
     const untimed = data.untimedCount;
@@ -82,11 +107,13 @@ const callsTab = (root, data, page) => {
       ["never called", count(data.unused.count)], ["time in calls", time(data.time)],
       ["in progress at the end", count(data.openCount)], ["calls without a time", count(untimed), untimed > 0]]) {
       const fact = node("div", undefined, bad ? "fact bad" : "fact");
-      fact.append(node("b", value), node("span", name, "soft"));
+      const part = { "never called": "unused", "in progress at the end": "open" }[name];
+      fact.append(node("b", value), part && value !== "0"
+        ? button(name, () => document.getElementById(part).scrollIntoView({ block: "start" }), "link")
+        : node("span", name, "soft"));
       facts.append(fact);
     }
     root.append(facts);
-    const most = functions.reduce((a, b) => (b.own > a.own ? b : a), functions[0]);
     if (!most || !data.time) {
       section("Where the time goes", node("p", data.count
         ? functions.some(({ mean }) => mean !== null)
@@ -98,8 +125,10 @@ const callsTab = (root, data, page) => {
     const lead = node("p", undefined, "lead");
     lead.id = "hottest";
     lead.append(`${share(most.own)} of the time is in `, link(most.at), " itself");
-    const more = `${time(most.own)} in ${many(most.calls, "call")}, without the functions that it ` +
-      "calls. No other function has more time of its own.";
+    const more = node("p", `${time(most.own)} in ${many(most.calls, "call")}, without the functions ` +
+      "that it calls. No other function has more time of its own.", "note");
+    next.filter(({ own }) => own > 0).slice(0, 4).forEach((one, at) =>
+      more.append(at ? ", " : " Next: ", link(one.at), " " + share(one.own)));
     const path = node("ol", undefined, "path");
     path.id = "hotPath";
     const shown = hot.length <= 12 ? hot : [...hot.slice(0, 3), -1, ...hot.slice(-7)];
@@ -110,9 +139,9 @@ const callsTab = (root, data, page) => {
       path.append(item);
     }
     if (flame.isHotCut) path.append(node("li", "calls that are not on this page", "soft"));
-    section("Where the time goes", lead, node("p", more, "note"),
+    section("Where the time goes", lead, more,
       node("p", "The hot path: from the outermost call on, always into the call that takes the most " +
-        "time. Each percentage is the time of that call with all calls in it.", "note"), path,
+        "time, while that is 5 % of all or more. Each percentage is the time of that call with all calls in it.", "note"), path,
       node("p", `All times are of ${data.isPart ? "the selected" : "recorded"} calls, added over all threads. The code of ` +
         "functions that are not recorded counts for the function that called them.", "note"));
   };
@@ -136,7 +165,7 @@ const callsTab = (root, data, page) => {
       });
       // The total of one function counts the paths that are left out too.
       if (found.size === 1) found.forEach((at) => { sum = functions[at].total; });
-      const least = found.size > 1 && nodes.left ? "at least " : "";
+      const least = found.size > 1 && nodes.left + nodes.rest ? "at least " : "";
       hits.textContent = `${many(found.size, "function")}; ${least}${share(sum)} of the time is in calls of ` +
         (found.size === 1 ? "it" : "them");
     }
@@ -159,9 +188,10 @@ const callsTab = (root, data, page) => {
       row.className = "pick" + (picked === one.at ? " picked" : "");
       row.tabIndex = 0;
       row.onclick = () => pick(one.at);
-      row.onkeydown = (event) => { if (event.key === "Enter") pick(one.at); };
-      const name = node("td", one.name, "left name");
-      name.title = one.place;
+      row.onkeydown = tools.onPress(() => pick(one.at));
+      const name = node("td", undefined, "left name");
+      name.append(nameOf(one.name));
+      name.title = titleOf(one);
       const isKnown = one.mean !== null;
       const own = node("td", isKnown ? `${time(one.own)} · ${share(one.own)}` : "–", "share");
       const [gauge, part] = [node("i"), node("b")];
@@ -182,14 +212,12 @@ const callsTab = (root, data, page) => {
       "were in progress.");
     listed.textContent = notes.join(" ");
   };
+  // Until a function is picked, the one with the most time of its own.
   const drawDetail = () => {
-    detail.replaceChildren();
-    if (picked === null) {
-      detail.append(node("p", "Click a function to see which functions call it, and which it calls.",
-        "note"));
-      return;
-    }
-    const one = functions[picked];
+    detail.replaceChildren(node("p", "Click a function anywhere on this page to see which functions " +
+      "call it, and which it calls.", "note"));
+    const at = picked ?? most.at;
+    const one = functions[at];
     const facts = [many(one.calls, "call"), `own time ${share(one.own)}`,
       `total time ${share(one.total)}`];
     for (const [n, text] of [[one.unfinished, "in progress at the end"],
@@ -197,13 +225,17 @@ const callsTab = (root, data, page) => {
       [one.muted, "not recorded, as the filter selects some of many"],
       [one.alone, "ended whose beginning is not in the log"]])
       if (n) facts.push(`${count(n)} ${text}`);
-    detail.append(node("h3", one.name), node("p", [one.place, ...facts].filter(Boolean).join(" · "),
+    const title = node("h3");
+    title.append(nameOf(one.name));
+    detail.append(title, node("p", [one.place, ...facts].filter(Boolean).join(" · "),
       "note"));
+    if (page.hasSource(one.name))
+      detail.append(button("Show its lines in Source", () => page.showSource(one.name), "link"));
     const both = node("div", undefined, "columns");
     for (const [title, own, other, none] of [
       ["Called by", 1, 0, "No recorded function calls it."],
       ["It calls", 0, 1, "It calls no recorded function."]]) {
-      const rows = data.edges.filter((edge) => edge[own] === picked);
+      const rows = data.edges.filter((edge) => edge[own] === at);
       const part = node("div");
       const made = node("table");
       made.id = own ? "callers" : "callees";
@@ -217,7 +249,9 @@ const callsTab = (root, data, page) => {
         if (edge[other] >= 0) name.append(link(edge[other]));
         row.append(name, node("td", count(edge[2])), node("td", `${time(edge[3])} · ${share(edge[3])}`));
       }
-      part.append(rows.length ? made : node("p", none, "note"));
+      const scroll = node("div", undefined, "scroll");
+      scroll.append(made);
+      part.append(rows.length ? scroll : node("p", none, "note"));
       const absent = one.calls - rows.reduce((sum, edge) => sum + edge[2], 0);
       if (own && absent > 0)
         part.append(node("p", `${many(absent, "call")} by functions that are not on this page.`, "note"));
@@ -230,7 +264,9 @@ const callsTab = (root, data, page) => {
     drawTable();
     drawDetail();
     calls.light(picked);
-    if (isFar) detail.scrollIntoView({ block: "center" });
+    if (!isFar) return;
+    detail.scrollIntoView({ block: "center" });
+    detail.focus({ preventScroll: true });
   };
 
   const listOf = (title, note, heading, rows, more) => {
@@ -244,7 +280,11 @@ const callsTab = (root, data, page) => {
       const body = own.createTBody();
       for (const cells of rows) {
         const row = body.insertRow();
-        cells.forEach((text, at) => row.append(node("td", text, heading[at][1] && "left name")));
+        cells.forEach((text, at) => {
+          const cell = row.appendChild(node("td", undefined, heading[at][1] && "left name"));
+          cell.append(nameOf(text));
+          cell.title = text;
+        });
       }
       scroll.append(own);
       made.append(scroll);
@@ -270,6 +310,7 @@ const callsTab = (root, data, page) => {
     table.id = "functions";
     section("Functions", scroll, listed);
     detail.id = "detail";
+    detail.tabIndex = -1;
     section("Callers and callees", detail);
     calls.graph.id = "graph";
     section("Call graph", node("p", `The ${many(calls.drawnCount, "function")} with the ` +
@@ -292,6 +333,6 @@ const callsTab = (root, data, page) => {
       (all > names.length ? `${count(all - names.length)} more → ` : "") + names.join(" → "),
       time(running)]), data.open.count - data.open.rows.length).id = "open";
   drawTable();
-  drawDetail();
-  return { search, find };
+  if (most) drawDetail();
+  return { search, find, pick };
 };

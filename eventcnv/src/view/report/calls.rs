@@ -6,11 +6,10 @@
 //!                     └─ the longest calls, in order of time
 //! ```
 //!
-//! A weight is the own time of calls and of all calls in them, as far as it is known: a call in
-//! progress has that of the calls that ended in it. Design: `.cnv.report.calls` in
-//! `design/eventcnv.md`.
+//! Design: `.cnv.report.calls` in `design/eventcnv.md`.
 
-use super::{clip, encoded};
+use super::weights::Weights;
+use super::{encoded, end_of};
 use crate::reading::calls::Found;
 use crate::summary::calls::{Extra, demangled, links};
 use crate::summary::longest::{Lane, Longest};
@@ -19,7 +18,7 @@ use crate::view::calls::Summary;
 use crate::view::sheet::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens_calls::{Facts, Function, Graph, NONE, OpenStack, Sum, Tree, clusters};
+use lens_calls::{Facts, Function, Graph, NONE, OpenCall, OpenStack, Sum, Tree, clusters};
 use serde_json::{Value, json};
 use slices::Percent;
 use std::cmp::Reverse;
@@ -36,6 +35,11 @@ const STACK_COUNT_MAX: usize = 50;
 const OPEN_COUNT_MAX: usize = 20;
 /// Calls in order of time, at most.
 pub(crate) const SPAN_COUNT_MAX: usize = 10_000;
+/// Bytes of a name in the page, and of all names of functions together, at most.
+const NAME_SIZE_MAX: usize = 2000;
+const NAMES_SIZE_MAX: usize = 1_500_000;
+/// Bytes of other texts; and of such a name, where all are too long together.
+const SHORT_SIZE: usize = 160;
 /// No number of the page.
 const NO_PLACE: u32 = u32::MAX;
 
@@ -49,56 +53,6 @@ pub(crate) struct Calls<'l> {
     pub(crate) longest: &'l Longest,
     /// Whether a selection leaves calls out.
     pub(crate) is_part: bool,
-}
-
-/// Own times, each with those of all calls in them.
-struct Weights {
-    nodes: Vec<u64>,
-    /// Recursion counts once.
-    functions: Vec<u64>,
-    edges: Vec<u64>,
-}
-
-impl Weights {
-    fn new(tree: &Tree, graph: &Graph, function_count: usize) -> Weights {
-        let mut nodes: Vec<u64> = tree.nodes().iter().map(|node| node.sum.own).collect();
-        // A parent comes before its children.
-        for (at, node) in tree.nodes().iter().enumerate().skip(1).rev() {
-            let own = nodes.get(at).copied().unwrap_or(0);
-            if let Some(parent) = nodes.get_mut(node.parent as usize) {
-                *parent = parent.saturating_add(own);
-            }
-        }
-        let (mut functions, mut edges) = (vec![0; function_count], vec![0; tree.edges().len()]);
-        let add = |all: &mut Vec<u64>, at: u32, weight: u64| {
-            if let Some(sum) = all.get_mut(at as usize) {
-                *sum = weight.saturating_add(*sum);
-            }
-        };
-        for (node, weight) in tree.nodes().iter().zip(&nodes).skip(1) {
-            if !node.is_function_above {
-                add(&mut functions, node.function, *weight);
-            }
-            if !node.is_edge_above {
-                add(&mut edges, node.edge, *weight);
-            }
-        }
-        if tree.is_full() {
-            // The calls of a path without an own node are not below their callers.
-            let raise = |weight: &mut u64, sum: &Sum| {
-                *weight = sum.outermost.max(sum.own).max(*weight);
-            };
-            for (at, weight) in (0..).zip(&mut functions) {
-                raise(weight, &graph.function(at));
-            }
-            edges.iter_mut().zip(graph.edges()).for_each(|(weight, edge)| raise(weight, &edge.sum));
-        }
-        Weights { nodes, functions, edges }
-    }
-
-    fn of(all: &[u64], at: u32) -> u64 {
-        all.get(at as usize).copied().unwrap_or(0)
-    }
 }
 
 /// The functions of the page, in order of their weights, and the number of each on the page.
@@ -126,7 +80,7 @@ impl Calls<'_> {
             "count": self.longest.call_count,
             "time": Weights::of(&weights.nodes, Tree::ROOT),
             "left": left,
-            "names": chosen.functions.iter().map(|at| self.name(*at)).collect::<Value>(),
+            "names": names(chosen.functions.iter().map(|at| self.name(*at)).collect()),
             "places": chosen.functions.iter().map(|at| self.source(*at)).collect::<Value>(),
             "functions": self.functions(&chosen, &weights),
             "nodes": self.nodes(&chosen, &weights),
@@ -145,8 +99,9 @@ impl Calls<'_> {
 
     /// Returns the name of a function, on one line of a limited length.
     fn name(&self, function: Function) -> String {
-        let name = text(&demangled(self.found.calls.functions().name(function)));
-        if name.is_empty() { "(no name)".to_owned() } else { name }
+        let name = demangled(self.found.calls.functions().name(function));
+        let name = OneLine(name.as_bytes()).to_string();
+        if name.is_empty() { "(no name)".to_owned() } else { elided(name, NAME_SIZE_MAX) }
     }
 
     /// Returns the place of a function in its source, or nothing.
@@ -216,13 +171,16 @@ impl Calls<'_> {
 
     /// Returns the paths with the most time, a caller before its callees.
     fn nodes(&self, chosen: &Chosen, weights: &Weights) -> Value {
-        let nodes = self.found.calls.tree().nodes();
+        let tree = self.found.calls.tree();
+        let nodes = tree.nodes();
         let weight = |at: u32| Weights::of(&weights.nodes, at);
-        let mut order: Vec<u32> = (1..nodes.len() as u32).collect();
+        let mut order: Vec<u32> =
+            (1..nodes.len() as u32).filter(|at| !tree.is_shared(*at)).collect();
         order.sort_unstable_by_key(|at| (Reverse(weight(*at)), *at));
         let mut places: HashMap<u32, i64> = HashMap::from([(Tree::ROOT, -1)]);
         let mut columns: [Vec<i64>; 5] = Default::default();
         let (mut left_count, mut left) = (0u64, 0u64);
+        let mut rest = nodes.first().map_or(0, |root| root.rest);
         for at in order {
             let Some(node) = nodes.get(at as usize) else { continue };
             let parent = places.get(&node.parent).copied();
@@ -230,9 +188,10 @@ impl Calls<'_> {
                 (chosen.place(node.function), parent, places.len() <= NODE_COUNT_MAX)
             else {
                 left_count += u64::from(node.sum.count > 0);
-                left = left.saturating_add(node.sum.own);
+                left = left.saturating_add(node.sum.own).saturating_add(node.rest);
                 continue;
             };
+            rest = rest.saturating_add(node.rest);
             places.insert(at, places.len() as i64 - 1);
             let cells = [
                 function.into(),
@@ -247,6 +206,7 @@ impl Calls<'_> {
         json!({
             "functions": functions, "parents": parents, "counts": counts, "owns": owns,
             "weights": weights, "leftCount": left_count, "left": left,
+            "rest": rest,
         })
     }
 
@@ -284,6 +244,7 @@ impl Calls<'_> {
         }
         let mut lanes: Vec<(Lane, u64)> = times.into_iter().collect();
         lanes.sort_unstable_by_key(|(lane, time)| (Reverse(*time), *lane));
+        let lane_count = lanes.len();
         lanes.truncate(LANE_COUNT_MAX);
         let lane_places: HashMap<Lane, usize> =
             lanes.iter().enumerate().map(|(place, (lane, _))| (*lane, place)).collect();
@@ -308,7 +269,7 @@ impl Calls<'_> {
         let [of_lane, functions, depths] = columns;
         let doubles = |all: &[f64]| encoded(all, |number| number.to_le_bytes().to_vec());
         json!({
-            "lanes": lanes.iter().map(name).collect::<Value>(),
+            "lanes": lanes.iter().map(name).collect::<Value>(), "laneCount": lane_count,
             "begins": doubles(&begins), "lengths": doubles(&lengths),
             "ofLane": of_lane, "functions": functions, "depths": depths, "open": open,
             "least": if begins.is_empty() { 0 } else { least },
@@ -321,10 +282,12 @@ impl Calls<'_> {
         let (cutoff, is_undirected) = (None, false);
         let summary = Summary { log, clock, found, graph, extra, cutoff, is_undirected };
         let rows = summary.unused().rows;
-        let row =
-            |row: &Vec<Cell>| row.iter().map(|cell| text(&cell.to_string())).collect::<Value>();
-        let shown = rows.iter().take(UNUSED_COUNT_MAX).map(row).collect::<Value>();
-        json!({ "count": rows.len(), "rows": shown })
+        let shown = || rows.iter().take(UNUSED_COUNT_MAX);
+        let cell = |row: &Vec<Cell>, at| row.get(at).map_or(String::new(), Cell::to_string);
+        let name = |row| elided(OneLine(cell(row, 0).as_bytes()).to_string(), NAME_SIZE_MAX);
+        let places = shown().map(|row| text(&cell(row, 1)));
+        let shown = names(shown().map(name).collect()).into_iter().zip(places);
+        json!({ "count": rows.len(), "rows": shown.map(|row| json!(row)).collect::<Value>() })
     }
 
     /// Returns the stacks of calls in progress: thread, the innermost calls with the outermost of
@@ -334,8 +297,11 @@ impl Calls<'_> {
         let stacks = &self.found.open;
         let row = |stack: &OpenStack| {
             let left = stack.calls.len().saturating_sub(OPEN_COUNT_MAX);
-            let calls = stack.calls.iter().skip(left);
-            let names = calls.map(|call| self.name(call.function)).collect::<Value>();
+            let name = |call: &OpenCall| {
+                let task = call.task.map_or(String::new(), |task| format!(" (task {task})"));
+                format!("{}{task}", short(self.name(call.function)))
+            };
+            let names = stack.calls.iter().skip(left).map(name).collect::<Value>();
             let last = self.log.span(stack.stream).map(|(_, last)| last);
             let begin = stack.calls.last().and_then(|call| call.begin);
             let running = begin
@@ -360,55 +326,59 @@ fn lane_name(threads: &Threads, (stream, thread, context): Lane) -> String {
 }
 
 /// Returns text on one line of a limited length.
-fn text(text: &str) -> String {
-    let mut text = OneLine(text.as_bytes()).to_string().into_bytes();
-    clip(&mut text);
-    String::from_utf8_lossy(&text).into_owned()
+pub(super) fn text(text: &str) -> String {
+    short(OneLine(text.as_bytes()).to_string())
+}
+
+fn short(text: String) -> String {
+    elided(text, SHORT_SIZE)
+}
+
+/// Shortens names that are too long together.
+fn names(mut names: Vec<String>) -> Vec<String> {
+    if end_of(names.iter().flat_map(|name| name.as_bytes()), NAMES_SIZE_MAX).is_some() {
+        names = names.into_iter().map(short).collect();
+    }
+    names
+}
+
+/// Returns the beginning and the end of a text that takes more than `size_max` bytes in the page.
+fn elided(mut text: String, size_max: usize) -> String {
+    let bytes = text.as_bytes();
+    if end_of(bytes.iter(), size_max).is_some()
+        && let Some(mut begin) = end_of(bytes.iter(), size_max / 2)
+        && let Some(count) = end_of(bytes.iter().rev(), size_max / 2)
+    {
+        let mut end = bytes.len() - count;
+        while !text.is_char_boundary(begin) {
+            begin -= 1;
+        }
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        text.replace_range(begin..end, "…");
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::calls::advance;
-    use crate::select::Selection;
-    use slices::Limits;
-    use std::convert::Infallible;
 
-    /// `.cnv.report.calls`: calls of paths without a node of their own count for their callers.
+    /// `.cnv.report.calls`: a name keeps its end, and its letters are whole.
     #[test]
-    fn a_full_tree_has_no_total_below_an_own_time() {
-        let log = include_bytes!("../../../tests/golden/calls/shop.log");
-        let log = Log::from_source(&log[..]).unwrap();
-        let (clock, marks) = (Clock::new(&log), lens_calls::marks(&log, false));
-        for node_count_max in [0, 1, 3, 5, 1000] {
-            let mut calls =
-                lens_calls::Calls::with_limits(&log, &marks, Limits::default(), node_count_max);
-            let selection = Selection::all(false, false);
-            let mut take = |_: &_, _: lens_calls::Told<'_>| Ok::<(), Infallible>(());
-            let Ok(_) = advance(&log, &clock, &marks, &selection, &mut calls, &mut take);
-            let _ = calls.finish(&mut |_, _| {});
-            let (tree, graph) = (calls.tree(), Graph::of(calls.tree()));
-            assert_eq!(tree.is_full(), node_count_max < 1000);
-            let weights = Weights::new(tree, &graph, calls.functions().count());
-            let all = Weights::of(&weights.nodes, Tree::ROOT);
-            assert!(all > 0);
-            let totals = calls.functions().iter().map(|(at, _)| (at, graph.function(at)));
-            let totals = totals.map(|(at, sum)| (sum, Weights::of(&weights.functions, at)));
-            let edges = (0..).zip(graph.edges());
-            let edges = edges.map(|(at, edge)| (edge.sum, Weights::of(&weights.edges, at)));
-            for (sum, total) in totals.chain(edges) {
-                assert!(sum.own.max(sum.outermost) <= total && total <= all, "{sum:?} {total}");
-            }
-        }
-    }
-
-    /// `.cnv.report.calls`
-    #[test]
-    fn long_names_end_at_a_whole_character() {
+    fn long_names_keep_their_ends() {
         for name in ["\u{e9}".repeat(2500), format!("a{}", "\u{1f980}".repeat(1250))] {
-            let cut = text(&name);
-            assert!(cut.len() < 170 && cut.ends_with('\u{2026}'), "{cut}");
-            assert!(!cut.contains('\u{fffd}'), "{cut}");
+            let cut = elided(format!("{name}end"), NAME_SIZE_MAX);
+            assert!(cut.len() < NAME_SIZE_MAX + 4 && cut.ends_with("end"), "{cut}");
+            assert!(cut.contains('\u{2026}') && !cut.contains('\u{fffd}'), "{cut}");
+        }
+        let long = |n: usize| format!("{}{n:04}", "x".repeat(NAME_SIZE_MAX - 4));
+        assert_eq!(elided("<".repeat(100), 60), format!("{0}…{0}", "<".repeat(5)));
+        for (count, size) in [(700, NAME_SIZE_MAX), (2048, SHORT_SIZE + 3)] {
+            let names = names((0..count).map(long).collect());
+            assert!((0..).zip(&names).all(|(n, name)| name.ends_with(&format!("{n:04}"))));
+            assert!(names.iter().all(|name| name.len() == size));
         }
     }
 }

@@ -9,8 +9,9 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   const LANE_ROWS_MAX = 12;
   const THIN = 0.0012; // The least part of the width that is drawn.
   const ROW = 22;
+  const LEAST = 0.05; // The least part of the time for the hot path.
   const { nodes, spans } = data;
-  const { time, share, many, heat, brief, button } = tools;
+  const { time, share, many, heat, brief, button, middle } = tools;
   const doubles = (text) => new Float64Array(bytes(text).buffer);
   const [begins, lengths] = [doubles(spans.begins), doubles(spans.lengths)];
   const isOpen = new Set(spans.open);
@@ -26,11 +27,11 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   const below = (at) => children.get(at) || [];
   const weightOf = (at) => (at < 0 ? data.time : nodes.weights[at]);
   // From the outermost call, on into the call with the most time, while that has more than the own
-  // time of the function that calls it.
+  // time of the function that calls it, and is no small part of all.
   const hot = [];
   for (let at = -1; ; at = hot[hot.length - 1]) {
     const [next] = below(at);
-    if (next === undefined || !nodes.weights[next]) break;
+    if (next === undefined || nodes.weights[next] < LEAST * data.time || !data.time) break;
     if (at >= 0 && nodes.owns[at] > nodes.weights[next]) break;
     hot.push(next);
   }
@@ -54,8 +55,9 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
       made.style.setProperty("--heat", heat(at));
       if (found && found.has(at)) made.classList.add("found");
     }
-    if (width < 0.01) made.classList.add("thin");
-    made.title = made.ariaLabel = said;
+    if (width < 0.025) made.classList.add("thin");
+    made.ariaLabel = said;
+    made.title = at < 0 ? said : said.replace(middle(functions[at].name), () => functions[at].name);
     made.onfocus = made.onpointerenter = () => { tip.textContent = said; };
     bars.push({ row, from, width, made });
     flame.append(made);
@@ -63,7 +65,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   };
   const drawPaths = () => {
     const all = weightOf(zoom.at);
-    const tell = (at) => `${functions[nodes.functions[at]].name}: ${share(nodes.weights[at])} of the ` +
+    const tell = (at) => `${middle(functions[nodes.functions[at]].name)}: ${share(nodes.weights[at])} of the ` +
       `time, ${time(nodes.weights[at])} in ${many(nodes.counts[at], "call")} on this path; ` +
       `${time(nodes.owns[at])} of it in the function itself`;
     const work = [[zoom.at, 0, 0]];
@@ -104,7 +106,8 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     if (isDeeper) notes.push("Calls are deeper than this drawing: zoom in to see them.");
     if (nodes.leftCount) notes.push(`${many(nodes.leftCount, "path")} with little time ` +
       `(${share(nodes.left)} of it together) are left out.`);
-    if (data.isFull) notes.push("The log has too many paths: some bars stand for several.");
+    if (data.isFull) notes.push("The log has too many paths: calls on further ones have no bars " +
+      `of their own. Their time (${share(nodes.rest)} of all) is in the bars of the calls around them.`);
     left.textContent = notes.join(" ");
   };
   const drawTimes = () => {
@@ -142,7 +145,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
       if (right - (lasts.get(place) || 0) < THIN / 2) return; // Another bar is there.
       lasts.set(place, right);
       const of = spans.functions[i];
-      const said = `${functions[of].name}: ${time(length)}` +
+      const said = `${middle(functions[of].name)}: ${time(length)}` +
         `${isOpen.has(i) ? " to the end of the log, where it was in progress" : ""}, ` +
         (begin ? `${time(begin)} after the first call` : "the first call");
       const made = bar(of, place, x, right - x, said, () => zoomTo({ from: begin,
@@ -163,12 +166,17 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
       crumbs.append(node("li", `${time(to - from)}, from ${time(from)} after the first call`));
     const notes = [];
     const absent = data.count - begins.length;
-    if (absent > 0) notes.push(`${count(begins.length)} of ${count(data.count)} calls are shown: the ` +
-      `longest ones, of the functions on this page. All calls shorter than ${time(spans.least)} are ` +
+    if (absent > 0) notes.push(`${count(begins.length)} of ${count(data.count)} calls are on this ` +
+      "page: the longest ones, of its functions" + (spans.laneCount > spans.lanes.length
+      ? ` and its ${many(spans.lanes.length, "thread")}` : "") + `. All calls shorter than ${time(spans.least)} are ` +
       "left out. To see a part of the time with all its calls, make a page of that part: " +
       "eventcnv report --from TIME --to TIME.");
     if (wanted.length < spans.lanes.length && lane.value === "")
-      notes.push(`The ${LANES_MAX} busiest of ${spans.lanes.length} threads: choose another above.`);
+      notes.push(`Drawn are the ${LANES_MAX} threads with the most time in calls; choose another of ` +
+        `${count(spans.lanes.length)} above.`);
+    if (spans.laneCount > spans.lanes.length)
+      notes.push(`The long calls of ${many(spans.laneCount - spans.lanes.length, "more thread")} are not ` +
+        "on this page.");
     if (isDeeper) notes.push("Calls are deeper than this drawing: zoom in to see them.");
     left.textContent = notes.join(" ");
   };
@@ -181,7 +189,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     if (!bars.length) flame.append(node("p", isByTime ? "No call with a known time." : "No call with a time to draw.", "note"));
   };
   const zoomTo = (to) => {
-    const isFocused = flame.contains(document.activeElement);
+    const isFocused = [flame, crumbs].some((part) => part.contains(document.activeElement));
     zoom = isByTime ? to : { at: -1, ...to };
     drawFlame();
     if (!isByTime && zoom.at >= 0) pick(nodes.functions[zoom.at]);
@@ -256,7 +264,8 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     found = all;
     drawFlame();
   };
-  const isHotCut = hot.length > 0 && !below(hot[hot.length - 1]).length &&
-    nodes.owns[hot[hot.length - 1]] < nodes.weights[hot[hot.length - 1]];
+  const last = hot[hot.length - 1];
+  const isHotCut = hot.length > 0 && !below(last).length &&
+    nodes.weights[last] - nodes.owns[last] >= Math.max(nodes.owns[last], LEAST * data.time);
   return { hot, isHotCut, fill, mark };
 };

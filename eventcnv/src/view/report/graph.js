@@ -116,11 +116,11 @@ const callGraph = (data, functions, tools, { node }, pick) => {
       made.style.setProperty("--heat", heat(one.at));
       made.dataset.at = one.at;
       made.onclick = () => pick(one.at);
-      made.onkeydown = (event) => { if (event.key === "Enter") pick(one.at); };
+      made.onkeydown = tools.onPress(() => pick(one.at));
       return made;
     });
     const width = 40 + WIDTH + Math.max(0, ...column) * COLUMN;
-    const svg = draw("svg", { width, height: top + 4, role: "group", "aria-label": "Call graph" },
+    const svg = draw("svg", { width, height: top + 4, viewBox: `0 0 ${width} ${top + 4}`, role: "group", "aria-label": "Call graph" },
       ...groups, ...lines, ...calls);
     graph.replaceChildren(svg);
     return shown.length;

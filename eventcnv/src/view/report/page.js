@@ -29,6 +29,7 @@
   let picked = null;
   const sorted = { by: "events", down: true };
   let calls = null; // The tab of calls, if the log has any.
+  let source = null; // The tab of source, if the log has statements.
 
   const node = (name, text, cls) => {
     const made = document.createElement(name);
@@ -182,6 +183,8 @@
   // Draws a table that its headings sort. A column has a key, a title, what it means, and whether
   // it is text; `fill` writes the row of an item.
   const sortTable = (table, columns, items, sorted, redraw, most, fill) => {
+    const focused = table.contains(document.activeElement) && document.activeElement;
+    const heading = focused && focused.closest("th");
     table.replaceChildren();
     const head = table.createTHead().insertRow();
     for (const [key, title, meaning, isText] of columns) {
@@ -203,6 +206,10 @@
     const rows = [...items].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
     const body = table.createTBody();
     rows.slice(0, most).forEach((item) => fill(body.insertRow(), item));
+    // The keyboard stays where it was.
+    const again = focused && (heading ? head.cells[heading.cellIndex].firstChild
+      : table.querySelector("tr.picked"));
+    if (again) again.focus({ preventScroll: true });
   };
 
   const drawTypes = () => {
@@ -270,7 +277,10 @@
     if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
     if (byId("search").value) state.set("search", byId("search").value);
     if (!byId("callsTab").hidden) state.set("tab", "calls");
+    if (!byId("sourceTab").hidden) state.set("tab", "source");
     if (calls && calls.search.value) state.set("find", calls.search.value);
+    if (source && source.search.value) state.set("lines", source.search.value);
+    if (source && source.place()) state.set("line", source.place());
     if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
   };
   let waiting = 0;
@@ -333,9 +343,10 @@
     "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => show(0, 1),
     "/": () => byId("search").focus() };
   const callKeys = { "/": () => calls.search.focus() };
+  const sourceKeys = { "/": () => source.search.focus() };
   document.addEventListener("keydown", (event) => {
     const inside = event.target.closest && event.target.closest("input, select, .scroll, .tabs");
-    const known = byId("callsTab").hidden ? keys : callKeys;
+    const known = !byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys : keys;
     if (inside || event.ctrlKey || event.metaKey || event.altKey || !known[event.key]) return;
     event.preventDefault();
     known[event.key]();
@@ -353,8 +364,9 @@
   byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
-  // Shows the events or the calls.
-  const parts = data.calls ? [["Events", "eventsTab"], ["Calls", "callsTab"]] : [];
+  // Shows the events, the calls or the source.
+  const parts = data.calls || data.source ? [["Events", "eventsTab", true],
+    ["Calls", "callsTab", data.calls], ["Source", "sourceTab", data.source]].filter((part) => part[2]) : [];
   const tabs = parts.map(([title, id]) => {
     const tab = node("button", title);
     Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
@@ -372,10 +384,13 @@
     }
     drawTypes();
     draw();
+    if (shown === "sourceTab") source.reveal();
   };
   byId("tabs").onkeydown = (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const { tab } = tabs.find((other) => byId(other.id).hidden);
+    const at = tabs.findIndex((other) => !byId(other.id).hidden);
+    const by = event.key === "ArrowLeft" ? tabs.length - 1 : 1;
+    const { tab } = tabs[(at + by) % tabs.length];
     tab.click();
     tab.focus();
   };
@@ -448,14 +463,25 @@
   const wanted = (state.get("range") || "").split("-").map(Number);
   if (wanted.length === 2 && wanted[0] < wanted[1]) range = wanted;
   byId("search").value = state.get("search") || "";
-  if (data.calls) {
-    calls = callsTab(byId("callsTab"), data.calls,
-      { node, count, short, bytes, sortTable, changed: () => keepState() });
-    calls.search.value = state.get("find") || "";
+  const tools = { node, count, short, bytes, sortTable, changed: () => keepState() };
+  const called = new Map(data.calls ? data.calls.names.map((name, at) => [name, at]) : []);
+  if (data.source) source = sourceTab(byId("sourceTab"), data.source, { ...tools,
+    hasCall: (name) => called.has(name),
+    showCall: (name) => { showTab("callsTab"); calls.pick(called.get(name), true); } });
+  if (data.calls) calls = callsTab(byId("callsTab"), data.calls, { ...tools,
+    hasSource: (name) => source && source.has(name),
+    showSource: (name) => { showTab("sourceTab"); source.show(name); } });
+  if (tabs.length) {
     byId("tabs").hidden = false;
-    showTab(state.get("tab") === "calls" ? "callsTab" : "eventsTab");
-    if (calls.search.value) calls.find();
+    const open = { calls: calls && "callsTab", source: source && "sourceTab" };
+    showTab(open[state.get("tab")] || "eventsTab");
   }
+  for (const [part, key] of [[calls, "find"], [source, "lines"]]) {
+    if (!part || !state.get(key)) continue;
+    part.search.value = state.get(key);
+    part.find();
+  }
+  if (source && state.get("line")) source.showAt(Number(state.get("line")));
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(state.get("theme") || (isDark ? "dark" : "light"));
   drawEvents();

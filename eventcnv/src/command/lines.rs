@@ -1,0 +1,286 @@
+//! Prints the statements of a log: counts, times, what never ran.
+//!
+//! ```text
+//!  log ── reading/statements.rs ──▶ Statements ─┬─ view/lines.rs ──▶ text │ CSV │ JSON
+//!   OLD ── the same ── --against ───────────────┘
+//!  source files ── input/sources.rs ──▶ texts
+//! ```
+//!
+//! Design: `.cnv.lines` in `design/eventcnv.md`.
+
+use crate::input::sources::Sources;
+use crate::reading::statements::{all_notes, lack, read, refusal};
+use crate::reading::{Known, Reading};
+use crate::select::Select;
+use crate::summary::lines::{By, Correction, Sort, Which, method_name};
+use crate::view;
+use crate::view::lines::{self as sheets, Shown};
+use crate::view::sheet::Sheet;
+use clap::ValueEnum;
+use cli::{Stop, complain};
+use eventlog::reader::{Clock, ClockBase, Faults};
+use lens_calls::statements::{Facts, Statements};
+use serde_json::json;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+const ABOUT: &str = "\
+Prints the statements of a log: how often each ran, and the time that it took.
+
+The crate calls records them: #[profiled] before a function, an impl or a mod, and \
+MPS_TELEMETRY_PROFILE=count, time or trace. A selection chooses the threads that recorded, and the \
+time up to which sums count.";
+
+const EXAMPLES: &str = "\
+Columns:
+  count       executions that began
+  own         the time of executions without the statements in them; own % is its part of all
+  total       the time with all in them; recursion counts it again and again
+  mean …      of the total times; the deviation is the standard deviation of the measured times
+  p50 … p99.9 percentiles, where the log has a trace; those with ~ are at most a thousandth too high
+  ±           how far the time may be off: the error bar of the correction
+  waiting     the time of statements with an .await, which contains the time in which nothing ran
+A time with ≤ is too short to be measured: at most its error bar.
+
+Methods of correction (the sums in the log never change):
+  raw, a         as measured
+  outer, b       without the cost of the recorder in the statements beneath
+  leaves, c      a statement with others in it has their sum; needs a trace
+  calibrated, d  without all cost of the recorder, with an error bar; the default
+
+The text of a statement comes from its source file: in the folder of --source, else in this folder.
+A note tells if a file is gone, is newer than the log, or does not fit the log.
+
+--csv prints the columns of TDK's profiler, with times in µs: NrCallsToCmd, Filename, CmdLine, Min,
+Avg, Max, Total, CmdCharIndex, CmdLength; the index and the length are in bytes. --csv=table prints
+the columns of the table.
+
+--against finds a statement of the old run by its function, its column and its size, in the order
+of the function's statements. `moved` has another line, `changed` has another size.
+
+Examples:
+  eventcnv lines till.log                    hot statements first
+  eventcnv lines till.log --limit 20 --sort total
+  eventcnv lines till.log --by function      also file
+  eventcnv lines till.log --never            statements that never ran
+  eventcnv lines till.log --all --csv        all of them, with zeros
+  eventcnv lines till.log --method raw       as measured
+  eventcnv lines till.log --against older-till.log   what changed from older-till.log to till.log
+  eventcnv lines till.log --source src       where to look for source files";
+
+/// The error about a log without statements.
+pub(super) const NO_STATEMENTS: &str = "the log has no statements: its program did not record \
+                                        them; put #[profiled] before its functions, and set \
+                                        MPS_TELEMETRY_PROFILE=time";
+
+/// Print the statements of a log: counts, times, hot spots; statements that never ran
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Lines {
+    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
+    /// logs are read as one: their counts and times are added up
+    #[arg(value_name = "LOG")]
+    logs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    known: Known,
+
+    #[command(flatten)]
+    select: Select,
+
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, clap::Args)]
+struct Form {
+    /// The rows
+    #[arg(long, value_enum, default_value = "statement")]
+    by: By,
+
+    /// The order of rows [default: own, or count if the log has no times]
+    #[arg(long, value_enum, conflicts_with = "against")]
+    sort: Option<Sort>,
+
+    /// How the cost of the recorder is taken out [default: calibrated, or raw if the log does not
+    /// state that cost]
+    #[arg(long, value_enum)]
+    method: Option<Correction>,
+
+    /// Print the statements that never ran
+    #[arg(long, conflicts_with_all = ["all", "against"])]
+    never: bool,
+
+    /// Also print statements that never ran, with zeros
+    #[arg(long, conflicts_with = "against")]
+    all: bool,
+
+    /// Print at most N rows
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Compare with the log of an earlier run
+    #[arg(long, value_name = "OLD")]
+    against: Option<PathBuf>,
+
+    /// The folder in which source files are looked for
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    source: PathBuf,
+
+    /// Print CSV: the columns of TDK's profiler, or those of the table
+    #[arg(long, value_enum, value_name = "COLUMNS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "seed", conflicts_with = "json")]
+    csv: Option<Columns>,
+
+    /// Print JSON, for other programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// The columns of CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Columns {
+    /// Those of TDK's profiler
+    Seed,
+    /// Those of the table
+    Table,
+}
+
+/// Runs the command. Returns whether the log was read completely.
+pub(crate) fn run(args: &Lines) -> Result<bool, Stop> {
+    let form = &args.form;
+    if form.against.is_some() && form.by != By::Statement {
+        return Err(Stop::Message("--against needs --by statement".to_owned()));
+    }
+    let new = Reading::open_paths(&args.logs, &args.known)?;
+    let new = Summed::new(args, &new)?;
+    let Some(path) = &form.against else {
+        let text = new.text(form)?;
+        return new.end(&text);
+    };
+    let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
+    let old = Summed::new(args, &old)?;
+    if old.unit() != new.unit() {
+        return Err(Stop::Message(format!(
+            "{}: times are in {} and those of {} in {}; state --clock-rate",
+            path.display(),
+            old.unit(),
+            new.reading.name,
+            new.unit()
+        )));
+    }
+    let text = new.against(&old, form)?;
+    Ok([old.end(&[])?, new.end(&text)?] == [true, true])
+}
+
+/// The statements of a log.
+struct Summed<'l> {
+    reading: &'l Reading,
+    base: ClockBase,
+    found: Statements,
+    faults: Faults,
+    sources: RefCell<Sources>,
+}
+
+impl<'l> Summed<'l> {
+    fn new(args: &Lines, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
+        let log = &reading.log;
+        let selection = reading.select(&args.select, false)?;
+        if let Some(what) = refusal(&selection) {
+            return Err(reading.error(what));
+        }
+        let clock = Clock::new(log);
+        let method = args.form.method.map(Correction::method);
+        let (found, faults) = read(log, &clock, &selection, method);
+        if found.all().is_empty() {
+            return Err(reading.error(NO_STATEMENTS));
+        }
+        if let Some(what) = lack(&found) {
+            return Err(reading.error(what));
+        }
+        if clock.base == ClockBase::Start && found.has_times() {
+            reading.use_seconds();
+        }
+        let sources = RefCell::new(Sources::new(log, &args.form.source));
+        Ok(Summed { reading, base: clock.base, found, faults, sources })
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.base == ClockBase::Ticks && self.found.has_times() { "ticks" } else { "ns" }
+    }
+
+    fn text(&self, form: &Form) -> Result<Vec<u8>, Stop> {
+        let which = match (form.never, form.all) {
+            (true, _) => Which::Never,
+            (_, true) => Which::All,
+            _ => Which::Executed,
+        };
+        let shown = Shown { which, sort: form.sort, limit: form.limit.unwrap_or(usize::MAX) };
+        if form.csv == Some(Columns::Seed) && form.by == By::Statement {
+            if self.unit() == "ticks" {
+                let what = "the log does not state the length of a tick, and --csv prints µs; \
+                            state --clock-rate, or pass --csv=table";
+                return Err(self.reading.error(what));
+            }
+            return Ok(sheets::seed(&self.found, shown));
+        }
+        let mut sheet = match form.by {
+            By::Statement => sheets::by_statement(&self.found, shown, |facts| self.line(facts)),
+            by => sheets::by_group(&self.found, by, shown),
+        };
+        if form.csv.is_none() && !form.json {
+            sheets::tidy(&mut sheet);
+        }
+        let none = match which {
+            Which::Never => "each statement that the log knows ran",
+            _ => "no statement ran",
+        };
+        self.write(sheet, form, none)
+    }
+
+    fn against(&self, old: &Summed<'_>, form: &Form) -> Result<Vec<u8>, Stop> {
+        let limit = form.limit.unwrap_or(usize::MAX);
+        let text = |facts: &Facts| self.line(facts);
+        let mut sheet = sheets::against([&old.found, &self.found], limit, text);
+        if form.csv.is_none() && !form.json {
+            sheets::tidy_against(&mut sheet);
+        }
+        self.write(sheet, form, "no statement ran in either log")
+    }
+
+    /// Returns the text of a statement.
+    fn line(&self, facts: &Facts) -> Option<String> {
+        self.sources.borrow_mut().text(facts)
+    }
+
+    fn write(&self, sheet: Sheet, form: &Form, none: &str) -> Result<Vec<u8>, Stop> {
+        if form.csv.is_some() {
+            return Ok(sheet.csv());
+        }
+        let method = method_name(self.found.method());
+        if form.json {
+            let all = json!({ "unit": self.unit(), "method": method, "rows": sheet.json() });
+            return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
+        }
+        let mut text = Vec::new();
+        if self.found.has_times() && !form.never {
+            view::pairs::write_unit(self.base, &mut text)?;
+            writeln!(text, "method: {method}\n")?;
+        }
+        sheet.write(none, &mut text)?;
+        Ok(text)
+    }
+
+    /// Prints the text, then faults and notes. Returns whether the log was read completely.
+    fn end(&self, text: &[u8]) -> Result<bool, Stop> {
+        self.reading.finish();
+        io::stdout().lock().write_all(text)?;
+        let is_whole = self.reading.end(&self.faults);
+        for note in all_notes(&self.found).into_iter().chain(self.sources.borrow().notes()) {
+            complain(&format!("eventcnv: {}: note: {note}\n", self.reading.name));
+        }
+        self.reading.note_losses(&self.reading.log.losses(&self.faults));
+        Ok(is_whole)
+    }
+}

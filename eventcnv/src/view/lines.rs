@@ -1,0 +1,248 @@
+//! The statements of a log as tables: by statement, file and function; two runs; the seed's CSV.
+//!
+//! ```text
+//!  summary/lines.rs ──▶ rows, texts ──▶ Sheet
+//! ```
+//!
+//! Design: `.cnv.lines` in `design/eventcnv.md`.
+
+use super::csv;
+use super::pairs::PERCENTS;
+use super::sheet::{Cell, Sheet};
+use crate::summary::lines::{By, Group, Line, Pair, Sort, Which, groups, lines, pairs};
+use lens_calls::statements::{Facts, Statements, Times, Value};
+use slices::Percentile;
+use std::io::Write;
+
+/// The columns of a statement.
+const COLUMNS: [&str; 18] = [
+    "place",
+    "function",
+    "count",
+    "own",
+    "own ±",
+    "own %",
+    "total",
+    "total ±",
+    "mean",
+    "min",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "deviation",
+    "waiting",
+    "text",
+];
+/// The columns of the seed's profiler.
+const SEED: &str = "NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength\n";
+
+/// What to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) which: Which,
+    pub(crate) sort: Option<Sort>,
+    pub(crate) limit: usize,
+}
+
+fn cell(value: &Value) -> Cell {
+    let ns = value.bound().round() as u64;
+    if value.is_below() { Cell::Bound(ns) } else { Cell::Number(ns) }
+}
+
+fn error(value: &Value) -> Cell {
+    Cell::Number(value.error.ceil() as u64)
+}
+
+/// Returns a time; 0 if it is too short to be measured.
+fn known(value: &Value) -> f64 {
+    if value.is_below() { 0.0 } else { value.ns }
+}
+
+fn rounded(ns: f64) -> Cell {
+    Cell::Number(ns.max(0.0).round() as u64)
+}
+
+/// Returns the table of the statements, with their texts.
+pub(crate) fn by_statement(
+    found: &Statements,
+    shown: Shown,
+    mut text: impl FnMut(&Facts) -> Option<String>,
+) -> Sheet {
+    let lines = lines(found, shown.which, shown.sort);
+    let all: f64 = lines.iter().filter_map(Line::busy).map(|times| known(&times.own)).sum();
+    let mut sheet = Sheet::new(2, &COLUMNS).end_left();
+    for line in lines.iter().take(shown.limit) {
+        let busy = line.busy();
+        let of = |value: fn(&Times) -> Value| busy.map(value);
+        let (own, total) = (of(|times| times.own), of(|times| times.total));
+        let any = line.times.as_ref();
+        let percent = own.filter(|_| all > 0.0).map(|own| known(&own) * 100.0 / all);
+        let percentile = |percent| match found.percentile(line.statement, percent)? {
+            (value, _) if value.is_below() => Some(cell(&value)),
+            (value, is_exact) => {
+                let ns = value.ns.round() as u64;
+                Some(Percentile { ns, is_exact }.into())
+            }
+        };
+        let [p50, p90, p99, p99_9] = PERCENTS.map(|(_, percent)| percentile(percent).into());
+        sheet.row([
+            line.facts.place().into(),
+            line.function.to_owned().into(),
+            line.count.into(),
+            own.as_ref().map(cell).into(),
+            own.as_ref().map(error).into(),
+            percent.into(),
+            total.as_ref().map(cell).into(),
+            total.as_ref().map(error).into(),
+            any.map(|times| cell(&times.mean)).into(),
+            any.map(|times| cell(&times.shortest)).into(),
+            p50,
+            p90,
+            p99,
+            p99_9,
+            any.map(|times| cell(&times.longest)).into(),
+            any.and_then(|times| times.deviation()).map(rounded).into(),
+            line.waiting().map(|times| cell(&times.total)).into(),
+            text(line.facts).into(),
+        ]);
+    }
+    sheet
+}
+
+/// Removes the columns of a table for people in which no row has anything, and the function where
+/// each row has its text.
+pub(crate) fn tidy(sheet: &mut Sheet) {
+    let has_texts = sheet.rows.iter().all(|row| matches!(row.last(), Some(Cell::Text(_))));
+    sheet.hide(|_, name, _| name == "function" && has_texts);
+    let optional: Vec<&str> =
+        COLUMNS.iter().copied().filter(|name| !matches!(*name, "place" | "count")).collect();
+    sheet.hide_empty(&optional);
+}
+
+/// Returns the table of files or functions.
+pub(crate) fn by_group(found: &Statements, by: By, shown: Shown) -> Sheet {
+    let name = if by == By::File { "file" } else { "function" };
+    let heading =
+        [name, "statements", "executed", "executed %", "count", "own", "own ±", "own %", "waiting"];
+    let mut sheet = Sheet::new(1, &heading);
+    let groups = groups(found, by, shown.sort);
+    let value = |group: &Group<'_>| group.own.map(|(ns, error)| Value { ns, error });
+    let all: f64 = groups.iter().filter_map(value).map(|own| known(&own)).sum();
+    let is_shown = |group: &&Group<'_>| match shown.which {
+        Which::Executed => group.executed > 0,
+        Which::Never => group.executed == 0,
+        Which::All => true,
+    };
+    for group in groups.iter().filter(is_shown).take(shown.limit) {
+        let own = value(group);
+        let percent = own.filter(|_| all > 0.0).map(|own| known(&own) * 100.0 / all);
+        sheet.row([
+            group.name.to_owned().into(),
+            group.statements.into(),
+            group.executed.into(),
+            Cell::Real(group.executed as f64 * 100.0 / group.statements.max(1) as f64),
+            group.count.into(),
+            own.as_ref().map(cell).into(),
+            own.as_ref().map(error).into(),
+            percent.into(),
+            rounded(group.waiting),
+        ]);
+    }
+    sheet
+}
+
+/// Returns the table of two runs.
+pub(crate) fn against(
+    [old, new]: [&Statements; 2],
+    limit: usize,
+    mut text: impl FnMut(&Facts) -> Option<String>,
+) -> Sheet {
+    let heading = [
+        "place",
+        "function",
+        "match",
+        "old place",
+        "old count",
+        "count",
+        "old own",
+        "own",
+        "change",
+        "change %",
+        "old mean",
+        "mean",
+        "text",
+    ];
+    let mut sheet = Sheet::new(4, &heading).end_left();
+    let has_times = old.has_times() && new.has_times();
+    for pair in pairs(old, new).iter().take(limit) {
+        let Pair { old, new, how } = pair;
+        let Some(line) = new.as_ref().or(old.as_ref()) else { continue };
+        let was = old.map(|old| old.facts.place());
+        let was = was.filter(|was| new.is_some_and(|new| new.facts.place() != *was));
+        let lines = [old, new];
+        let [old_count, count] = lines.map(|line| Cell::Number(line.map_or(0, |line| line.count)));
+        let value = |line: &Option<Line<'_>>| {
+            let line = line.as_ref()?;
+            let times = line.times.as_ref()?;
+            Some(if line.waits { times.total } else { times.own })
+        };
+        let [old_own, own] = lines.map(|line| value(line).as_ref().map(cell).into());
+        let mean = |line: &Option<Line<'_>>| Some(cell(&line.as_ref()?.times.as_ref()?.mean));
+        let [old_mean, mean] = lines.map(|line| mean(line).into());
+        let [before, after] = pair.times();
+        let percent = before.zip(after).filter(|(before, _)| *before > 0.0);
+        let percent = percent.map(|(before, after)| (after / before - 1.0) * 100.0);
+        let change = pair.change(has_times);
+        let new_text = new.as_ref().and_then(|line| text(line.facts));
+        sheet.row([
+            line.facts.place().into(),
+            line.function.to_owned().into(),
+            how.name().to_owned().into(),
+            was.into(),
+            old_count,
+            count,
+            old_own,
+            own,
+            Cell::Change(change, 0),
+            percent.map(|percent| Cell::Change(percent, 1)).into(),
+            old_mean,
+            mean,
+            new_text.into(),
+        ]);
+    }
+    sheet
+}
+
+/// Removes the columns of a table of two runs in which no row has anything.
+pub(crate) fn tidy_against(sheet: &mut Sheet) {
+    let names = ["old place", "old own", "own", "change %", "old mean", "mean", "text"];
+    sheet.hide_empty(&names);
+}
+
+/// Writes the seed's CSV: counts, times in µs, and the place of each statement.
+pub(crate) fn seed(found: &Statements, shown: Shown) -> Vec<u8> {
+    let mut out = SEED.as_bytes().to_vec();
+    for line in lines(found, shown.which, shown.sort).iter().take(shown.limit) {
+        let Facts { line: number, offset, size, .. } = *line.facts;
+        // An execution that was not timed has no time, and what never ran has zeros.
+        let none = if line.count == 0 { "0" } else { "" };
+        let us = |value: Option<Value>| {
+            let ns = value.map(|value| value.bound().round() as u64);
+            ns.map_or_else(|| none.to_owned(), |ns| format!("{}.{:03}", ns / 1000, ns % 1000))
+        };
+        let times = line.times.as_ref();
+        let values = [
+            times.map(|times| times.shortest),
+            times.map(|times| times.mean),
+            times.map(|times| times.longest),
+            times.map(|times| times.total),
+        ];
+        let [min, mean, max, total] = values.map(us);
+        let _ = write!(out, "{},", line.count);
+        csv::field(&mut out, line.facts.file.as_deref().unwrap_or(&line.facts.label).as_bytes());
+        let _ = writeln!(out, ",{number},{min},{mean},{max},{total},{offset},{size}");
+    }
+    out
+}

@@ -56,7 +56,10 @@ fn tool() -> PathBuf {
 fn example() -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "--locked", "--workspace", "--example", "heaps"]);
+    // With the programs that other tests build: their features are the same then.
+    build.args(["build", "-q", "--locked", "--workspace", "--lib", "--example=heaps"]);
+    build.args(["--bin=eventcnv", "--bin=replay", "--bin=replay-interpose"]);
+    build.args(["--example=plugin", "--example=shop"]);
     build.args(["--profile", profile]);
     assert!(build.status().expect("cargo exists").success());
     let beside = tool();

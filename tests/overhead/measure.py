@@ -22,7 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ITEM = r"^((?:pub(?:\([a-z ]+\))? )?(?:async )?(?:(?:fn|impl|trait)\b|mod \w+ \{))"
+ITEM = (r"^((?:pub(?:\([a-z ]+\))? )?(?:async |unsafe |extern \"C\" )*"
+        r"(?:(?:fn|impl|trait)\b|mod \w+ \{))")
 PUBLISHED = ("pulldown-cmark", "0.13.6")
 # Its files of short functions: a tree's nodes, strings, scanners of a character.
 SHORT = {"tree.rs", "strings.rs", "scanners.rs"}
@@ -43,12 +44,12 @@ def cargo(folder, *arguments):
     run("cargo", *arguments, cwd=folder)
 
 
-def annotate(sources, left_out=()):
+def annotate(sources, left_out=(), attribute="traced"):
     count = 0
     for path in sorted(sources.rglob("*.rs")):
         if path.name in left_out:
             continue
-        text, more = re.subn(ITEM, r"#[::calls::traced]\n\1", path.read_text(), flags=re.M)
+        text, more = re.subn(ITEM, rf"#[::calls::{attribute}] \1", path.read_text(), flags=re.M)
         path.write_text(text)
         count += more
     return count
@@ -60,9 +61,18 @@ def copied(source, folder):
     return folder
 
 
-def published(folder, root):
-    """Builds the published program; returns its two forms, arguments and input."""
-    name, version = PUBLISHED
+def archived(root, folder):
+    """Makes a copy of our sources."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    archive = subprocess.Popen(["git", "archive", "HEAD"], cwd=root, stdout=subprocess.PIPE)
+    run("tar", "-x", cwd=folder, stdin=archive.stdout)
+    assert archive.wait() == 0
+    return folder
+
+
+def fetched(folder, name, version):
+    """Returns the folder of a published crate."""
     asking = folder / "asking"
     (asking / "src").mkdir(parents=True, exist_ok=True)
     (asking / "src/lib.rs").write_text("")
@@ -72,9 +82,16 @@ def published(folder, root):
     asked = run("cargo", "metadata", "--format-version=1", cwd=asking, stdout=subprocess.PIPE)
     packages = json.loads(asked.stdout)["packages"]
     [manifest] = [each["manifest_path"] for each in packages if each["name"] == name]
+    return Path(manifest).parent
+
+
+def published(folder, root):
+    """Builds the published program; returns its two forms, arguments and input."""
+    name, version = PUBLISHED
+    source = fetched(folder, name, version)
     built = {}
     for form in ("bare", "traced", "sparse"):
-        crate = copied(Path(manifest).parent, folder / f"{name}-{form}")
+        crate = copied(source, folder / f"{name}-{form}")
         extra = "\n[workspace]\n"
         if form != "bare":
             count = annotate(crate / "src", SHORT if form == "sparse" else ())
@@ -95,12 +112,7 @@ def ours(folder, root):
     """Builds eventcnv with its dump alone; it dumps the calls of the published program."""
     built = {}
     for form in ("bare", "traced"):
-        tree = folder / f"eventcnv-{form}"
-        shutil.rmtree(tree, ignore_errors=True)
-        tree.mkdir()
-        archive = subprocess.Popen(["git", "archive", "HEAD"], cwd=root, stdout=subprocess.PIPE)
-        run("tar", "-x", cwd=tree, stdin=archive.stdout)
-        assert archive.wait() == 0
+        tree = archived(root, folder / f"eventcnv-{form}")
         if form == "traced":
             count = sum(annotate(tree / part / "src") for part in ("eventcnv", "cli"))
             print(f"# eventcnv, traced: {count} attributes")
@@ -161,4 +173,5 @@ def main():
         measure(folder, *program(folder, root), rounds)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -400,6 +400,37 @@ fn a_follower_ends_when_its_database_is_gone() {
     }
 }
 
+/// A line tells that the log is gone, and how much of it was not read. The program goes on in
+/// another file of that name, and so does the follower.
+#[test]
+fn a_follower_reports_a_deleted_log_in_one_line() {
+    let place = Place::new();
+    let mut program = place.call(&["times", "1", "100000"], "log");
+    let mut follower = place.follow_into("followed.db", 20, place.errors());
+    place.wait_for_calls();
+    follower.signal("-STOP");
+    let size = || fs::metadata(place.path("log")).map_or(0, |at| at.len());
+    let before = size();
+    wait_for("a longer log", || size() > before + (64 << 10));
+    fs::remove_file(place.path("log")).expect("a file");
+    wait_for("another file", || size() > 0);
+    follower.signal("-CONT");
+    let gone = "eventcnv: log: was deleted; what it had after the last look is missing (";
+    wait_for("a message", || place.has_error(gone));
+    program.0.kill().expect("a process");
+    program.0.wait().expect("a process");
+    assert_eq!(follower.end(), Some(0));
+    // A follower that looked before the program had a log has said so.
+    let said = fs::read_to_string(place.path("errors")).expect("text");
+    let said = said.strip_prefix("eventcnv: log: waiting for the log\n").unwrap_or(&said);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let count = said.split_once(gone).and_then(|(_, rest)| rest.strip_suffix(" bytes)\n"));
+    let count: u64 = count.and_then(|count| count.parse().ok()).expect("a count of bytes");
+    assert!(count >= 64 << 10, "{count}");
+    let (found, whole) = (place.followed(), place.whole());
+    assert!(found["CallEnter"].len() > whole["CallEnter"].len(), "rows of both files");
+}
+
 /// What the database has of a log stays if the log is cut off meanwhile.
 #[test]
 fn a_cut_log_takes_no_rows_from_the_database() {

@@ -60,6 +60,36 @@ fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     assert!(named("ArenaCreate") > 0 && named("PoolInit") > 0, "{dump:#?}");
 }
 
+/// The command of the section on statements, with the programs of this build.
+#[test]
+fn the_command_for_statements_prints_the_hottest_first() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let text = document("README.md");
+    let (_, section) = text.split_once("## Statements\n").expect("a section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    assert!(section.trim_end().lines().count() <= 15, "{section}");
+    let mut command = block_of("README.md", "## Statements\n", "sh");
+    let log = directory.path().join("multiply.log");
+    for (part, ours) in [
+        (
+            "cargo run -q -p mps-calls --example multiply --",
+            example("multiply").to_str().expect("a path that is text"),
+        ),
+        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().to_str().expect("text")),
+        ("target/multiply.log", log.to_str().expect("a path that is text")),
+    ] {
+        assert!(command.contains(part), "{command}");
+        command = command.replace(part, ours);
+    }
+    let printed = lines(Command::new("sh").args(["-c", command.trim()]).current_dir(root()));
+    let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let heading = printed.iter().position(|line| line.starts_with("place ")).expect("a heading");
+    let counts: Vec<String> =
+        printed[heading + 1..].iter().map(|line| columns(line)[1].clone()).collect();
+    let count = |number: &str| counts.iter().filter(|count| *count == number).count();
+    assert_eq!((count("20000"), count("1000")), (2, 4), "{printed:#?}");
+}
+
 /// The commands of the section on calls, with the programs of this build.
 #[test]
 fn the_commands_for_calls_print_a_tree_and_make_a_page() {

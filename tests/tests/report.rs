@@ -16,6 +16,10 @@ mod events;
 mod large;
 #[path = "report/odd.rs"]
 mod odd;
+#[path = "report/shapes.rs"]
+mod shapes;
+#[path = "report/source.rs"]
+mod source;
 
 use std::fs;
 use std::path::Path;
@@ -43,6 +47,7 @@ impl Page {
             "--disable-dev-shm-usage",
         ]);
         browser.args(["--window-size=1280,1200", "--virtual-time-budget=5000"]);
+        browser.arg("--allow-file-access-from-files");
         browser.args(["--enable-logging=stderr", "--dump-dom"]);
         browser.arg(format!("--user-data-dir={}", profile.path().display()));
         browser.arg(format!("file://{}#{state}", page.display())).stdin(Stdio::null());
@@ -52,6 +57,21 @@ impl Page {
         let console = errors.lines().filter(|line| line.contains("CONSOLE"));
         let console = console.map(str::to_owned).collect();
         Page { dom: text(&output.stdout), console }
+    }
+
+    /// Opens a page in a window of a width in pixels. It is a frame of another page, because a
+    /// browser's window has a least width. Only what the page states of itself is in the result.
+    fn open_in(page: &Path, state: &str, width: u32) -> Page {
+        let frame = page.with_extension("frame.html");
+        let name = page.file_name().expect("a name").to_string_lossy();
+        let text = format!(
+            "<iframe width={width} height=1200 src=\"{name}#{state}\"></iframe>
+            <script>setTimeout(() => Object.assign(document.documentElement.dataset,
+              document.querySelector('iframe').contentDocument.documentElement.dataset), 3000)
+            </script>"
+        );
+        fs::write(&frame, text).expect("a page can be written");
+        Page::open(&frame, "")
     }
 
     /// Returns a result that the page states in its own elements.

@@ -12,6 +12,10 @@
 mod pairs;
 #[path = "tcl/place.rs"]
 mod place;
+#[path = "tcl/programs.rs"]
+mod programs;
+#[path = "tcl/statements.rs"]
+mod statements;
 
 use place::{ON, Place, RELEASE, TOOLS, edges, expected, package, query};
 use std::io::{BufRead, BufReader};

@@ -18,12 +18,17 @@ const STEPS: &str = include_str!("steps.js");
 
 /// Writes the page of a log, with steps that run after the page's own script.
 pub(crate) fn page_of(log: &Path, directory: &Path) -> PathBuf {
+    page_with(log, directory, &[], STEPS)
+}
+
+/// Writes the page of a log with options, and with steps.
+pub(crate) fn page_with(log: &Path, directory: &Path, args: &[&str], steps: &str) -> PathBuf {
     let page = directory.join("page.html");
-    run(eventcnv().args(["report", "--force", "-o"]).arg(&page).arg(log));
+    run(eventcnv().args(["report", "--force", "-o"]).arg(&page).args(args).arg(log));
     let text = fs::read_to_string(&page).expect("a page");
     let (_, rest) = text.split_once("nonce=\"").expect("a nonce");
     let nonce = rest.split('"').next().expect("a nonce");
-    let steps = format!("<script nonce=\"{nonce}\">{STEPS}</script></body>");
+    let steps = format!("<script nonce=\"{nonce}\">{steps}</script></body>");
     fs::write(&page, text.replace("</body>", &steps)).expect("the page can be written");
     page
 }
@@ -45,7 +50,7 @@ fn attribute(text: &str) -> String {
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn shop() -> PathBuf {
+pub(crate) fn shop() -> PathBuf {
     root().join("tests/golden/calls/shop.log")
 }
 

@@ -36,17 +36,55 @@ setTimeout(() => {
   said.open = all("#open tbody tr").map((row) => `${row.cells[0].textContent}: ${row.cells[1].textContent}`)
     .join(" | ");
   said.notes = texts(".note");
+  said.innerwidth = window.innerWidth;
+  said.wide = document.documentElement.scrollWidth > window.innerWidth;
+  said.times = texts("#functions tbody td:nth-child(4)");
+  said.detail = one("#detail h3") ? one("#detail h3").textContent : "";
+  // A name as a person copies it, and the part of it that is seen.
+  const name = one("#functions tbody td span");
+  if (name) {
+    getSelection().selectAllChildren(name);
+    said.copied = String(getSelection());
+    getSelection().removeAllRanges();
+    const seen = name.cloneNode(true);
+    seen.querySelectorAll(".cut").forEach((cut) => cut.replaceWith("…"));
+    said.seen = seen.textContent;
+    said.hover = name.parentElement.title;
+    // The keyboard alone: a heading sorts, a row is picked, and both stay where they are.
+    const heading = one("#functions th button");
+    heading.focus();
+    heading.click();
+    said.heading = document.activeElement.textContent;
+    one("#functions tbody tr").focus();
+    press(" ", document.activeElement);
+    said.row = document.activeElement.className;
+    const link = one("#callers .link, #callees .link");
+    if (link) click(link);
+    said.link = link ? document.activeElement.id : "";
+    named("#functions th button", "Own time").click();
+  }
+  // As on paper.
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  const printed = rules.filter((rule) => rule.media && rule.media.mediaText === "print");
+  printed.forEach((rule) => { rule.media.mediaText = "all"; });
+  const cut = all("#callsTab .scroll").filter((box) => box.scrollHeight > box.clientHeight + 1);
+  const controls = all("#tabs, #theme, #callSearch, #callsTab .row button");
+  said.printed = `${cut.length} tables are cut, ` +
+    `${controls.filter((one) => one.offsetParent).length} controls are seen`;
+  printed.forEach((rule) => { rule.media.mediaText = "print"; });
   said.clipped = all(".scroll, .fact").filter((box) => box.scrollWidth > box.clientWidth).length;
   named("button", "In order of time").click();
   said.timebars = all(".bar").length;
   said.timenotes = texts(".note");
+  said.alllanes = all("#flame .lane").map((lane) => lane.textContent)
+    .filter((text) => text.startsWith("thread")).join(" | ");
   named("button", "All calls merged").click();
   type("function");
   said.searched = one("#callHits").textContent;
   type("");
   if (one("#functions tbody tr")) {
     one("#functions tbody tr").click();
-    said.total = one("#detail .note").textContent;
+    said.total = one("#detail h3 + .note").textContent;
     type(one("#detail h3").textContent);
     said.searchedone = one("#callHits").textContent;
     type("");
@@ -116,5 +154,4 @@ setTimeout(() => {
   one("#theme").click();
   [said.light, said.dark] = [first, paper()];
   said.foreign = all("main script, main img, main iframe").length;
-  said.wide = document.documentElement.scrollWidth > window.innerWidth;
 }, 200);

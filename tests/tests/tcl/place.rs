@@ -45,6 +45,11 @@ impl Place {
         let name = std::env::var("TCLSH").unwrap_or_else(|_| "tclsh".to_owned());
         let mut command = system(&name);
         command.arg("script.tcl").args(arguments).current_dir(self.path());
+        // `TCL_PROFILE` profiles the statements of all scripts.
+        match std::env::var_os("TCL_PROFILE") {
+            Some(mode) => command.env("MPS_TELEMETRY_PROFILE", mode),
+            None => command.env_remove("MPS_TELEMETRY_PROFILE"),
+        };
         for name in ["CONTROL", "FILENAME", "BLOCK_SIZE", "WRITER", "SOCKET", "POLICY", "CALLS"] {
             command.env_remove(format!("MPS_TELEMETRY_{name}"));
         }

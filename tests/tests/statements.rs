@@ -1,0 +1,132 @@
+//! The statements of a real program: counts, times, two runs, against llvm-cov.
+//!
+//! ```text
+//!  multiply X Y PAUSE ── MPS_TELEMETRY_PROFILE ─▶ log ── eventcnv lines, export ─┬─ known counts
+//!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┴─ the same lines
+//! ```
+//!
+//! Design: `.statements.lens` in `design/statements.md`, `.cnv.lines` in `design/eventcnv.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tests::programs::{eventcnv, lines, release, root, run};
+
+/// Runs the program with its statements profiled.
+fn record(log: &Path, mode: &str, args: &[&str]) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_multiply"));
+    program.args(args).env("MPS_TELEMETRY_PROFILE", mode).env("MPS_TELEMETRY_FILENAME", log);
+    run(&mut program);
+}
+
+/// Returns the rows that the command prints, each with its text.
+fn rows(log: &Path, args: &[&str]) -> Vec<BTreeMap<String, serde_json::Value>> {
+    let mut command = eventcnv();
+    command.arg("lines").arg(log).args(args).args(["--json", "--source"]).arg(root());
+    let found: serde_json::Value = serde_json::from_slice(&run(&mut command).stdout).unwrap();
+    serde_json::from_value(found["rows"].clone()).unwrap()
+}
+
+/// Counts are those of the program, in each mode, and the statements that never ran are known.
+#[test]
+fn statements_have_the_counts_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    for mode in ["count", "time", "trace"] {
+        let log = folder.path().join(format!("{mode}.log"));
+        record(&log, mode, &["7", "250", "0"]);
+        let counts: BTreeMap<String, u64> = rows(&log, &["--all"])
+            .into_iter()
+            .map(|row| (row["text"].as_str().unwrap().to_owned(), row["count"].as_u64().unwrap()))
+            .collect();
+        for (text, count) in [
+            ("let mut product = 0;", 1),
+            ("while turn < y { …", 1),
+            ("product += black_box(x);", 250),
+            ("turn += 1;", 250),
+            ("return unused(product);", 0),
+            ("product", 1),
+            ("black_box(value)", 0),
+            ("words.next().unwrap_or(0)", 3),
+            ("println!(\"{}\", multiply(x, y));", 1),
+        ] {
+            assert_eq!(counts.get(text), Some(&count), "{mode}: {text}: {counts:?}");
+        }
+        let never = rows(&log, &["--never"]);
+        assert_eq!(never.len(), 2, "{never:?}");
+        assert_eq!(never[0]["function"], "multiply::multiply");
+    }
+}
+
+/// K1: a statement that sleeps 5 ms leads, also the comparison after it was mended. Two runs add
+/// up.
+#[test]
+fn the_slow_statement_leads() {
+    let folder = tempfile::tempdir().unwrap();
+    let [slow, mended] = ["slow", "mended"].map(|name| folder.path().join(format!("{name}.log")));
+    record(&slow, "time", &["7", "20", "500"]);
+    record(&mended, "time", &["7", "20", "5"]);
+    let sleep = "std::thread::sleep(pause);";
+    let first = &rows(&slow, &[])[0];
+    assert_eq!(first["text"], sleep, "{first:?}");
+    let sleeps = rows(&mended, &[]).into_iter().find(|row| row["text"] == sleep).unwrap();
+    assert!(sleeps["min"].as_u64() >= Some(4_900_000), "{sleeps:?}");
+    let changed = &rows(&mended, &["--against", slow.to_str().unwrap()])[0];
+    assert_eq!((&changed["text"], &changed["match"]), (&sleep.into(), &"same".into()));
+    assert!(changed["change"].as_i64() < Some(-100_000_000), "{changed:?}");
+    let both = rows(&mended, &[slow.to_str().unwrap()]);
+    let turn = both.iter().find(|row| row["text"] == "turn += 1;").unwrap();
+    assert_eq!(turn["count"], 40);
+}
+
+/// Returns the counts of the lines of a file: the tool's lcov has the lines in which statements
+/// begin.
+fn counts(lcov: &str, file: &str) -> BTreeMap<u32, u64> {
+    let records = lcov.split("end_of_record");
+    let record = records
+        .into_iter()
+        .find(|record| record.lines().any(|line| line.starts_with("SF:") && line.ends_with(file)));
+    let lines = record.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("DA:"));
+    let pair = |line: &str| {
+        let (number, count) = line.split_once(',')?;
+        Some((number.parse().ok()?, count.parse().ok()?))
+    };
+    lines.filter_map(pair).collect()
+}
+
+/// Returns a tool of the compiler's LLVM.
+fn llvm(name: &str) -> Command {
+    let sysroot = lines(Command::new("rustc").args(["--print", "sysroot"])).join("");
+    let found = fs::read_dir(Path::new(&sysroot).join("lib/rustlib")).unwrap().flatten();
+    let mut paths = found.map(|entry| entry.path().join("bin").join(name));
+    let path: Option<PathBuf> = paths.find(|path| path.exists());
+    Command::new(path.expect("this test needs rustup's component llvm-tools: ./test --install"))
+}
+
+/// The counts of lines in which statements begin are those of llvm-cov, in one run.
+#[test]
+fn lines_have_the_counts_of_llvm_cov() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (log, raw, data, lcov) = (at("log"), at("raw"), at("data"), at("multiply.lcov"));
+    let program = release("multiply", &["-Cinstrument-coverage"]);
+    let mut command = Command::new(&program);
+    command.args(["7", "250", "1"]).env("LLVM_PROFILE_FILE", &raw);
+    command.env("MPS_TELEMETRY_PROFILE", "count").env("MPS_TELEMETRY_FILENAME", &log);
+    run(&mut command);
+    run(llvm("llvm-profdata").args(["merge", "-sparse", "-o"]).arg(&data).arg(&raw));
+    let mut export = llvm("llvm-cov");
+    export.args(["export", "-format=lcov", "-instr-profile"]).arg(&data).arg(&program);
+    let expected = String::from_utf8(run(&mut export).stdout).unwrap();
+    run(eventcnv().arg("export").arg(&log).arg("-o").arg(&lcov));
+    let file = "tests/src/bin/multiply.rs";
+    let (found, expected) =
+        (counts(&fs::read_to_string(&lcov).unwrap(), file), counts(&expected, file));
+    assert!(found.len() >= 15, "{found:?}");
+    // A loop is one statement, and llvm-cov counts its condition, which is on its line.
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let is_loop = |line: &u32| text.lines().nth(*line as usize - 1).unwrap().contains("while ");
+    for (line, count) in found.iter().filter(|(line, _)| !is_loop(line)) {
+        assert_eq!(expected.get(line), Some(count), "line {line}: {found:?} {expected:?}");
+    }
+}

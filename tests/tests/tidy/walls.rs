@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 16] = [
+const WALLS: [(&str, &[&str]); 17] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -23,7 +23,8 @@ const WALLS: [(&str, &[&str]); 16] = [
     ("stacks", &["eventlog"]),
     ("lens/slices", &["eventdef", "eventlog"]),
     ("lens/calls", &["eventdef", "eventlog", "slices"]),
-    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls"]),
+    ("lens/waits", &["eventdef", "eventlog", "slices"]),
+    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits"]),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),

@@ -1,0 +1,13 @@
+//! Why threads did not run: what a kernel tells of its threads, as runs, waits and causes.
+//!
+//! ```text
+//!  perf.data, trace.dat, text ── source ──▶ output ──▶ log "kernel" ── model ──▶ answers
+//! ```
+//!
+//! Design: `design/waits.md`.
+//!
+//! - **Rust**: 1.91 or later. No unsafe code.
+#![forbid(unsafe_code)]
+
+pub mod events;
+pub mod output;

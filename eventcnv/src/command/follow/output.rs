@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
-use crate::export::sql::{Refusal, begin_shared, end_shared};
+use crate::export::sql::{PATIENCE, Refusal, begin_shared, end_shared};
 use cli::{Stop, complain};
 use rusqlite::{Connection, ErrorCode};
 use std::fs::{self, File, Metadata, TryLockError};
@@ -31,13 +31,26 @@ pub(super) struct Database<'a> {
 }
 
 impl Database<'_> {
-    /// Opens a database, which it makes if it does not exist.
+    /// Opens a database, which it makes if it does not exist. It waits for another program that
+    /// locks it, until a signal comes.
     pub(super) fn open(path: &Path, is_signalled: Arc<AtomicBool>) -> Result<Database<'_>, Stop> {
         let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
         let connection = Connection::open(path).map_err(Refusal::from).map_err(refused)?;
-        begin_shared(&connection).map_err(refused)?;
+        connection.busy_timeout(PATIENCE).map_err(Refusal::from).map_err(refused)?;
         let (file, connection) = (claim(path)?, Some(connection));
-        Ok(Database { path, file, connection, is_locked: false, is_signalled })
+        let mut database = Database { path, file, connection, is_locked: false, is_signalled };
+        while !database.is_free()? {
+            if database.is_signalled.load(Ordering::Relaxed) {
+                return Err(Stop::Message(format!(
+                    "{}: locked by another program; nothing was added",
+                    path.display()
+                )));
+            }
+        }
+        if let Some(connection) = &database.connection {
+            begin_shared(connection).map_err(refused)?;
+        }
+        Ok(database)
     }
 
     /// Ends the work: the database becomes one file, unless others use it.
@@ -146,6 +159,16 @@ mod tests {
             other
         });
         assert_eq!(database.change(work).unwrap(), 7);
+        // So does one that opens it.
+        drop(database);
+        let other = unlock.join().unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let unlock = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(400));
+            other.execute_batch("ROLLBACK").unwrap();
+            other
+        });
+        let mut database = Database::open(&path, is_signalled.clone()).unwrap();
         // A signal ends the wait.
         let other = unlock.join().unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();

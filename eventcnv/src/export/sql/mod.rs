@@ -37,7 +37,7 @@ use tables::Tables;
 /// Marks our databases: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;
 /// Time to wait for another program that writes to the database.
-const PATIENCE: std::time::Duration = if cfg!(test) {
+pub(crate) const PATIENCE: std::time::Duration = if cfg!(test) {
     std::time::Duration::from_millis(50)
 } else {
     std::time::Duration::from_secs(10)
@@ -54,7 +54,6 @@ pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
 
 /// Prepares a database that others query while a log is added to it again and again.
 pub(crate) fn begin_shared(connection: &Connection) -> Result<(), Refusal> {
-    connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "page_size", 8192)?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     recognise(connection)?;

@@ -100,8 +100,6 @@ mod made {
 
 /// Enough events for an interruption while a command writes them.
 const EVENT_COUNT: u64 = 600_000;
-/// A command may end between its first output and the signal: how often a test tries again.
-const ATTEMPTS: usize = 20;
 
 /// Writes a log with this number of events.
 fn write_log(path: &Path, event_count: u64) {
@@ -237,30 +235,20 @@ fn an_existing_output_is_replaced_only_by_force() {
 /// `.dumper`
 #[test]
 fn an_interrupted_command_leaves_existing_outputs() {
-    let logs = TempDir::new().unwrap();
+    let (logs, directory) = (TempDir::new().unwrap(), outputs());
     write_inputs(logs.path(), true);
     for case in CASES.iter().filter(|case| case.is_long) {
-        let is_interrupted = (0..ATTEMPTS).any(|_| is_interrupted(case, logs.path()));
-        assert!(is_interrupted, "{:?} ended before each signal", case.words);
+        let output = directory.path().join(case.output);
+        let words = words(case, logs.path(), &output);
+        let mut command = command(&words, &["--force"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        wait_until_it_writes(&mut child, directory.path());
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(2), "{words:?}: {status}");
+        assert_intact(directory.path(), &format!("{words:?}"));
     }
-}
-
-/// Interrupts a command as soon as it writes. Returns whether the signal came before its end.
-fn is_interrupted(case: &Case, inputs: &Path) -> bool {
-    let directory = outputs();
-    let words = words(case, inputs, &directory.path().join(case.output));
-    let mut command = command(&words, &["--force"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    wait_until_it_writes(&mut child, directory.path());
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
-    let status = child.wait().unwrap();
-    if status.success() {
-        return false;
-    }
-    assert_eq!(status.signal(), Some(2), "{words:?}: {status}");
-    assert_intact(directory.path(), &format!("{words:?}"));
-    true
 }
 
 /// Waits until the process has a file of the directory open, with a name or without, or the

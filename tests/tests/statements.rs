@@ -1,17 +1,18 @@
-//! The statements of a real program: counts, times, two runs, against llvm-cov.
+//! The statements of a real program: counts, times, two runs, against llvm-cov and callgrind.
 //!
 //! ```text
 //!  multiply X Y PAUSE ── MPS_TELEMETRY_PROFILE ─▶ log ── eventcnv lines, export ─┬─ known counts
-//!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┴─ the same lines
+//!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┤
+//!  valgrind --tool=callgrind --dump-instr=yes ── executions of each instruction ─┴─ the same lines
 //! ```
 //!
 //! Design: `.statements.lens` in `design/statements.md`, `.cnv.lines` in `design/eventcnv.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tests::programs::{eventcnv, lines, release, root, run};
+use tests::programs::{eventcnv, lines, release, root, run, system};
 
 /// Runs the program with its statements profiled.
 fn record(log: &Path, mode: &str, args: &[&str]) {
@@ -128,5 +129,62 @@ fn lines_have_the_counts_of_llvm_cov() {
     let is_loop = |line: &u32| text.lines().nth(*line as usize - 1).unwrap().contains("while ");
     for (line, count) in found.iter().filter(|(line, _)| !is_loop(line)) {
         assert_eq!(expected.get(line), Some(count), "line {line}: {found:?} {expected:?}");
+    }
+}
+
+/// Returns how often the instructions of each line of a file were executed, as callgrind tells it
+/// (`cl-format.html` of its manual). A line with instructions of several statements may have
+/// several numbers.
+fn executions(callgrind: &str, file: &str) -> BTreeMap<u32, BTreeSet<u64>> {
+    let (mut found, mut is_file, mut is_call) = (BTreeMap::<_, BTreeSet<_>>::new(), false, false);
+    for line in callgrind.lines() {
+        if let Some(name) = ["fl=", "fi=", "fe="].iter().find_map(|key| line.strip_prefix(key)) {
+            is_file = name.ends_with(file);
+        }
+        if line.starts_with("calls=") {
+            is_call = true;
+        } else if line.starts_with("0x") {
+            let mut words = line.split_whitespace().skip(1).map(|word| word.parse::<u64>());
+            // The line after a call has what the callee took.
+            if let (Some(Ok(line)), Some(Ok(count))) = (words.next(), words.next())
+                && !std::mem::take(&mut is_call)
+                && is_file
+                && line != 0
+            {
+                found.entry(line as u32).or_default().insert(count);
+            }
+        }
+    }
+    found
+}
+
+/// Each statement begins as often as the processor executes its instructions, in one run.
+#[test]
+fn lines_have_the_counts_of_callgrind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, out) = (folder.path().join("log"), folder.path().join("callgrind.out"));
+    let mut valgrind = system("valgrind");
+    valgrind.args(["--tool=callgrind", "--dump-instr=yes"]);
+    valgrind.args(["--compress-pos=no", "--compress-strings=no"]);
+    valgrind.arg(format!("--callgrind-out-file={}", out.display()));
+    valgrind.arg(env!("CARGO_BIN_EXE_multiply")).args(["7", "250", "1"]);
+    valgrind.env("MPS_TELEMETRY_PROFILE", "count").env("MPS_TELEMETRY_FILENAME", &log);
+    run(&mut valgrind);
+    let file = "tests/src/bin/multiply.rs";
+    let expected = executions(&fs::read_to_string(&out).unwrap(), file);
+    let mut found = BTreeMap::<u32, BTreeSet<u64>>::new();
+    for row in rows(&log, &["--all"]) {
+        let place = row["place"].as_str().unwrap().split(':').nth(1).unwrap().parse().unwrap();
+        let counts = found.entry(place).or_default();
+        counts.extend(row["count"].as_u64().filter(|count| *count != 0));
+    }
+    assert_eq!(found.len(), 15, "{found:?}");
+    // A loop is one statement; its condition runs once more than the statements in it.
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let condition = text.lines().position(|line| line.contains("while ")).unwrap() as u32 + 1;
+    assert_eq!(found.insert(condition, [251].into()), Some([1].into()));
+    for (line, counts) in found {
+        let expected = expected.get(&line).cloned().unwrap_or_default();
+        assert_eq!(counts, expected, "line {line}");
     }
 }

@@ -4,15 +4,17 @@
 //!  multiply X Y PAUSE ── MPS_TELEMETRY_PROFILE ─▶ log ── eventcnv lines, export ─┬─ known counts
 //!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┤
 //!  valgrind --tool=callgrind --dump-instr=yes ── executions of each instruction ─┴─ the same lines
+//!  ending ── crash │ kill -9 │ fork ── core, ring, two logs ── eventcnv lines ─── the counts told
 //! ```
 //!
 //! Design: `.statements.lens` in `design/statements.md`, `.cnv.lines` in `design/eventcnv.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tests::programs::{eventcnv, lines, release, root, run, system};
+use std::process::{Command, Stdio};
+use tests::programs::{core_of, eventcnv, lines, release, root, run, system};
 
 /// Runs the program with its statements profiled.
 fn record(log: &Path, mode: &str, args: &[&str]) {
@@ -186,5 +188,76 @@ fn lines_have_the_counts_of_callgrind() {
     for (line, counts) in found {
         let expected = expected.get(&line).cloned().unwrap_or_default();
         assert_eq!(counts, expected, "line {line}");
+    }
+}
+
+/// Returns the counts of the statements in the function `works` of `ending`: of the loop, and of
+/// the statement in it.
+fn of_works(logs: &[&Path]) -> [u64; 2] {
+    let mut command = eventcnv();
+    command.arg("lines").args(logs).args(["--all", "--json", "--source"]).arg(root());
+    let found: serde_json::Value = serde_json::from_slice(&run(&mut command).stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    ["for turn in 0..count { …", "black_box(turn);"].map(|text| {
+        let row = rows.iter().find(|row| row["text"] == text);
+        row.unwrap_or_else(|| panic!("{text}: {found}"))["count"].as_u64().unwrap()
+    })
+}
+
+const ENDING: &str = env!("CARGO_BIN_EXE_ending");
+
+/// A core has the sums that the program told before it died.
+#[test]
+fn statements_come_out_of_a_core() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = [("MPS_TELEMETRY_PROFILE", mode), ("MPS_TELEMETRY_FILENAME", "log")];
+        let words = ["crash", "40"];
+        let core = core_of(folder.path(), Path::new(ENDING), &words, &environment);
+        assert_eq!(of_works(&[&core]), [1, 40], "{mode}");
+        // The file and the core of one process are one stream.
+        let log = folder.path().join("log");
+        assert_eq!(of_works(&[&log]), [1, 40], "{mode}");
+        assert_eq!(of_works(&[&core, &log]), [1, 40], "{mode}");
+    }
+}
+
+/// A mapped ring has what was recorded when the program was killed.
+#[test]
+fn statements_come_out_of_a_ring_after_a_kill() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ENDING);
+        command.args(["wait", "40"]).current_dir(folder.path());
+        command.env("MPS_TELEMETRY_PROFILE", mode);
+        command.env("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let ring = folder.path().join("ring");
+        // While the program runs, and after.
+        assert_eq!(of_works(&[&ring]), [1, 40], "{mode}");
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(of_works(&[&ring]), [1, 40], "{mode}");
+    }
+}
+
+/// A forked child tells its own statements alone; both logs add up.
+#[test]
+fn statements_of_a_forked_child_are_its_own() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ENDING);
+        command.args(["fork", "40"]).current_dir(folder.path());
+        command.env("MPS_TELEMETRY_PROFILE", mode).env("MPS_TELEMETRY_FILENAME", "log");
+        run(&mut command);
+        let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let (parents, children): (Vec<_>, Vec<_>) = files.partition(|path| path.ends_with("log"));
+        let ([parent], [child]) = (&parents[..], &children[..]) else { panic!("{children:?}") };
+        assert_eq!(of_works(&[parent]), [2, 42], "{mode}");
+        assert_eq!(of_works(&[child]), [1, 13], "{mode}");
+        assert_eq!(of_works(&[parent, child]), [3, 55], "{mode}");
     }
 }

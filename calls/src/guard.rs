@@ -13,10 +13,11 @@ use crate::decision::word;
 use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
 use crate::filter::TIME_UNIT;
 use crate::site::{self, Site};
+use crate::table;
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;
-use telemetry::__private::{is_recorded, monotonic, record, record_here, say};
+use telemetry::__private::{is_recorded, record, record_here, say};
 use telemetry::{Event, event};
 
 thread_local! {
@@ -162,7 +163,7 @@ fn begin_as_decided(site: &'static Site, task: usize) -> Frame {
         }
         word::SLOW if before != MUTED => {
             CURRENT.set(site.pointer().0 | selected);
-            Frame::special(before, monotonic().clamp(MUTES + 1, PRINTED - 1))
+            Frame::special(before, table::unpaused().clamp(MUTES + 1, PRINTED - 1))
         }
         _ if before == MUTED => enter(site, task, 0),
         choice => {
@@ -247,7 +248,7 @@ fn end_special(site: &'static Site, frame: Frame, task: usize) {
         }
         MUTES => {}
         begin => {
-            let elapsed = monotonic().saturating_sub(begin);
+            let elapsed = table::unpaused().saturating_sub(begin);
             if elapsed / TIME_UNIT >= (site.word() >> word::NUMBER_SHIFT) as u64 {
                 let caller = function_of(frame.word & !frame::BITS);
                 let elapsed = usize::try_from(elapsed).unwrap_or(usize::MAX);

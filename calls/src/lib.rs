@@ -74,6 +74,7 @@
 //! Design: `design/calls.md`.
 #![deny(missing_debug_implementations)]
 
+mod atomic;
 mod block;
 mod decision;
 pub mod events;

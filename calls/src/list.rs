@@ -5,8 +5,8 @@
 //! ```
 #![expect(unsafe_code, reason = "references made from pointers to values that live for ever")]
 
+use crate::atomic::{AtomicPtr, Ordering};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A pointer to a value that lives for ever, or null.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 //! alone changes by one store, and needs no version. Design: `.statements.table` in
 //! `design/statements.md`.
 
-use core::sync::atomic::{AtomicUsize, Ordering, fence};
+use crate::atomic::{AtomicUsize, Ordering, fence, spin_loop};
 
 /// The words of a row.
 pub(crate) const WORD_COUNT: usize = 16;
@@ -164,7 +164,7 @@ impl Row<'_> {
             if version.is_multiple_of(2) && self.get(VERSION) == version {
                 return Some((sums, mark));
             }
-            core::hint::spin_loop();
+            spin_loop();
         }
         None
     }

@@ -71,12 +71,23 @@ impl Section {
             Section::Sites => (&raw const SITES, &raw const SITES_END),
             Section::Statements => (&raw const STATEMENTS, &raw const STATEMENTS_END),
         };
-        // The compiler may not conclude that the section is as small as the symbol at its start.
-        let start = core::hint::black_box(start.cast::<T>());
-        let size = end.addr() - start.addr();
         // SAFETY: S1: the section is an array of statics, which are shared.
-        unsafe { core::slice::from_raw_parts(start, size / size_of::<T>()) }
+        unsafe { between(start, end) }
     }
+}
+
+/// Returns the values between two addresses.
+///
+/// # Safety
+///
+/// Shared values of the type `T` alone are between them, for ever.
+#[cfg(any(has_sections, test))]
+unsafe fn between<T: Sync>(start: *const u8, end: *const u8) -> &'static [T] {
+    // The compiler may not conclude that the section is as small as the symbol at its start.
+    let start = core::hint::black_box(start.cast::<T>());
+    let size = end.addr() - start.addr();
+    // SAFETY: the caller's promise.
+    unsafe { core::slice::from_raw_parts(start, size / size_of::<T>()) }
 }
 
 #[cfg(not(has_sections))]
@@ -88,5 +99,21 @@ impl Section {
     /// As elsewhere.
     pub(crate) unsafe fn all<T: Sync>(self) -> &'static [T] {
         &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn a_section_has_all_its_values() {
+        static VALUES: [[u64; 6]; 5] = [[7; 6], [8; 6], [9; 6], [10; 6], [11; 6]];
+        for count in 0..=VALUES.len() {
+            let range = VALUES[..count].as_ptr_range();
+            // SAFETY: values of one static array.
+            let found = unsafe { between::<[u64; 6]>(range.start.cast(), range.end.cast()) };
+            assert_eq!(found, &VALUES[..count]);
+        }
     }
 }

@@ -104,6 +104,9 @@ struct Local {
     /// Whether the runtime tells the end of this thread.
     is_end_expected: Cell<bool>,
     pause_count: Cell<usize>,
+    /// How long this thread has paused, in ns, and since when it does; 0: it does not.
+    paused: Cell<u64>,
+    paused_since: Cell<u64>,
 }
 
 /// What a thread without a table has: it is never ready.
@@ -115,6 +118,8 @@ thread_local! {
             table: Cell::new(&NO_TABLE),
             is_end_expected: Cell::new(false),
             pause_count: Cell::new(0),
+            paused: Cell::new(0),
+            paused_since: Cell::new(0),
         }
     };
 }
@@ -157,6 +162,15 @@ pub(crate) fn reset() {
 #[inline(always)]
 pub(crate) fn near() -> &'static Table {
     LOCAL.with(|local| local.table.get())
+}
+
+/// Returns the system's clock in ns, without the pauses of this thread that the program asked for.
+pub(crate) fn unpaused() -> u64 {
+    LOCAL.with(|local| {
+        let since = local.paused_since.get();
+        let now = if since == 0 { monotonic() } else { since };
+        now.saturating_sub(local.paused.get())
+    })
 }
 
 /// Returns the ticks from one time to a later one; 0: the other is later, because the clocks of two
@@ -301,6 +315,7 @@ pub(crate) fn pause(is_told: bool) {
         if local.pause_count.get() == 1 {
             if is_told {
                 event!(PauseEnter);
+                local.paused_since.set(monotonic().max(1));
             }
             if let Some(table) = own() {
                 table.paused_at.store((ticks() as usize).max(1), Ordering::Relaxed);
@@ -315,6 +330,11 @@ pub(crate) fn go_on(is_told: bool) {
         local.pause_count.set(local.pause_count.get() - 1);
         if local.pause_count.get() != 0 {
             return;
+        }
+        let stopped = local.paused_since.replace(0);
+        if stopped != 0 {
+            let pause = monotonic().saturating_sub(stopped);
+            local.paused.set(local.paused.get().saturating_add(pause));
         }
         if let Some(table) = own() {
             let paused_at = table.paused_at.swap(0, Ordering::Relaxed);

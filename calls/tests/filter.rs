@@ -30,6 +30,11 @@ mod shop {
         hash(1);
     }
 
+    pub(crate) fn waits(time: Duration, pause: &dyn Fn()) {
+        std::thread::sleep(time);
+        pause();
+    }
+
     pub(crate) fn fail() {
         hash(2);
         panic!("as asked for");
@@ -113,6 +118,42 @@ fn a_threshold_keeps_the_slow_calls() {
     assert_eq!(count(&lines, "CallEnter shop::sleep"), 0);
     // A function without long calls does not look as if it was never called.
     assert_eq!(muted(&lines, "shop::sell"), 1, "{lines:?}");
+}
+
+/// K11: waiting for a person makes no call slow, and a slow call is as long as it is without.
+#[test]
+fn a_pause_is_in_no_slow_call() {
+    let test = "a_pause_is_in_no_slow_call";
+    let pauses = || {
+        let _pause = calls::pause();
+        let _inner = calls::pause();
+        // Work of a tool that statements lack is in calls, outside of a pause alone.
+        let _work = calls::profile::exclude();
+        std::thread::sleep(Duration::from_secs(1));
+    };
+    let what = || {
+        shop::waits(Duration::ZERO, &pauses);
+        shop::waits(Duration::from_millis(600), &pauses);
+        // A pause that the call does not contain.
+        pauses();
+        shop::waits(Duration::from_millis(600), &|| ());
+        // The end comes in a pause.
+        let pause = std::cell::Cell::new(None);
+        shop::waits(Duration::from_millis(600), &|| {
+            pause.set(Some(calls::pause()));
+            std::thread::sleep(Duration::from_secs(1));
+        });
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "*::waits>=500ms");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    let slow: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("CallSlow shop::waits - "))
+        .map(|elapsed| elapsed.parse().unwrap())
+        .collect();
+    assert_eq!(slow.len(), 3, "{lines:?}");
+    assert!(slow.iter().all(|ns| (600_000_000..900_000_000).contains(ns)), "{slow:?}");
 }
 
 #[test]

@@ -116,6 +116,45 @@ fn the_statement_that_changed_leads() {
     assert_eq!(rows[0]["change"], -8_700_000);
 }
 
+/// The percentiles of a trace that was overwritten tell what they cover.
+#[test]
+fn a_cut_trace_tells_what_it_covers() {
+    let directory = TempDir::new().unwrap();
+    let log = write(&directory, "cut.log", made::cut());
+    let rows = rows(&log, &[]);
+    let row = |text: &str| rows.iter().find(|row| row["text"] == text).unwrap();
+    let price = row("price + 1");
+    assert_eq!((&price["count"], &price["traced"]), (&3.into(), &1.into()));
+    assert_eq!(price["p50"], 30_000);
+    assert_eq!(row("let mut total = 0;")["traced"], 0);
+    let (found, notes) = lines(&log, &[]);
+    assert!(String::from_utf8(found).unwrap().contains("min  traced    p50"));
+    let expected = "note: the trace is cut: the percentiles of some statements cover 1 of 4 timed \
+                    executions\n";
+    assert_eq!(notes, expected);
+    // One without a cut has no such column.
+    let whole = write(&directory, "traced.log", made::traced());
+    assert!(!text(&whole, &[]).contains("traced"));
+}
+
+/// The change of two runs is one of counts if one of them has no times.
+#[test]
+fn counts_are_compared_with_times_by_counts() {
+    let directory = TempDir::new().unwrap();
+    let [timed, counted] = [("shop.log", made::shop(100)), ("old.log", made::counted())]
+        .map(|(name, bytes)| write(&directory, name, bytes));
+    for (new, old, change) in [(&timed, &counted, 3), (&counted, &timed, -3)] {
+        let found = text(new, &["--against", old]);
+        let heading = found.lines().find(|line| line.starts_with("place")).unwrap();
+        assert!(heading.contains("count change"), "{heading}");
+        let rows = rows(new, &["--against", old]);
+        let hash = "(0..item).fold(0, |sum, x| sum ^ x)";
+        let row = rows.iter().find(|row| row["text"] == hash).unwrap();
+        assert_eq!(row["count_change"], change, "{row}");
+        assert!(row.get("change").is_none(), "{row}");
+    }
+}
+
 /// K2: avg is total / count exactly; K9: counts are the same under any method.
 #[test]
 fn no_method_changes_a_count() {
@@ -188,6 +227,21 @@ fn a_source_file_that_does_not_fit_is_told() {
     let gone = "name the program's folder by --source DIR\n";
     assert!(notes.starts_with("src/shop.rs: no such source file in ") && notes.ends_with(gone));
     assert!(found.contains("shop::hash") && !found.contains("text"), "{found}");
+    // A log may name a file by an absolute path: the tool reads it if the user names its folder.
+    let built = write(&directory, "built/shop.rs", TEXT);
+    fs::File::open(&built).unwrap().set_modified(year_2020()).unwrap();
+    let log_of_absolute = made::log(|made| {
+        let place = made::place_in(TEXT, STATEMENTS[0].1).unwrap();
+        made.state(at(0), "shop::main", built.as_bytes(), place);
+        made.costs([0.5, 1.25, 0.25]);
+        made.add(sum(0, &[2], 2));
+    });
+    let absolute = write(&directory, "absolute.log", log_of_absolute);
+    let (_, _, notes) = run(&["lines", &absolute, "--source", &folder("none")]);
+    let suggested = notes.trim_end().rsplit(", such as --source ").next().unwrap();
+    assert_eq!(suggested, folder("built"), "{notes}");
+    let (found, _, notes) = run(&["lines", &absolute, "--source", suggested]);
+    assert!(String::from_utf8(found).unwrap().contains(STATEMENTS[0].1) && notes.is_empty());
     let old = write(&directory, "old/src/shop.rs", TEXT);
     fs::File::open(&old).unwrap().set_modified(year_2020()).unwrap();
     assert_eq!(told("old").1, "");
@@ -287,7 +341,22 @@ fn contradictions_are_told() {
     let log = write(&directory, "shop.log", log);
     let (found, notes) = lines(&log, &["--csv"]);
     assert!(notes.contains("1 places have several statements each"), "{notes}");
+    assert!(!notes.contains("versions"), "{notes}");
     assert!(String::from_utf8(found).unwrap().contains("\n3,src/shop.rs,2,"));
+    // Another version of the program has another statement at the line and column.
+    for other in [[2, 5, 20, 19], [2, 5, 21, 18]] {
+        let log = made::log(|made| {
+            for (address, place) in [(at(0), [2, 5, 20, 18]), (at(1), other)] {
+                made.state(address, "f", b"src/shop.rs", place);
+                made.add(StatementSum { statement: P(address), ..sum(0, &[3], 3) });
+            }
+        });
+        let log = write(&directory, "shop.log", log);
+        let (_, notes) = lines(&log, &["--csv"]);
+        let expected = "note: 1 statements have one name and several places: the logs are of \
+                        different versions of the program\n";
+        assert!(notes.contains(expected), "{notes}");
+    }
 }
 
 /// Names and files that steer a terminal, or mean something in a format.

@@ -101,6 +101,40 @@ pub fn recording(mut command: Command, kinds: &str, log: &Path) -> Command {
     command
 }
 
+/// Returns whether the kernel writes a core into the directory of a program that dies.
+pub fn kernel_writes_cores() -> bool {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let pattern = pattern.trim();
+    !pattern.is_empty() && pattern.starts_with("core") && !pattern.contains('/')
+}
+
+/// Runs a program that dies of a signal, in a folder. Returns the core there, by the kernel or gdb.
+pub fn core_of(
+    folder: &Path,
+    program: &Path,
+    words: &[&str],
+    environment: &[(&str, &str)],
+) -> PathBuf {
+    let mut command = if kernel_writes_cores() {
+        let mut command = Command::new("sh");
+        // The shell lives on, and succeeds.
+        command.args(["-c", "ulimit -c unlimited; \"$0\" \"$@\"; true"]);
+        command
+    } else {
+        let mut gdb = system("gdb");
+        gdb.args(["-q", "-batch", "-ex", "run", "-ex", "gcore core", "--args"]);
+        gdb
+    };
+    command.arg(program).args(words).envs(environment.iter().copied()).current_dir(folder);
+    run(&mut command);
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_core = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
+    };
+    paths.find(is_core).expect("a core: neither the kernel nor gdb could write one")
+}
+
 /// Runs a command that must succeed. Returns its output.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

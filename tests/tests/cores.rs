@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-use tests::programs::{eventcnv, release, run, system};
+use tests::programs::{eventcnv, kernel_writes_cores, release, run, system};
 
 const THREADS: u64 = 8;
 /// The least number of events in a block of 4096 bytes: the largest event has 40 bytes.
@@ -92,13 +92,6 @@ impl Place {
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         bytes.chunks(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
     }
-}
-
-/// Returns whether the kernel writes a core into the directory of a program that dies.
-fn kernel_writes_cores() -> bool {
-    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
-    let pattern = pattern.trim();
-    !pattern.is_empty() && pattern.starts_with("core") && !pattern.contains('/')
 }
 
 /// A program that has begun to record.

@@ -1,17 +1,20 @@
-//! The statements of a real program: counts, times, two runs, against llvm-cov.
+//! The statements of a real program: counts, times, two runs, against llvm-cov and callgrind.
 //!
 //! ```text
 //!  multiply X Y PAUSE ── MPS_TELEMETRY_PROFILE ─▶ log ── eventcnv lines, export ─┬─ known counts
-//!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┴─ the same lines
+//!  the same, built with -C instrument-coverage ── llvm-cov export ── lcov ───────┤
+//!  valgrind --tool=callgrind --dump-instr=yes ── executions of each instruction ─┴─ the same lines
+//!  ending ── crash │ kill -9 │ fork ── core, ring, two logs ── eventcnv lines ─── the counts told
 //! ```
 //!
 //! Design: `.statements.lens` in `design/statements.md`, `.cnv.lines` in `design/eventcnv.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tests::programs::{eventcnv, lines, release, root, run};
+use std::process::{Command, Stdio};
+use tests::programs::{core_of, eventcnv, lines, release, root, run, system};
 
 /// Runs the program with its statements profiled.
 fn record(log: &Path, mode: &str, args: &[&str]) {
@@ -128,5 +131,136 @@ fn lines_have_the_counts_of_llvm_cov() {
     let is_loop = |line: &u32| text.lines().nth(*line as usize - 1).unwrap().contains("while ");
     for (line, count) in found.iter().filter(|(line, _)| !is_loop(line)) {
         assert_eq!(expected.get(line), Some(count), "line {line}: {found:?} {expected:?}");
+    }
+}
+
+/// Returns how often the instructions of each line of a file were executed, as callgrind tells it
+/// (`cl-format.html` of its manual). A line with instructions of several statements may have
+/// several numbers.
+fn executions(callgrind: &str, file: &str) -> BTreeMap<u32, BTreeSet<u64>> {
+    let (mut found, mut is_file, mut is_call) = (BTreeMap::<_, BTreeSet<_>>::new(), false, false);
+    for line in callgrind.lines() {
+        if let Some(name) = ["fl=", "fi=", "fe="].iter().find_map(|key| line.strip_prefix(key)) {
+            is_file = name.ends_with(file);
+        }
+        if line.starts_with("calls=") {
+            is_call = true;
+        } else if line.starts_with("0x") {
+            let mut words = line.split_whitespace().skip(1).map(|word| word.parse::<u64>());
+            // The line after a call has what the callee took.
+            if let (Some(Ok(line)), Some(Ok(count))) = (words.next(), words.next())
+                && !std::mem::take(&mut is_call)
+                && is_file
+                && line != 0
+            {
+                found.entry(line as u32).or_default().insert(count);
+            }
+        }
+    }
+    found
+}
+
+/// Each statement begins as often as the processor executes its instructions, in one run.
+#[test]
+fn lines_have_the_counts_of_callgrind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, out) = (folder.path().join("log"), folder.path().join("callgrind.out"));
+    let mut valgrind = system("valgrind");
+    valgrind.args(["--tool=callgrind", "--dump-instr=yes"]);
+    valgrind.args(["--compress-pos=no", "--compress-strings=no"]);
+    valgrind.arg(format!("--callgrind-out-file={}", out.display()));
+    valgrind.arg(env!("CARGO_BIN_EXE_multiply")).args(["7", "250", "1"]);
+    valgrind.env("MPS_TELEMETRY_PROFILE", "count").env("MPS_TELEMETRY_FILENAME", &log);
+    run(&mut valgrind);
+    let file = "tests/src/bin/multiply.rs";
+    let expected = executions(&fs::read_to_string(&out).unwrap(), file);
+    let mut found = BTreeMap::<u32, BTreeSet<u64>>::new();
+    for row in rows(&log, &["--all"]) {
+        let place = row["place"].as_str().unwrap().split(':').nth(1).unwrap().parse().unwrap();
+        let counts = found.entry(place).or_default();
+        counts.extend(row["count"].as_u64().filter(|count| *count != 0));
+    }
+    assert_eq!(found.len(), 15, "{found:?}");
+    // A loop is one statement; its condition runs once more than the statements in it.
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let condition = text.lines().position(|line| line.contains("while ")).unwrap() as u32 + 1;
+    assert_eq!(found.insert(condition, [251].into()), Some([1].into()));
+    for (line, counts) in found {
+        let expected = expected.get(&line).cloned().unwrap_or_default();
+        assert_eq!(counts, expected, "line {line}");
+    }
+}
+
+/// Returns the counts of the statements in the function `works` of `ending`: of the loop, and of
+/// the statement in it. Unless the log is closed, a note tells that sums may be missing.
+fn of_works(logs: &[&Path], is_closed: bool) -> [u64; 2] {
+    let mut command = eventcnv();
+    command.arg("lines").args(logs).args(["--all", "--json", "--source"]).arg(root());
+    let output = run(&mut command);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(notes.contains("note: the log has no end: "), !is_closed, "{notes}");
+    let rows = found["rows"].as_array().unwrap();
+    ["for turn in 0..count { …", "black_box(turn);"].map(|text| {
+        let row = rows.iter().find(|row| row["text"] == text);
+        row.unwrap_or_else(|| panic!("{text}: {found}"))["count"].as_u64().unwrap()
+    })
+}
+
+const ENDING: &str = env!("CARGO_BIN_EXE_ending");
+
+/// A core has the sums that the program told before it died.
+#[test]
+fn statements_come_out_of_a_core() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = [("MPS_TELEMETRY_PROFILE", mode), ("MPS_TELEMETRY_FILENAME", "log")];
+        let words = ["crash", "40"];
+        let core = core_of(folder.path(), Path::new(ENDING), &words, &environment);
+        assert_eq!(of_works(&[&core], false), [1, 40], "{mode}");
+        // The file and the core of one process are one stream.
+        let log = folder.path().join("log");
+        assert_eq!(of_works(&[&log], false), [1, 40], "{mode}");
+        assert_eq!(of_works(&[&core, &log], false), [1, 40], "{mode}");
+    }
+}
+
+/// A mapped ring has what was recorded when the program was killed.
+#[test]
+fn statements_come_out_of_a_ring_after_a_kill() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ENDING);
+        command.args(["wait", "40"]).current_dir(folder.path());
+        command.env("MPS_TELEMETRY_PROFILE", mode);
+        command.env("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let ring = folder.path().join("ring");
+        // While the program runs, and after.
+        assert_eq!(of_works(&[&ring], false), [1, 40], "{mode}");
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(of_works(&[&ring], false), [1, 40], "{mode}");
+    }
+}
+
+/// A forked child tells its own statements alone; both logs add up.
+#[test]
+fn statements_of_a_forked_child_are_its_own() {
+    for mode in ["count", "time", "trace"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ENDING);
+        command.args(["fork", "40"]).current_dir(folder.path());
+        command.env("MPS_TELEMETRY_PROFILE", mode).env("MPS_TELEMETRY_FILENAME", "log");
+        run(&mut command);
+        let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let (parents, children): (Vec<_>, Vec<_>) = files.partition(|path| path.ends_with("log"));
+        let ([parent], [child]) = (&parents[..], &children[..]) else { panic!("{children:?}") };
+        assert_eq!(of_works(&[parent], true), [2, 42], "{mode}");
+        assert_eq!(of_works(&[child], true), [1, 13], "{mode}");
+        assert_eq!(of_works(&[parent, child], true), [3, 55], "{mode}");
     }
 }

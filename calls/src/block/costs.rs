@@ -21,11 +21,11 @@ const IN_BLOCK: usize = 3;
 /// Empty statements, or empty blocks, in a batch: eight times this. A batch is short, so that most
 /// are not disturbed even on a busy machine.
 const BATCH_SIZE: usize = 2;
-const BATCH_COUNT: usize = 256;
+const BATCH_COUNT: usize = if cfg!(miri) { 4 } else { 256 };
 /// Each empty statement of a trace records events.
-const BATCH_COUNT_OF_TRACE: usize = 32;
+const BATCH_COUNT_OF_TRACE: usize = if cfg!(miri) { 4 } else { 32 };
 /// Statements that the program begins by itself take longer.
-const BATCH_COUNT_BY_PROGRAM: usize = 64;
+const BATCH_COUNT_BY_PROGRAM: usize = if cfg!(miri) { 4 } else { 64 };
 /// The first batches warm up.
 const WARM_COUNT: usize = 2;
 

@@ -9,7 +9,7 @@
 //! Design: `.cnv.lines` in `design/eventcnv.md`.
 
 use crate::input::sources::Sources;
-use crate::reading::statements::{all_notes, lack, read, refusal};
+use crate::reading::statements::{all_notes, end_note, lack, read, refusal};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::summary::lines::{By, Correction, Sort, Which, method_name};
@@ -39,6 +39,7 @@ Columns:
   total       the time with all in them; recursion counts it again and again
   mean …      of the total times; the deviation is the standard deviation of the measured times
   p50 … p99.9 percentiles, where the log has a trace; those with ~ are at most a thousandth too high
+  traced      executions that the percentiles cover, if the trace lacks some
   ±           how far the time may be off: the error bar of the correction
   waiting     the time of statements with an .await, which contains the time in which nothing ran
 A time with ≤ is too short to be measured: at most its error bar.
@@ -57,7 +58,8 @@ Avg, Max, Total, CmdCharIndex, CmdLength; the index and the length are in bytes.
 the columns of the table.
 
 --against finds a statement of the old run by its function, its column and its size, in the order
-of the function's statements. `moved` has another line, `changed` has another size.
+of the function's statements. `moved` has another line, `changed` has another size. If a log has
+counts alone, the change is one of counts.
 
 Examples:
   eventcnv lines till.log                    hot statements first
@@ -277,7 +279,9 @@ impl<'l> Summed<'l> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
         let is_whole = self.reading.end(&self.faults);
-        for note in all_notes(&self.found).into_iter().chain(self.sources.borrow().notes()) {
+        let end = end_note(&self.reading.log).map(str::to_owned);
+        let notes = all_notes(&self.found).into_iter().chain(end);
+        for note in notes.chain(self.sources.borrow().notes()) {
             complain(&format!("eventcnv: {}: note: {note}\n", self.reading.name));
         }
         self.reading.note_losses(&self.reading.log.losses(&self.faults));

@@ -186,6 +186,18 @@ impl Sources {
         let has = |source: &Option<Source>, is_so: fn(&Source) -> bool| {
             source.as_ref().is_some_and(is_so)
         };
+        // The tool reads no other folder by itself: the log names it.
+        let gone_folder =
+            self.files.iter().filter(|(_, source)| source.is_none()).find_map(|(name, _)| {
+                Path::new(&**name).parent().filter(|folder| folder.is_absolute())
+            });
+        let gone = match gone_folder {
+            Some(folder) => {
+                let folder = folder.display().to_string();
+                format!("{gone}, such as --source {}", OneLine(folder.as_bytes()))
+            }
+            None => gone,
+        };
         [
             note(&gone, &|source| source.is_none()),
             note(

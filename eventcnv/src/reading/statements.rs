@@ -61,6 +61,13 @@ pub(crate) fn lack(found: &Statements) -> Option<&'static str> {
     is_lacking.then_some("--method leaves needs a trace; set MPS_TELEMETRY_PROFILE=trace")
 }
 
+/// Returns a note if the program told its end by nothing.
+pub(crate) fn end_note(log: &Log) -> Option<&'static str> {
+    let text = "the log has no end: the program still ran, was killed, or died of a signal; the \
+                sums of its last second may be missing";
+    (!log.is_closed()).then_some(text)
+}
+
 /// Returns notes for the user about what is left out, or doubtful.
 pub(crate) fn notes(found: &Statements) -> Vec<String> {
     let Left { without_costs, wrong_costs, sums, alone, full } = found.left();
@@ -102,6 +109,17 @@ pub(crate) fn notes(found: &Statements) -> Vec<String> {
         format!(
             "{shared} places have several statements each, as macros make them: their counts are \
              added up"
+        ),
+    );
+    let cut = found.iter().filter_map(|(at, _)| found.cut(at));
+    let (traced, timed) = cut.fold((0u64, 0u64), |(traced, timed), (one, all)| {
+        (traced.saturating_add(one), timed.saturating_add(all))
+    });
+    note(
+        timed > 0 && found.method() != Method::Leaves,
+        format!(
+            "the trace is cut: the percentiles of some statements cover {traced} of {timed} timed \
+             executions"
         ),
     );
     let wrong = || found.iter().filter_map(|(at, facts)| Some((facts, found.contradiction(at)?)));

@@ -15,7 +15,7 @@ use slices::Percentile;
 use std::io::Write;
 
 /// The columns of a statement.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 19] = [
     "place",
     "function",
     "count",
@@ -26,6 +26,7 @@ const COLUMNS: [&str; 18] = [
     "total ±",
     "mean",
     "min",
+    "traced",
     "p50",
     "p90",
     "p99",
@@ -98,6 +99,7 @@ pub(crate) fn by_statement(
             total.as_ref().map(error).into(),
             any.map(|times| cell(&times.mean)).into(),
             any.map(|times| cell(&times.shortest)).into(),
+            found.cut(line.statement).map(|(traced, _)| Cell::Number(traced)).into(),
             p50,
             p90,
             p99,
@@ -159,6 +161,7 @@ pub(crate) fn against(
     limit: usize,
     mut text: impl FnMut(&Facts) -> Option<String>,
 ) -> Sheet {
+    let has_times = old.has_times() && new.has_times();
     let heading = [
         "place",
         "function",
@@ -168,14 +171,13 @@ pub(crate) fn against(
         "count",
         "old own",
         "own",
-        "change",
+        if has_times { "change" } else { "count change" },
         "change %",
         "old mean",
         "mean",
         "text",
     ];
     let mut sheet = Sheet::new(4, &heading).end_left();
-    let has_times = old.has_times() && new.has_times();
     for pair in pairs(old, new).iter().take(limit) {
         let Pair { old, new, how } = pair;
         let Some(line) = new.as_ref().or(old.as_ref()) else { continue };

@@ -235,6 +235,18 @@ pub(crate) fn traced() -> Vec<u8> {
     })
 }
 
+/// The shop with sums, and of its trace one execution of `price + 1` alone.
+pub(crate) fn cut() -> Vec<u8> {
+    log(|made| {
+        made.state_all(TEXT);
+        made.costs([0.0, 0.0, 0.25]);
+        made.add(sum(0, &[2], 2));
+        made.add(sum(6, &[10, 20, 30], 60));
+        made.enter(1000, 6);
+        made.leave(1030, 6);
+    })
+}
+
 /// The same program with counts alone.
 pub(crate) fn counted() -> Vec<u8> {
     log(|made| {

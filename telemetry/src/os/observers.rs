@@ -60,7 +60,8 @@ pub struct Turn {
 /// Takes the turn, if no thread has it.
 pub fn try_turn() -> Option<Turn> {
     let taken = TURN.compare_exchange(0, depth::place(), Ordering::Acquire, Ordering::Relaxed);
-    taken.is_ok().then_some(Turn { here: PhantomData })
+    // Made only if it is taken: a drop gives it up.
+    taken.is_ok().then(|| Turn { here: PhantomData })
 }
 
 impl Drop for Turn {
@@ -101,4 +102,20 @@ pub(crate) fn tell_forked() {
 fn each(moment: Moment) {
     let all = core::iter::successors(NEWEST.get(), |observer| observer.next.get());
     all.for_each(|observer| (observer.tell)(moment));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_attempt_leaves_the_turn_to_its_holder() {
+        let turn = turn().expect("this thread does not have it");
+        let has_other = || std::thread::spawn(|| try_turn().is_some()).join().unwrap();
+        assert_eq!([(); 3].map(|()| has_other()), [false; 3]);
+        assert!(try_turn().is_none(), "it has it already");
+        drop(turn);
+        // Tests in other threads may take it for a moment.
+        while !has_other() {}
+    }
 }

@@ -153,7 +153,9 @@ enum Taken {
 impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Taken::InUse | Taken::Renamed => "is in use by another process",
+            Taken::InUse | Taken::Renamed => {
+                "is in use by another process, or by a library of this one"
+            }
             Taken::OwnBefore => "was written by this process, before it executed this program",
             Taken::NotOwn(why) => return why.fmt(f),
         })

@@ -95,7 +95,7 @@ impl fmt::Display for Cause<'_> {
                 return Text(sys::error_text(self.0.errno, &mut text)).fmt(f);
             }
             Operation::Find => "the system knows no address of this host",
-            Operation::Claim => "in use by another process",
+            Operation::Claim => "in use by another process, or by a library of this one",
             Operation::Keep => "another process has truncated it",
             Operation::Bound => "a volume must have room for at least 8 blocks",
             Operation::Refuse => "refused",

@@ -189,6 +189,18 @@ macro_rules! changes {
                 }
             }
 
+            /// Never fails for no reason, as a weak exchange may: its callers try again.
+            #[track_caller]
+            pub(crate) fn compare_exchange_weak(
+                &self,
+                old: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.compare_exchange(old, new, success, failure)
+            }
+
             $(
                 #[track_caller]
                 pub(crate) fn $add(&self, value: $value, ordering: Ordering) -> $value {
@@ -203,6 +215,10 @@ macro_rules! changes {
     };
 }
 
+atomic!(AtomicBool, bool);
+changes!(AtomicBool, bool, swap);
+atomic!(AtomicUsize, usize);
+changes!(AtomicUsize, usize);
 atomic!(AtomicU32, u32);
 changes!(AtomicU32, u32, swap, fetch_add, fetch_sub, fetch_or, fetch_and);
 atomic!(AtomicU64, u64);

@@ -1,11 +1,12 @@
-//! Models of the threads that use a ring. Loom explores every order of their steps, and every value
-//! that a load may return.
+//! Models of the threads that use a ring, or the sums of statements. Loom explores every order of
+//! their steps, and every value that a load may return.
 //!
 //! ```text
-//!  src/  os: link, sync · block: header_words, chain, losses · registry: unhoused
+//!  src/  os: link, observers, sync · block: header_words, chain, losses · registry: unhoused
 //!        plinth: region · stream: gate, outlet · rings: pools, ring     the source itself
+//!  calls/src/  list, row                                                the source itself
 //!  here  atomic: loom's · memory: cells that loom watches · surroundings: stream, clock, …
-//!        models ─▶ scenarios ─▶ weakenings: relaxes each ordering; some model must fail
+//!        models, sums ─▶ scenarios ─▶ weakenings: relaxes each ordering; some model must fail
 //! ```
 //!
 //! The models replace the memory of the product, which Miri checks: `src/block/memory.rs` lays the
@@ -16,9 +17,16 @@
 mod atomic;
 mod memory;
 mod models;
+mod sums;
 #[allow(dead_code, reason = "the files below use some of it")]
 mod surroundings;
 mod weakenings;
+
+#[path = "../../../calls/src/list.rs"]
+mod list;
+#[allow(dead_code, reason = "the models use some of it")]
+#[path = "../../../calls/src/row.rs"]
+mod row;
 
 #[path = "../../src/offered/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
@@ -30,6 +38,8 @@ mod offered;
 mod os {
     pub(crate) use crate::atomic;
     pub(crate) mod link;
+    #[allow(unreachable_pub, reason = "the product exports it")]
+    pub(crate) mod observers;
     pub(crate) use crate::memory as pages;
     pub(crate) use crate::surroundings::{depth, forked, report, sys, way_out};
     pub(crate) mod sync;

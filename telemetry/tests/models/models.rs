@@ -17,6 +17,7 @@ use crate::registry::policy::{self, Policy};
 use crate::rings::ring::{Identity, Ring, shares};
 use crate::stream::gate::Gate;
 use crate::stream::{judge, take_log, value, writer};
+use crate::sums::*;
 use core::sync::atomic::Ordering;
 use eventdef::{Control, ParamSink, store};
 use eventlog::format::BLOCK_MAGIC;
@@ -61,6 +62,10 @@ models! {
     a_lock_gives_its_value_to_one_thread_at_a_time, 3;
     a_link_leads_to_a_whole_value, 3;
     a_shut_gate_admits_one_thread, 3;
+    a_list_leads_to_whole_values, 3;
+    observers_are_told_by_one_thread_at_a_time, 2;
+    a_reader_of_a_row_sees_whole_sums, 2;
+    the_last_told_sums_of_a_row_are_the_newest, 2;
     a_ring_with_output_overwrites_during_a_flush, 1;
     two_rings_share_the_blocks_of_a_file, 2;
     a_thread_adopts_a_ring_while_another_takes_its_block, 1;

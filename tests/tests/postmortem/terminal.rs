@@ -20,7 +20,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tests::programs::{eventcnv, release, root, system};
+use tests::programs::{eventcnv, kernel_writes_cores, release, root, system};
 
 /// Limits the time of a command; it is far longer than any machine needs.
 const DEADLINE: Duration = Duration::from_secs(150);
@@ -170,13 +170,6 @@ fn lay_out(home: &Path) {
 
 fn is_ours(name: &OsString) -> bool {
     name.to_string_lossy().starts_with("MPS_TELEMETRY_")
-}
-
-/// Returns whether the kernel itself writes cores, into the program's directory.
-fn kernel_writes_cores() -> bool {
-    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
-    let pattern = pattern.trim();
-    pattern.starts_with("core") && !pattern.contains('/')
 }
 
 /// Returns the lines that a user at a terminal sees. Without a terminal a shell reports dying jobs

@@ -135,6 +135,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "tests/src/bin/bank.rs",
     "tests/src/bin/crasher.rs",
     "tests/src/bin/caller.rs",
+    "tests/src/bin/ending.rs",
     "tests/src/bin/forker.rs",
     "tests/src/bin/storm.rs",
     "tests/tests/soak.rs",

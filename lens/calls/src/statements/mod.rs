@@ -365,6 +365,17 @@ impl Statements {
         Some((value, found.is_exact))
     }
 
+    /// Returns how many executions of a statement the trace has with a time, and how many were
+    /// timed, if these are more: the trace was cut, or began later. `None` also for a statement
+    /// that waits: no trace has it.
+    pub fn cut(&self, statement: Statement) -> Option<(u64, u64)> {
+        let timed =
+            self.sums(statement).fold(0u64, |timed, (_, sum)| timed.saturating_add(sum.timed));
+        let traced = self.durations(statement).count();
+        let is_cut = self.has_trace() && traced < timed && !self.waits(statement);
+        is_cut.then_some((traced, timed))
+    }
+
     /// Returns whether the log has a trace of statements.
     pub fn has_trace(&self) -> bool {
         !self.trace.sums.is_empty()

@@ -30,6 +30,12 @@ pub struct Counts {
     pub gaps: u64,
     /// Records that the kernel reports as lost, as far as it counts them.
     pub lost: u64,
+    /// Switches of processors, which are among the known records.
+    pub switches: u64,
+    /// The ticks of the first page; 0 without one.
+    pub first: u64,
+    /// The ticks of the last record.
+    pub last: u64,
 }
 
 /// The ring buffers of a trace.
@@ -100,6 +106,32 @@ impl Ring {
             state.broken = Some(page.ticks());
         }
         state.last = page.ticks();
+        if self.counts.first == 0 || page.begin() < self.counts.first {
+            self.counts.first = page.begin();
+        }
+        self.counts.last = self.counts.last.max(state.last);
+        Ok(self.put_back(cpu, state))
+    }
+
+    /// States that a processor lost further records, after those that were read.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Output::add`] does.
+    pub fn lose(
+        &mut self,
+        tracepoints: &mut Tracepoints,
+        out: &mut Output<'_>,
+        cpu: u32,
+        ticks: u64,
+        count: u64,
+    ) -> Result<(), MakeError> {
+        let cpu = cpu.min(CPU_COUNT_MAX);
+        let mut state = self.take(cpu);
+        self.flush(tracepoints, out, cpu, &mut state)?;
+        self.counts.gaps += 1;
+        self.counts.lost = self.counts.lost.saturating_add(count);
+        tracepoints.lose(out, cpu, state.last, ticks.max(state.last), count)?;
         Ok(self.put_back(cpu, state))
     }
 
@@ -193,7 +225,10 @@ impl Ring {
             false => out.stack(ticks, self.frames.iter().copied())?,
         };
         match tracepoints.put(out, &Record { cpu, ticks, stack, bytes })? {
-            Seen::Known => self.counts.known += 1,
+            Seen::Known => {
+                self.counts.known += 1;
+                self.counts.switches += u64::from(tracepoints.is_switch(bytes));
+            }
             Seen::Unknown => self.counts.unknown += 1,
             Seen::Damaged => self.counts.damaged += 1,
         }

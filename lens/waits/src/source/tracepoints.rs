@@ -16,6 +16,7 @@ mod sched;
 mod timers;
 
 pub use io::operation;
+pub use kinds::RECORDED;
 pub use sched::{context, state};
 pub use timers::Timers;
 
@@ -186,6 +187,12 @@ impl Tracepoints {
                 Some(address) => frames.push(address),
             }
         }
+    }
+
+    /// Returns whether a record is a switch of a processor.
+    #[inline]
+    pub fn is_switch(&self, bytes: &[u8]) -> bool {
+        self.kind(bytes).is_some_and(|kind| matches!(kind.fields, Fields::Switch { .. }))
     }
 
     /// Returns the text of a record of `trace_marker`.

@@ -212,8 +212,13 @@ fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
     }
 }
 
-/// Refuses a path that cannot become a regular file: a device must not become one.
-fn check(path: &Path, force: bool) -> Result<(), Stop> {
+/// Refuses a path that cannot become a regular file: a device must not become one. Call it before
+/// work whose result goes to the file later.
+///
+/// # Errors
+///
+/// The file exists and `force` is not set, or exists and is not a regular file.
+pub fn check(path: &Path, force: bool) -> Result<(), Stop> {
     refuse(path, force)?;
     match path.metadata() {
         Ok(old) if !old.is_file() => Err(Stop::Message(format!(

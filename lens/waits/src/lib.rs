@@ -1,6 +1,7 @@
 //! Why threads did not run: what a kernel tells of its threads, as runs, waits and causes.
 //!
 //! ```text
+//!          tracefs ── collect ──┐
 //!  perf.data, trace.dat, text ── source ──▶ output ──▶ log "kernel" ── model ──▶ answers
 //! ```
 //!
@@ -9,5 +10,8 @@
 //! - **Rust**: 1.91 or later. No unsafe code.
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod collect;
 pub mod events;
 pub mod output;
+pub mod source;

@@ -1,0 +1,228 @@
+//! The pages of a recording to its log.
+//!
+//! ```text
+//!  spill ── first pass: markers ──▶ syncs ──▶ ticks of what /proc told
+//!        └─ second pass: records ──▶ rows ──▶ log
+//! ```
+//!
+//! Design: `.waits.record` in `design/waits.md`.
+
+use super::CollectError;
+use super::clock::Syncs;
+use super::drain::Chunk;
+use super::recording::{Recorded, Stats, Trace, Work};
+use super::threads::{Place, Symbols, Thread};
+use crate::events::kernel::{Mapping, OpenFile, There};
+use crate::output::Output;
+use crate::source::ring::{Counts, Ring};
+use crate::source::tracepoints::Sort;
+use eventdef::field::A;
+use eventlog::format::{ClockSource, ClockSync};
+use eventlog::writer::{MakeError, Origin};
+use std::fs::{self, File};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+
+/// Bytes of the spill that are read in one step.
+const STEP: usize = 1 << 20;
+
+/// A recording that ended.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) spill: File,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) work: Work,
+    pub(super) before: Vec<Thread>,
+    pub(super) after: Vec<Thread>,
+    pub(super) symbols: Symbols,
+    pub(super) stats: Vec<Stats>,
+    /// Whether the last pages were left in the kernel.
+    pub(super) is_cut: bool,
+}
+
+/// Writes the log of a recording.
+pub(super) fn decode(
+    mut trace: Trace,
+    mut decoded: Decoded,
+    notes: Vec<String>,
+    out: &mut dyn Write,
+) -> Result<Recorded, CollectError> {
+    let syncs = Syncs::new(markers(&trace, &mut decoded)?);
+    let origin = origin(&trace, &syncs);
+    let mut output = Output::new(out, &origin)?;
+    for sync in syncs.all() {
+        output.sync(*sync)?;
+    }
+    for thread in &decoded.before {
+        trace.tracepoints.member(thread.thread, thread.process);
+        put_thread(&mut output, &syncs, thread)?;
+    }
+    for (at, place) in &decoded.work.places.all {
+        put_place(&mut output, syncs.ticks(*at), place)?;
+    }
+    let counts = records(&mut trace, &mut decoded, &syncs, &mut output)?;
+    for thread in &decoded.after {
+        put_thread(&mut output, &syncs, thread)?;
+    }
+    let made = output.finish()?;
+    let mut recorded = Recorded {
+        event_count: made.event_count,
+        size: made.size,
+        counts,
+        read_count: decoded.stats.iter().map(|stats| stats.read).sum(),
+        lost_count: counts.lost,
+        switch_count: counts.switches,
+        duration: duration(&syncs, &counts),
+        notes,
+    };
+    if counts.damaged > 0 || counts.damaged_pages > 0 {
+        recorded.notes.push(format!(
+            "{} records and {} pages of the kernel are damaged",
+            counts.damaged, counts.damaged_pages
+        ));
+    }
+    Ok(recorded)
+}
+
+fn duration(syncs: &Syncs, counts: &Counts) -> u64 {
+    let ticks = u128::from(counts.last.saturating_sub(counts.first));
+    let rate = u128::from(syncs.rate()).max(1);
+    (ticks * 1_000_000_000 / rate).try_into().unwrap_or(u64::MAX)
+}
+
+fn origin(trace: &Trace, syncs: &Syncs) -> Origin {
+    let mut origin = Origin::new();
+    if trace.is_tsc {
+        origin.clock_source = ClockSource::Tsc;
+        origin.clock_rate = syncs.rate();
+    }
+    if let Some(first) = syncs.all().first() {
+        origin.sync = *first;
+    }
+    let text = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let boot = text("/proc/sys/kernel/random/boot_id").replace('-', "");
+    origin.boot_id = u128::from_str_radix(&boot, 16).unwrap_or(0).to_be_bytes();
+    origin.host = text("/proc/sys/kernel/hostname");
+    origin.program = "kernel".into();
+    origin.producer = concat!("waits record ", env!("CARGO_PKG_VERSION")).into();
+    origin
+}
+
+/// Calls `page` with each page of the spill and its processor.
+fn pages(
+    spill: &mut File,
+    chunks: &[Chunk],
+    page_size: usize,
+    mut page: impl FnMut(u32, &[u8]) -> Result<(), CollectError>,
+) -> Result<(), CollectError> {
+    spill.seek(SeekFrom::Start(0)).map_err(CollectError::Spill)?;
+    let mut spill = BufReader::with_capacity(STEP, spill);
+    let mut bytes = vec![0; page_size];
+    for chunk in chunks {
+        for _ in 0..chunk.size / page_size as u64 {
+            spill.read_exact(&mut bytes).map_err(CollectError::Spill)?;
+            page(chunk.cpu, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the clock syncs of the markers.
+fn markers(trace: &Trace, decoded: &mut Decoded) -> Result<Vec<ClockSync>, CollectError> {
+    let mut found = Vec::new();
+    let Decoded { spill, chunks, work, .. } = decoded;
+    pages(spill, chunks, trace.layout.page_size, |_, bytes| {
+        for record in trace.layout.open(bytes).into_iter().flatten() {
+            if trace.tracepoints.sort(record.bytes) == Sort::Print {
+                let text = trace.tracepoints.text(record.bytes).unwrap_or_default();
+                found.extend(work.clocks.sync(text, record.ticks));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Adds the rows of all records.
+fn records(
+    trace: &mut Trace,
+    decoded: &mut Decoded,
+    syncs: &Syncs,
+    output: &mut Output<'_>,
+) -> Result<Counts, CollectError> {
+    let Trace { layout, tracepoints, .. } = trace;
+    let mut ring = Ring::new(*layout);
+    let Decoded { spill, chunks, symbols, stats, is_cut, .. } = decoded;
+    let mut named = Named { symbols, first: syncs.all().first().map_or(0, |sync| sync.ticks) };
+    pages(spill, chunks, layout.page_size, |cpu, bytes| {
+        named.name(layout, tracepoints, output, bytes)?;
+        Ok(ring.page(tracepoints, output, cpu, bytes, &mut |_, _| {})?)
+    })?;
+    let end = syncs.all().last().map_or(0, |sync| sync.ticks);
+    for stats in stats {
+        let left = if *is_cut { stats.unread } else { 0 };
+        let count = stats.dropped.saturating_add(left);
+        if count > 0 || *is_cut {
+            ring.lose(tracepoints, output, stats.cpu, end, count)?;
+        }
+    }
+    ring.finish(tracepoints, output)?;
+    Ok(ring.counts())
+}
+
+/// The functions of the kernel that stacks have.
+struct Named<'s> {
+    symbols: &'s Symbols,
+    /// The ticks from which on they have names.
+    first: u64,
+}
+
+impl Named<'_> {
+    /// Names the addresses in the stacks of a page.
+    fn name(
+        &mut self,
+        layout: &crate::source::page::Layout,
+        tracepoints: &crate::source::tracepoints::Tracepoints,
+        output: &mut Output<'_>,
+        page: &[u8],
+    ) -> Result<(), MakeError> {
+        if self.symbols.first().is_none() {
+            return Ok(());
+        }
+        let mut frames = Vec::new();
+        for record in layout.open(page).into_iter().flatten() {
+            if tracepoints.sort(record.bytes) == Sort::KernelStack {
+                frames.clear();
+                tracepoints.addresses(record.bytes, &mut frames);
+                for frame in &frames {
+                    if let Some(name) = self.symbols.name(*frame) {
+                        output.symbol(self.first, *frame, name)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_thread(
+    output: &mut Output<'_>,
+    syncs: &Syncs,
+    &Thread { at, thread, process, state, ref name }: &Thread,
+) -> Result<(), MakeError> {
+    let ticks = syncs.ticks(at);
+    output.thread(ticks, thread, process, name)?;
+    output.add(0, ticks, &There { thread, process, state })
+}
+
+fn put_place(output: &mut Output<'_>, ticks: u64, place: &Place) -> Result<(), MakeError> {
+    match place {
+        Place::File { process, file, path } => {
+            output.name(ticks, &OpenFile { process: *process, file: *file, path })
+        }
+        Place::Code { process, start, size, offset, path } => {
+            let (size, offset) = (*size as usize, *offset as usize);
+            let start = A(*start as usize);
+            output.name(ticks, &Mapping { start, size, offset, process: *process, path })
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A recording of the kernel's events, from its begin to its log.
+//!
+//! ```text
+//!  begin ─ instance, events, clock ─ threads ───── finish ─ threads ─ off ─ last pages ─ log
+//!             └ a thread drains; once a second: a clock sync, a look at the program's files
+//! ```
+//!
+//! Design: `.waits.record` in `design/waits.md`.
+
+use super::CollectError;
+use super::clock::Clocks;
+use super::decode::{Decoded, decode};
+use super::drain::Drain;
+use super::threads::{self, Places, Symbols, Thread};
+use super::tracefs::{Instance, Tracefs};
+use crate::source::format::{Format, Machine};
+use crate::source::page::Layout;
+use crate::source::ring::Counts;
+use crate::source::tracepoints::{RECORDED, Tracepoints};
+use std::fs::{self, File};
+use std::io::{PipeWriter, Write, pipe};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+/// Bytes of the spill, at most. Later events are lost, and the log states it.
+pub const SPILL_SIZE_MAX: u64 = 1 << 40;
+/// Clock syncs at the begin and at the end: the best of them counts.
+const MARK_COUNT: usize = 8;
+/// Fill of a buffer at which the drain wakes, in percent.
+const FILL: &str = "25";
+/// The function that ends sleeps.
+const WAKEUP: &[u8] = b"hrtimer_wakeup";
+
+/// How the kernel's events are recorded.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether switches and wakes have stacks.
+    pub has_stacks: bool,
+    /// Bytes of the buffer of each processor.
+    pub buffer_size: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { has_stacks: false, buffer_size: 8 << 20 }
+    }
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recorded {
+    /// Events of the log.
+    pub event_count: u64,
+    /// Bytes of the log.
+    pub size: u64,
+    /// Records, as far as they were read.
+    pub counts: Counts,
+    /// Records that the kernel reports as read.
+    pub read_count: u64,
+    /// Records that the kernel reports as lost.
+    pub lost_count: u64,
+    /// Switches of processors.
+    pub switch_count: u64,
+    /// From the first to the last event, in ns.
+    pub duration: u64,
+    /// What the log lacks, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A recording that is under way. Dropped, it leaves nothing in the kernel.
+#[derive(Debug)]
+pub struct Recording {
+    /// Dropped before the instance, which cannot be removed while its pages are open.
+    running: Running,
+    /// The process whose files are looked at; 0: none.
+    target: Arc<AtomicU32>,
+    instance: Instance,
+    tracefs: Tracefs,
+    cpus: Vec<u32>,
+    trace: Trace,
+    notes: Vec<String>,
+    before: Vec<Thread>,
+    has_stacks: bool,
+}
+
+/// The thread that drains, until this is dropped.
+#[derive(Debug, Default)]
+struct Running {
+    work: Option<JoinHandle<(Drain, Work)>>,
+    /// The thread ends when this is closed.
+    stop: Option<PipeWriter>,
+}
+
+impl Running {
+    fn end(&mut self) -> Option<(Drain, Work)> {
+        drop(self.stop.take());
+        self.work.take()?.join().ok()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// How the pages are read.
+#[derive(Debug)]
+pub(super) struct Trace {
+    pub(super) layout: Layout,
+    pub(super) tracepoints: Tracepoints,
+    /// Whether ticks are those of the processor's counter.
+    pub(super) is_tsc: bool,
+}
+
+/// What the thread that drains does once a second.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) clocks: Clocks,
+    pub(super) places: Places,
+}
+
+impl Recording {
+    /// Begins to record. Pages go to `spill`, an empty file that the caller removes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rights are missing, or tracefs; if the kernel refuses the instance or its
+    /// buffers. Nothing is left in the kernel then.
+    pub fn begin(options: &Options, spill: File) -> Result<Recording, CollectError> {
+        let tracefs = Tracefs::find()?;
+        tracefs.clean();
+        let instance = tracefs.instance()?;
+        instance.write("tracing_on", "0")?;
+        let is_tsc = set_clock(&instance)?;
+        let kib = (options.buffer_size / 1024).max(1).to_string();
+        instance.write("buffer_size_kb", &kib)?;
+        // Kernels before 4.20 wake at each page.
+        let _ = instance.write("buffer_percent", FILL);
+        let mut notes = Vec::new();
+        if options.has_stacks {
+            for option in ["stacktrace", "userstacktrace"] {
+                if instance.write(&format!("options/{option}"), "1").is_err() {
+                    notes.push(format!("this kernel has no option {option}: stacks are missing"));
+                }
+            }
+        }
+        let (layout, tracepoints) = events(&tracefs, &instance, &mut notes)?;
+        let cpus = cpus(&instance)?;
+        let drain = Drain::new(&instance, &cpus, layout.page_size, spill)?;
+        let clocks = Clocks::new(&instance)?;
+        let trace = Trace { layout, tracepoints, is_tsc };
+        let mut recording = Recording {
+            running: Running::default(),
+            target: Arc::default(),
+            instance,
+            tracefs,
+            cpus,
+            trace,
+            notes,
+            before: Vec::new(),
+            has_stacks: options.has_stacks,
+        };
+        recording.start(drain, clocks)?;
+        Ok(recording)
+    }
+
+    /// Switches the events on, and drains them from now on.
+    fn start(&mut self, mut drain: Drain, mut clocks: Clocks) -> Result<(), CollectError> {
+        let (end, stop) = pipe().map_err(CollectError::Spill)?;
+        let target = Arc::clone(&self.target);
+        let places = Places::new(self.has_stacks);
+        self.instance.write("tracing_on", "1")?;
+        clocks.mark(MARK_COUNT);
+        let mut work = Work { clocks, places };
+        let body = move || {
+            drain.run(&end, &mut || {
+                work.clocks.mark(1);
+                match target.load(Ordering::Relaxed) {
+                    0 => {}
+                    process => work.places.look(process),
+                }
+            });
+            (drain, work)
+        };
+        let builder = std::thread::Builder::new().name("waits-drain".to_owned());
+        self.running.work = Some(builder.spawn(body).map_err(CollectError::Spill)?);
+        self.running.stop = Some(stop);
+        if threads::has_kernel_numbers() {
+            self.before = threads::all();
+        } else {
+            let note = "this process is in a namespace of its own: the log lacks threads that do \
+                        not run, and names of files";
+            self.notes.push(note.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Names the program: from now on, the files of its process, and of those that it makes, are
+    /// looked at once a second.
+    pub fn watch(&self, process: u32) {
+        if threads::has_kernel_numbers() {
+            self.target.store(process, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the path of the private instance of tracefs, as this process reaches it.
+    pub fn instance(&self) -> PathBuf {
+        self.instance.path("")
+    }
+
+    /// Ends the recording, removes the instance, and writes the log.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the pages or the log cannot be written. The instance is gone in any case.
+    pub fn finish(mut self, out: &mut dyn Write) -> Result<Recorded, CollectError> {
+        let target = self.target.load(Ordering::Relaxed);
+        let after = if self.before.is_empty() { Vec::new() } else { threads::all() };
+        let has_stopped = self.instance.write("tracing_on", "0");
+        let Some((mut drain, mut work)) = self.running.end() else {
+            return Err(CollectError::Spill(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        has_stopped?;
+        // The last clock syncs are records themselves; nothing else is recorded with them.
+        for event in RECORDED {
+            let _ = self.instance.write(&format!("events/{}/{}/enable", event.0, event.1), "0");
+        }
+        self.instance.write("tracing_on", "1")?;
+        work.clocks.mark(MARK_COUNT);
+        self.instance.write("tracing_on", "0")?;
+        drain.all(true);
+        let stats: Vec<Stats> = self.cpus.iter().map(|cpu| stats(&self.instance, *cpu)).collect();
+        if let Some(error) = &drain.failed {
+            self.notes.push(format!("events are missing at the end: cannot keep them ({error})"));
+        }
+        if target == 0 && !self.before.is_empty() {
+            work.places.look_at_all();
+        }
+        let is_cut = drain.failed.is_some();
+        let (spill, chunks) = drain.close();
+        work.clocks.close();
+        let Recording { instance, tracefs, trace, notes, before, has_stacks, .. } = self;
+        drop(instance);
+        drop(tracefs);
+        let symbols = if has_stacks { Symbols::read(|_| true) } else { Symbols::default() };
+        let decoded = Decoded { spill, chunks, work, before, after, symbols, stats, is_cut };
+        decode(trace, decoded, notes, out)
+    }
+}
+
+/// What the kernel counted on a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stats {
+    pub(super) cpu: u32,
+    /// Records that nobody read.
+    pub(super) unread: u64,
+    /// Records that were overwritten: their page states it.
+    pub(super) overwritten: u64,
+    /// Records that were lost without a trace in a page.
+    pub(super) dropped: u64,
+    pub(super) read: u64,
+}
+
+fn stats(instance: &Instance, cpu: u32) -> Stats {
+    let text = instance.read(&format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
+    let of = |name: &str| {
+        let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        found.and_then(|count| count.trim().parse().ok()).unwrap_or(0u64)
+    };
+    let dropped = of("dropped events").saturating_add(of("commit overrun"));
+    let (unread, overwritten, read) = (of("entries"), of("overrun"), of("read events"));
+    Stats { cpu, unread, overwritten, dropped, read }
+}
+
+/// Chooses the clock. Returns whether it is the processor's counter.
+fn set_clock(instance: &Instance) -> Result<bool, CollectError> {
+    let offered = instance.read("trace_clock")?;
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
+    // The recorder itself takes the counter as its clock where its rate is constant.
+    let is_constant = has("constant_tsc") && has("nonstop_tsc");
+    let is_tsc = is_constant && offered.split_ascii_whitespace().any(|word| word == "x86-tsc");
+    instance.write("trace_clock", if is_tsc { "x86-tsc" } else { "mono" })?;
+    Ok(is_tsc)
+}
+
+/// Switches the events on that the registry has, and learns their formats.
+fn events(
+    tracefs: &Tracefs,
+    instance: &Instance,
+    notes: &mut Vec<String>,
+) -> Result<(Layout, Tracepoints), CollectError> {
+    let unread = |path: &str, error| CollectError::Format { path: instance.path(path), error };
+    let header = tracefs.read("events/header_page")?;
+    let order = Machine::HERE.order;
+    let layout = Layout::parse(order, &header).map_err(|error| unread("header_page", error))?;
+    let mut tracepoints = Tracepoints::new(layout.machine);
+    let learn = |tracepoints: &mut Tracepoints, system: &str, name: &str| {
+        let path = format!("events/{system}/{name}/format");
+        let text = tracefs.read(&path)?;
+        let format = Format::parse(system, &text).map_err(|error| unread(&path, error))?;
+        Ok::<bool, CollectError>(tracepoints.learn(&format))
+    };
+    for name in ["kernel_stack", "user_stack", "print"] {
+        learn(&mut tracepoints, "ftrace", name)?;
+    }
+    let mut missing = Vec::new();
+    for (system, name) in RECORDED {
+        let is_needed = matches!(name, "sched_switch" | "sched_waking");
+        let enable = format!("events/{system}/{name}/enable");
+        let learned = learn(&mut tracepoints, system, name);
+        match learned.and_then(|is_known| Ok((is_known, instance.write(&enable, "1")?))) {
+            Ok((true, ())) => {}
+            Err(error) if is_needed => return Err(error),
+            _ => missing.push(format!("{system}:{name}")),
+        }
+    }
+    if !missing.is_empty() {
+        notes.push(format!("this kernel does not tell of {}", missing.join(", ")));
+    }
+    let wakeup = Symbols::read(|name| name == WAKEUP);
+    if let Some(address) = wakeup.first() {
+        tracepoints.wakeup_at(address);
+    }
+    Ok((layout, tracepoints))
+}
+
+/// Returns the processors that have a buffer.
+fn cpus(instance: &Instance) -> Result<Vec<u32>, CollectError> {
+    let path = instance.path("per_cpu");
+    let entries = match fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) => return Err(CollectError::File { path, what: "cannot be read", error }),
+    };
+    let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
+    let mut cpus: Vec<u32> =
+        entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?)).collect();
+    cpus.sort_unstable();
+    Ok(cpus)
+}

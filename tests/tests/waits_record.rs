@@ -1,0 +1,303 @@
+//! A user runs `eventcnv waits record`: the log tells of the kernel, and the kernel is as before.
+//!
+//! ```text
+//!  waits record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
+//!                               ├─▶ LOG
+//!                               └─▶ no instance of tracefs, no mount, however it ends
+//! ```
+//!
+//! Where the kernel does not let this user record, each test states that it skips, and why. The
+//! test of a user without rights runs everywhere.
+//!
+//! Design: `.waits.record`, `.waits.degrees` in `design/waits.md`.
+
+use eventlog::reader::{Filter, Log, Order};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use tests::programs;
+
+/// Returns `eventcnv waits record -o k.log WORDS…` in a folder.
+fn record(folder: &Path, words: &[&str]) -> Command {
+    let mut command = programs::eventcnv();
+    command.current_dir(folder).args(["waits", "record", "-o", "k.log"]).args(words);
+    command
+}
+
+/// Returns whether this user may record; else prints why the test skips.
+fn can_record() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let Output { status, stderr, .. } =
+        record(folder.path(), &["--seconds", "0.01"]).output().unwrap();
+    let text = String::from_utf8_lossy(&stderr);
+    let is_refused = ["only to root", "has no tracefs"].iter().any(|why| text.contains(why));
+    assert!(status.success() || is_refused, "{text}");
+    if is_refused {
+        println!("skipped: {text}");
+    }
+    !is_refused
+}
+
+/// Returns the lines of a script that sees tracefs in the folder `$1`.
+fn within_tracefs(script: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("mount -t tracefs none \"$1\" && cd \"$1/instances\" && {script}");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, "sh"]).arg(folder.path());
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Returns the instances that a process left.
+fn instances(process: u32) -> Vec<String> {
+    let prefix = format!("eventcnv-{process}-");
+    within_tracefs("ls").into_iter().filter(|name| name.starts_with(&prefix)).collect()
+}
+
+fn mounts() -> usize {
+    fs::read_to_string("/proc/mounts").unwrap().matches(" tracefs ").count()
+}
+
+fn start(mut command: Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Returns the process, its exit code, its output and its errors.
+fn end(mut child: Child) -> (u32, Option<i32>, String, String) {
+    let (mut out, mut errors) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    (child.id(), child.wait().unwrap().code(), out, errors)
+}
+
+fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits until a process has its instance.
+fn wait_for_instance(process: u32) {
+    programs::wait_for("the instance", || {
+        let mine = format!("for i in eventcnv-{process}-*; do cat $i/tracing_on; done");
+        within_tracefs(&format!("{{ {mine}; }} 2>/dev/null || true")) == ["1"]
+    });
+}
+
+/// Returns the events of a log as lines: name, parameters.
+fn rows(log: &Path) -> Vec<String> {
+    let log = Log::open(log).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut rows = Vec::new();
+    while let Some(event) = events.next() {
+        let values: Vec<String> =
+            event.params().map(|(param, value)| format!(" {}={value}", param.name)).collect();
+        rows.push(format!("{}{} ", event.name(), values.concat()));
+    }
+    assert_eq!(events.faults().iter().count(), 0);
+    rows
+}
+
+#[test]
+fn a_recorded_program_keeps_its_output_and_exit_code() {
+    if !can_record() {
+        return;
+    }
+    let (folder, mounted) = (tempfile::tempdir().unwrap(), mounts());
+    let words = ["--", "sh", "-c", "echo out; echo error >&2; exit 7"];
+    let (process, code, out, errors) = end(start(record(folder.path(), &words)));
+    assert_eq!((code, &*out), (Some(7), "out\n"));
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, "error"), "{errors}");
+    assert!(lines[1].starts_with("eventcnv: k.log: "), "{errors}");
+    let mut verify = programs::eventcnv();
+    let text = programs::lines(verify.arg("verify").arg(folder.path().join("k.log"))).concat();
+    assert!(text.contains("sound"), "{text}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the log is left");
+    assert_eq!(instances(process), [""; 0]);
+    assert_eq!(mounts(), mounted);
+}
+
+#[test]
+fn the_log_tells_why_a_thread_slept() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--", "sh", "-c", "sleep 0.2; cat k.none; true"];
+    let (_, code, ..) = end(start(record(folder.path(), &words)));
+    assert_eq!(code, Some(0));
+    let rows = rows(&folder.path().join("k.log"));
+    let number = |row: &str, name: &str| -> String {
+        let rest = row.split_once(&format!(" {name}=")).unwrap().1;
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    let exec = rows.iter().find(|row| row.starts_with("Exec ") && row.ends_with("/sleep "));
+    let sleeper = number(exec.expect("the program executed sleep"), "thread");
+    let waking = format!("target={sleeper} context=2 ");
+    let woken = rows.iter().position(|row| row.starts_with("Waking ") && row.contains(&waking));
+    let woken = woken.expect("an interrupt woke it");
+    let fired = rows[..woken].iter().rposition(|row| row.starts_with("TimerFire "));
+    assert!(rows[fired.expect("a timer fired")].contains("isWakeup=true"));
+    let out = format!("Switch prev={sleeper} ");
+    let slept = rows[..woken].iter().rfind(|row| row.starts_with(&out)).expect("it slept");
+    assert!(slept.contains("state=1 "), "{slept}");
+    let call = format!("Syscall thread={sleeper} call=");
+    let called = rows[..woken].iter().rfind(|row| row.starts_with(&call)).expect("its call");
+    // clock_nanosleep on x86-64 and on Arm.
+    assert!(called.contains("call=230 ") || called.contains("call=115 "), "{called}");
+    let there = format!("There thread={} ", std::process::id());
+    assert!(rows.iter().any(|row| row.starts_with(&there)), "this test exists");
+    assert!(rows.iter().any(|row| row.starts_with("Fork ")));
+}
+
+#[test]
+fn a_signal_ends_a_recording_and_leaves_a_whole_log() {
+    if !can_record() {
+        return;
+    }
+    for name in ["INT", "TERM", "HUP", "QUIT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let child = start(record(folder.path(), &[]));
+        wait_for_instance(child.id());
+        signal(child.id(), name);
+        let (process, code, _, errors) = end(child);
+        assert_eq!(code, Some(0), "{name}: {errors}");
+        assert!(rows(&folder.path().join("k.log")).iter().any(|row| row.starts_with("Switch ")));
+        assert_eq!(instances(process), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn the_signal_of_the_user_reaches_the_program() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let child = start(record(folder.path(), &["--", "sleep", "100"]));
+    wait_for_instance(child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    signal(child.id(), "TERM");
+    let (process, code, _, errors) = end(child);
+    assert_eq!(code, Some(128 + 15), "{errors}");
+    assert!(folder.path().join("k.log").exists());
+    assert_eq!(instances(process), [""; 0]);
+}
+
+#[test]
+fn a_program_that_cannot_run_leaves_nothing() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (process, code, _, errors) = end(start(record(folder.path(), &["--", "./none"])));
+    assert_eq!(code, Some(2));
+    assert_eq!(errors, "eventcnv: ./none: program not found\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(instances(process), [""; 0]);
+}
+
+#[test]
+fn an_existing_log_is_refused_before_the_program_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("k.log"), "mine").unwrap();
+    let (_, code, _, errors) = end(start(record(folder.path(), &["--", "touch", "ran"])));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("k.log: already exists"), "{errors}");
+    assert!(!folder.path().join("ran").exists());
+    assert_eq!(fs::read_to_string(folder.path().join("k.log")).unwrap(), "mine");
+}
+
+#[test]
+fn the_next_recording_removes_what_a_killed_one_left() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let child = start(record(folder.path(), &[]));
+    let killed = child.id();
+    wait_for_instance(killed);
+    signal(killed, "KILL");
+    end(child);
+    // Another test may already have removed it.
+    let states = within_tracefs(&format!(
+        "for i in eventcnv-{killed}-*; do cat $i/tracing_on $i/buffer_size_kb 2>/dev/null; done; :"
+    ));
+    if let [is_on, size] = &states[..] {
+        // The kernel stopped it, and took its buffers back.
+        assert_eq!(is_on, "0");
+        assert!(size.split(' ').next().unwrap().parse::<u32>().unwrap() < 64, "{size}");
+    }
+    let (_, code, ..) = end(start(record(folder.path(), &["--seconds", "0.01"])));
+    assert_eq!(code, Some(0));
+    assert_eq!(instances(killed), [""; 0]);
+}
+
+#[test]
+fn losses_are_rows_and_words() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The kernel keeps two pages at least: a storm of calls fills them before they are read.
+    let storm = "dd if=/dev/zero of=/dev/null bs=1 count=300000 2>/dev/null";
+    let child = start(record(folder.path(), &["--buffer", "1", "--", "sh", "-c", storm]));
+    wait_for_instance(child.id());
+    // The drain is stopped, not the program.
+    let tasks = format!("/proc/{}/task", child.id());
+    let drain = fs::read_dir(&tasks).unwrap().flatten().find(|task| {
+        fs::read_to_string(task.path().join("comm")).unwrap_or_default().starts_with("waits-drain")
+    });
+    assert!(drain.is_some(), "a thread drains");
+    let (_, code, _, errors) = end(child);
+    assert_eq!(code, Some(0), "{errors}");
+    let rows = rows(&folder.path().join("k.log"));
+    let lost = rows.iter().filter(|row| row.starts_with("Lost ")).count();
+    assert_eq!(lost > 0, errors.contains("the kernel lost"), "{lost}: {errors}");
+}
+
+/// The folder of a user without rights: theirs.
+fn folder_of_nobody() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let status = Command::new("chmod").arg("0777").arg(folder.path()).status().unwrap();
+    assert!(status.success());
+    folder
+}
+
+#[test]
+fn a_user_without_rights_gets_clear_words() {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|meta| {
+        use std::os::unix::fs::MetadataExt;
+        meta.uid() == 0
+    });
+    let folder = folder_of_nobody();
+    let nobody = |words: &[&str]| {
+        let command = record(folder.path(), words);
+        // This user's own rights are few enough if it is not root.
+        if !is_root {
+            return command;
+        }
+        let mut other = Command::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+        other.current_dir(folder.path()).arg(command.get_program()).args(command.get_args());
+        other
+    };
+    let (_, code, out, errors) = end(start(nobody(&["--", "touch", "ran"])));
+    if !is_root && code == Some(0) {
+        println!("skipped: this user may record");
+        return;
+    }
+    assert_eq!((code, &*out), (Some(2), ""), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    for words in ["only to root", "sudo", "--anyway runs the program"] {
+        assert!(errors.contains(words), "{errors}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing ran, nothing is left");
+    let (_, code, out, errors) =
+        end(start(nobody(&["--anyway", "--", "sh", "-c", "echo a; exit 5"])));
+    assert_eq!((code, &*out), (Some(5), "a\n"));
+    assert!(errors.contains("nothing is recorded"), "{errors}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

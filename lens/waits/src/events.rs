@@ -138,7 +138,7 @@ pub mod kernel {
             sector: W,
             /// its sectors
             count: U,
-            /// 0 reads, 1 writes, 2 flushes, 3 discards
+            /// 0 reads, 1 writes, 2 flushes, 3 discards, 4 others
             operation: U,
         }
         /// An operation was given to the device.

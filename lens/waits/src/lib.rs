@@ -11,3 +11,4 @@
 
 pub mod events;
 pub mod output;
+pub mod source;

@@ -1,0 +1,13 @@
+//! Bytes of others to rows.
+//!
+//! ```text
+//!  text of a format file ── format ──▶ fields ────────────┐
+//!  pages of the ring buffer ── page ──▶ records ── ring ──┴─ tracepoints ──▶ rows ──▶ output
+//! ```
+//!
+//! Design: `.waits.page` in `design/waits.md`.
+
+pub mod format;
+pub mod page;
+pub mod ring;
+pub mod tracepoints;

@@ -1,0 +1,162 @@
+//! Pages of the ring buffer: what was written comes back, and damage is bounded.
+//!
+//! ```text
+//!  records ── Writer ──▶ pages ── Layout::open ──▶ the same records
+//!                        pages, one byte changed ── Ring ──▶ a sound log
+//! ```
+
+mod common;
+
+use common::{Stamp, Writer, X86_64, bytes, format, layout, tracepoints};
+use eventlog::reader::{Filter, Log, Order};
+use eventlog::writer::Origin;
+use lens_waits::output::Output;
+use lens_waits::source::format::{ByteOrder, Machine};
+use lens_waits::source::page::Layout;
+use lens_waits::source::ring::{Counts, Ring};
+use proptest::prelude::*;
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    prop_oneof![Just(Stamp::Delta), Just(Stamp::Extend), Just(Stamp::Absolute)]
+}
+
+fn machine() -> impl Strategy<Value = Machine> {
+    (any::<bool>(), any::<bool>()).prop_map(|(is_big, is_long)| Machine {
+        order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
+        word_size: if is_long { 8 } else { 4 },
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_comes_back(
+        machine in machine(),
+        begin in any::<u64>(),
+        records in prop::collection::vec((0..1u64 << 40, stamp(), 0..400usize, any::<bool>()), 0..60),
+    ) {
+        let mut writer = Writer::new(machine);
+        let mut ticks = begin / 2;
+        let mut expected = Vec::new();
+        for (delta, stamp, size, is_discarded) in records {
+            ticks += delta >> (size % 40);
+            let data: Vec<u8> = (0..size.next_multiple_of(4)).map(|at| at as u8).collect();
+            writer.record(ticks, stamp, &data);
+            if is_discarded {
+                writer.discard(3);
+            }
+            expected.push((ticks, data));
+        }
+        writer.end();
+        let layout = Layout::of(machine);
+        let mut found = Vec::new();
+        for page in &writer.pages {
+            let mut page = layout.open(page).unwrap();
+            found.extend(page.by_ref().map(|record| (record.ticks, record.bytes.to_vec())));
+            prop_assert!(!page.is_damaged());
+            prop_assert_eq!(page.lost(), None);
+        }
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn no_page_makes_the_reader_panic(machine in machine(), page in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Some(mut page) = Layout::of(machine).open(&page) {
+            prop_assert!(page.by_ref().count() <= 300 / 4);
+        }
+    }
+}
+
+/// The ticks of the first page: some bits lie above those of absolute ticks.
+const BEGIN: u64 = 1 << 60;
+
+/// Some rows of each kind, with stacks and a loss.
+fn some_pages() -> Vec<Vec<u8>> {
+    let mut writer = Writer::new(X86_64);
+    let switch = |prev: u32, next: u32, state: u64| {
+        bytes(
+            &format("sched_switch"),
+            &[
+                ("prev_comm", b"one"),
+                ("prev_pid", &prev.to_le_bytes()),
+                ("prev_state", &state.to_le_bytes()),
+                ("next_comm", b"other"),
+                ("next_pid", &next.to_le_bytes()),
+            ],
+        )
+    };
+    let waking = |waker: u32, target: u32, flags: u8| {
+        bytes(
+            &format("sched_waking"),
+            &[
+                ("common_flags", &[flags]),
+                ("common_pid", &waker.to_le_bytes()),
+                ("pid", &target.to_le_bytes()),
+            ],
+        )
+    };
+    let stack = |name: &str, frames: &[u64]| {
+        let mut record = bytes(&format(name), &[]);
+        let at = format(name).slot("caller").unwrap().offset as usize;
+        record.truncate(at);
+        record.extend(frames.iter().flat_map(|frame| frame.to_le_bytes()));
+        record
+    };
+    let mut exec = bytes(
+        &format("sched_process_exec"),
+        &[("filename", &(5u32 << 16 | 20).to_le_bytes()), ("pid", &7u32.to_le_bytes())],
+    );
+    exec.extend(b"/a/b\0\0\0\0");
+    let function = &0xFFFF_FFFF_8142_04B0u64.to_le_bytes();
+    let timer = bytes(&format("hrtimer_expire_entry"), &[("function", function)]);
+    let block = bytes(&format("block_rq_complete"), &[("dev", &[1, 0, 80, 0]), ("rwbs", b"WS")]);
+    let state = bytes(
+        &format("inet_sock_set_state"),
+        &[("newstate", &[1]), ("family", &[2]), ("saddr", &[127, 0, 0, 1]), ("sport", &[80])],
+    );
+    writer.record(BEGIN, Stamp::Delta, &switch(7, 0, 1));
+    writer.record(BEGIN + 50, Stamp::Absolute, &timer);
+    writer.record(BEGIN + 60, Stamp::Delta, &waking(0, 7, 0x09));
+    writer.record(BEGIN + 60, Stamp::Delta, &stack("kernel_stack", &[0xFFFF_1000, 0xFFFF_2000]));
+    writer.record(BEGIN + 70, Stamp::Delta, &switch(0, 7, 0));
+    writer.record(BEGIN + 80, Stamp::Delta, &exec);
+    writer.discard(4);
+    writer.record(BEGIN + 90, Stamp::Extend, &block);
+    writer.lose(12);
+    writer.record(BEGIN + 500, Stamp::Delta, &state);
+    writer.record(BEGIN + 510, Stamp::Delta, &switch(7, 9, 0x100));
+    writer.end();
+    writer.record(BEGIN + 510, Stamp::Delta, &stack("kernel_stack", &[0xFFFF_1000]));
+    writer.record(BEGIN + 510, Stamp::Delta, &stack("user_stack", &[0x5000, 0x6000, 0]));
+    writer.record(BEGIN + 600, Stamp::Delta, &waking(9, 7, 0));
+    writer.end();
+    writer.pages
+}
+
+/// Returns the rows as text, and the counts.
+fn decode(pages: &[Vec<u8>]) -> (Vec<String>, Counts) {
+    let (mut tracepoints, mut ring) = (tracepoints(), Ring::new(layout()));
+    let mut log = Vec::new();
+    let mut out = Output::new(&mut log, &Origin::new()).unwrap();
+    for page in pages {
+        ring.page(&mut tracepoints, &mut out, 0, page, &mut |_, _| {}).unwrap();
+    }
+    ring.finish(&mut tracepoints, &mut out).unwrap();
+    out.finish().unwrap();
+    let log = Log::from_source(log).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut rows = Vec::new();
+    while let Some(event) = events.next() {
+        let values: Vec<String> =
+            event.params().map(|(param, value)| format!(" {}={value}", param.name)).collect();
+        let ticks = event.ticks.wrapping_sub(BEGIN);
+        rows.push(format!("{ticks} {}{}", event.name(), values.concat()));
+    }
+    (rows, ring.counts())
+}
+
+#[test]
+fn pages_become_rows_with_stacks_and_losses() {
+    let (rows, counts) = decode(&some_pages());
+    println!("{rows:#?}");
+    assert_eq!(counts.known, 12);
+}

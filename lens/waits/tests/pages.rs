@@ -14,6 +14,7 @@ use lens_waits::output::Output;
 use lens_waits::source::format::{ByteOrder, Machine};
 use lens_waits::source::page::Layout;
 use lens_waits::source::ring::{Counts, Ring};
+use lens_waits::source::tracepoints::Tracepoints;
 use proptest::prelude::*;
 
 fn stamp() -> impl Strategy<Value = Stamp> {
@@ -103,7 +104,11 @@ fn some_pages() -> Vec<Vec<u8>> {
     };
     let mut exec = bytes(
         &format("sched_process_exec"),
-        &[("filename", &(5u32 << 16 | 20).to_le_bytes()), ("pid", &7u32.to_le_bytes())],
+        &[
+            ("filename", &(5u32 << 16 | 20).to_le_bytes()),
+            ("pid", &7u32.to_le_bytes()),
+            ("old_pid", &[6]),
+        ],
     );
     exec.extend(b"/a/b\0\0\0\0");
     let function = &0xFFFF_FFFF_8142_04B0u64.to_le_bytes();
@@ -134,7 +139,15 @@ fn some_pages() -> Vec<Vec<u8>> {
 
 /// Returns the rows as text, and the counts.
 fn decode(pages: &[Vec<u8>]) -> (Vec<String>, Counts) {
+    decode_with(pages, &mut |_| {})
+}
+
+fn decode_with(
+    pages: &[Vec<u8>],
+    prepare: &mut dyn FnMut(&mut Tracepoints),
+) -> (Vec<String>, Counts) {
     let (mut tracepoints, mut ring) = (tracepoints(), Ring::new(layout()));
+    prepare(&mut tracepoints);
     let mut log = Vec::new();
     let mut out = Output::new(&mut log, &Origin::new()).unwrap();
     for page in pages {
@@ -157,6 +170,117 @@ fn decode(pages: &[Vec<u8>]) -> (Vec<String>, Counts) {
 #[test]
 fn pages_become_rows_with_stacks_and_losses() {
     let (rows, counts) = decode(&some_pages());
-    println!("{rows:#?}");
-    assert_eq!(counts.known, 12);
+    let expected = [
+        "0 Thread thread=1 osThread=0 name=cpu 0",
+        "0 ThreadName thread=7 process=0 name=one",
+        "0 Switch prev=7 next=0 state=1 stack=0",
+        "50 TimerFire isWakeup=true function=0xffffffff814204b0",
+        "60 Frame frame=1 parent=0 address=0xffff2000",
+        "60 Frame frame=2 parent=1 address=0xffff1000",
+        "60 Waking waker=0 target=7 context=2 stack=2",
+        "70 ThreadName thread=7 process=0 name=other",
+        "70 Switch prev=0 next=7 state=0 stack=0",
+        "80 Exec thread=7 was=6 path=/a/b",
+        "90 BlockComplete thread=0 device=5242881 sector=0 count=0 operation=1",
+        "500 Lost from=1152921504606847066 count=12",
+        "500 SocketState socket=0x0 state=1 ports=5242880",
+        "500 SocketName socket=0x0 name=127.0.0.1:80 0.0.0.0:0",
+        "510 Frame frame=3 parent=0 address=0x6000",
+        "510 Frame frame=4 parent=3 address=0x5000",
+        "510 Frame frame=5 parent=4 address=0xffff1000",
+        "510 ThreadName thread=7 process=0 name=one",
+        "510 ThreadName thread=9 process=0 name=other",
+        "510 Switch prev=7 next=9 state=0 stack=5",
+        "600 Waking waker=9 target=7 context=0 stack=0",
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!((counts.known, counts.unknown, counts.damaged), (12, 0, 0));
+    assert_eq!((counts.gaps, counts.lost, counts.damaged_pages), (1, 12, 0));
+}
+
+#[test]
+fn a_changed_byte_costs_at_most_its_page() {
+    let pages = some_pages();
+    let (sound, _) = decode(&pages);
+    for page in 0..pages.len() {
+        let used = pages[page].iter().rposition(|byte| *byte != 0).unwrap() + 9;
+        for at in 0..used {
+            for flip in [0x01, 0x80, 0xFF] {
+                let mut changed = pages.clone();
+                changed[page][at] ^= flip;
+                let (rows, counts) = decode(&changed);
+                assert!(rows.len() <= sound.len() + used / 4, "page {page}, byte {at}");
+                let losses = rows.iter().filter(|row| row.contains(" Lost ")).count() as u64;
+                assert!(losses >= counts.damaged_pages.min(1), "page {page}, byte {at}: {rows:#?}");
+                if page > 0 {
+                    assert_eq!(rows[1], sound[1], "the first page is as before");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_that_is_cut_is_stated_as_lost() {
+    let pages = some_pages();
+    let used = pages[0].iter().rposition(|byte| *byte != 0).unwrap();
+    for size in 0..used {
+        let mut cut = pages.clone();
+        cut[0].truncate(size);
+        let (rows, counts) = decode(&cut);
+        assert_eq!(counts.damaged_pages, 1, "{size} bytes");
+        assert!(rows.iter().any(|row| row.contains("Lost from=0 count=12")), "{rows:#?}");
+    }
+}
+
+#[test]
+fn a_timer_of_a_known_function_needs_no_wake() {
+    let timer = |function: u64| {
+        bytes(&format("hrtimer_expire_entry"), &[("function", &function.to_le_bytes())])
+    };
+    let mut writer = Writer::new(X86_64);
+    writer.record(BEGIN + 1, Stamp::Delta, &timer(0x5000));
+    writer.record(BEGIN + 2, Stamp::Delta, &timer(0x6000));
+    writer.end();
+    let (rows, _) = decode_with(&writer.pages, &mut |tracepoints| tracepoints.wakeup_at(0x5000));
+    assert_eq!(
+        rows[1..],
+        ["1 TimerFire isWakeup=true function=0x5000", "2 TimerFire isWakeup=false function=0x6000",]
+    );
+    let (rows, _) = decode(&writer.pages);
+    assert!(rows[1].contains("isWakeup=false") && rows[2].contains("isWakeup=false"), "{rows:?}");
+}
+
+#[test]
+fn a_new_thread_belongs_to_the_process_of_its_maker() {
+    let task = |child: u32, flags: u64| {
+        let fields = [("pid", &child.to_le_bytes()[..]), ("clone_flags", &flags.to_le_bytes())];
+        bytes(&format("task_newtask"), &fields)
+    };
+    let fork = |parent: u32, child: u32| {
+        let name = (2u32 << 16 | 24).to_le_bytes();
+        let fields =
+            [("parent_pid", &parent.to_le_bytes()[..]), ("child_pid", &child.to_le_bytes())];
+        let mut record = bytes(&format("sched_process_fork"), &fields);
+        record[16..20].copy_from_slice(&name);
+        record.extend(b"a\0\0\0");
+        record
+    };
+    let mut writer = Writer::new(X86_64);
+    for (at, record) in
+        (1..).zip([task(8, 0), fork(7, 8), task(9, 0x10000), fork(8, 9), fork(9, 10)])
+    {
+        writer.record(BEGIN + at, Stamp::Delta, &record);
+    }
+    writer.end();
+    let (rows, _) = decode(&writer.pages);
+    let forks: Vec<&String> = rows.iter().filter(|row| row.contains("Fork")).collect();
+    assert_eq!(
+        forks,
+        [
+            "2 Fork parent=7 child=8 process=8",
+            "4 Fork parent=8 child=9 process=8",
+            "5 Fork parent=9 child=10 process=0",
+        ]
+    );
 }

@@ -8,6 +8,8 @@
 //! Design: `.waits.page` in `design/waits.md`.
 
 pub mod format;
+pub mod import;
 pub mod page;
 pub mod ring;
+pub mod script;
 pub mod tracepoints;

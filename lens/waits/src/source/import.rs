@@ -82,6 +82,8 @@ pub struct Imported {
     pub known_count: u64,
     /// Sound events of the source that have no meaning here.
     pub unknown_count: u64,
+    /// Events that are too short for their fields, and left out.
+    pub damaged_count: u64,
     /// Events that the source states as lost; at least 1 for each gap.
     pub lost_count: u64,
     /// Faults.

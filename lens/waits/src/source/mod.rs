@@ -7,7 +7,13 @@
 //!
 //! Design: `.waits.page` in `design/waits.md`.
 
+mod cursor;
+pub mod dat;
+mod description;
 pub mod format;
+pub mod import;
 pub mod page;
+pub mod perf;
 pub mod ring;
+pub mod script;
 pub mod tracepoints;

@@ -1,0 +1,102 @@
+//! trace.dat of `trace-cmd record`, versions 6 and 7, to rows.
+//!
+//! ```text
+//!  head ── 6: all in one order │ 7: options ──▶ sections ─┐
+//!  pages of each processor, plain or in chunks ───────────┴─ the oldest page next ──▶ ring ──▶ rows
+//! ```
+//!
+//! Design: `.waits.dat` in `design/waits.md`.
+
+mod chunks;
+mod head;
+
+use super::import::{Clock, ImportError, Imported, Place, origin};
+use super::ring::Ring;
+use crate::output::Output;
+use chunks::Pages;
+use eventlog::format::ClockSource;
+use eventlog::reader::Source;
+use eventlog::writer::Origin;
+use head::Head;
+use std::io::Write;
+
+/// Makes a log of a trace.dat.
+///
+/// # Errors
+///
+/// Fails if the source cannot be read, the log cannot be written, the source is the text that
+/// `trace-cmd` takes of a latency tracer, or its head is damaged. Damage after that is a fault, and
+/// the log has the rows of what is sound.
+pub fn import(
+    source: &dyn Source,
+    uuid: [u8; 16],
+    out: &mut dyn Write,
+) -> Result<Imported, ImportError> {
+    let mut done = Imported::default();
+    let head = Head::read(source, &mut done)?;
+    let mut origin = origin(uuid, "trace-cmd record");
+    done.clock = set_clock(&mut origin, &head);
+    let mut out = Output::new(out, &origin)?;
+    let mut tracepoints = head.tracepoints();
+    let layout = head.layout();
+    let mut ring = Ring::new(layout);
+    let mut cpus = Vec::new();
+    for cpu in &head.cpus {
+        let mut pages = Pages::new(source, cpu, head.codec, layout.page_size);
+        if pages.advance(&mut done)? {
+            cpus.push(pages);
+        }
+    }
+    let mut is_first = true;
+    // The page that begins first is next. Processors are few, but for damaged heads: a heap is not
+    // worth its keep below the limit on them.
+    while let Some(next) = next(&cpus, &layout) {
+        let Some(pages) = cpus.get_mut(next) else { break };
+        if std::mem::take(&mut is_first) {
+            let ticks = layout.open(pages.page()).map_or(0, |page| page.begin());
+            for (thread, name) in head.names() {
+                out.thread(ticks, thread, 0, name)?;
+            }
+        }
+        let before = ring.counts();
+        ring.page(&mut tracepoints, &mut out, pages.cpu(), pages.page(), &mut |_, _| {})?;
+        let counts = ring.counts();
+        if counts.damaged_pages > before.damaged_pages {
+            let what = format!("a page of processor {} is damaged", pages.cpu());
+            done.fault(Place::Offset(pages.offset()), what);
+        } else if counts.damaged > before.damaged {
+            let what = format!("a page of processor {} has records cut short", pages.cpu());
+            done.fault(Place::Offset(pages.offset()), what);
+        }
+        if !pages.advance(&mut done)? {
+            cpus.swap_remove(next);
+        }
+    }
+    ring.finish(&mut tracepoints, &mut out)?;
+    let counts = ring.counts();
+    (done.known_count, done.unknown_count) = (counts.known, counts.unknown);
+    done.damaged_count = counts.damaged;
+    done.lost_count = counts.lost.max(counts.gaps);
+    done.made = out.finish()?;
+    Ok(done)
+}
+
+/// Returns the processor whose next page begins first. A page without a meaning is next at once.
+fn next(cpus: &[Pages<'_>], layout: &super::page::Layout) -> Option<usize> {
+    let begin = |pages: &Pages<'_>| layout.open(pages.page()).map_or(0, |page| page.begin());
+    let begins = cpus.iter().enumerate().map(|(index, pages)| (begin(pages), pages.cpu(), index));
+    begins.min().map(|(_, _, index)| index)
+}
+
+/// States the clock in the header of the log.
+fn set_clock(origin: &mut Origin, head: &Head) -> Clock {
+    match &*head.clock {
+        b"mono" => Clock::Monotonic,
+        b"x86-tsc" => {
+            origin.clock_source = ClockSource::Tsc;
+            origin.clock_rate = head.rate;
+            Clock::Counter
+        }
+        _ => Clock::Own,
+    }
+}

@@ -1,0 +1,278 @@
+//! perf.data to rows: files, and what `perf record -o -` writes to a pipe.
+//!
+//! ```text
+//!  head: attributes, formats ─┐
+//!  records ── compressed? ── rounds: by time ──▶ rows
+//! ```
+//!
+//! Design: `.waits.perf` in `design/waits.md`.
+
+mod head;
+mod layout;
+mod records;
+mod rounds;
+mod rows;
+mod zstd;
+
+use super::cursor::Cursor;
+use super::description::{Description, Head as DescriptionHead};
+use super::format::Machine;
+use super::import::{Clock, ImportError, Imported, Input, Place, origin};
+use crate::output::Output;
+use eventlog::format::ClockSource;
+use eventlog::reader::Source;
+use eventlog::writer::{MakeError, Origin};
+use head::Head;
+use records::{HEADER_SIZE, Header, Records};
+use rounds::Rounds;
+use rows::{Attrs, Conversion, Rows};
+use std::io::Write;
+
+/// Bytes of the description of tracepoints in a pipe, at most.
+const DESCRIPTION_SIZE_MAX: usize = 64 << 20;
+/// Records before the first sample that tell facts, at most.
+const EARLY_COUNT_MAX: usize = 1 << 16;
+/// CLOCK_MONOTONIC.
+const MONOTONIC: u32 = 1;
+
+/// Makes a log of a perf.data, or of what `perf record` wrote to a pipe.
+///
+/// # Errors
+///
+/// Fails if the source cannot be read, the log cannot be written, or the source describes no
+/// events. Damage after that is a fault, and the log has the rows before it.
+pub fn import(
+    source: &dyn Source,
+    uuid: [u8; 16],
+    out: &mut dyn Write,
+) -> Result<Imported, ImportError> {
+    let mut done = Imported::default();
+    let mut head = Head::read(source, &mut done)?;
+    let conversion = early(source, &mut head)?;
+    let machine = head.machine;
+    let records = head.records;
+    let has_tracepoints = head.attrs.iter().any(|attr| attr.tracepoint().is_some());
+    let description = describe(machine, head.tracing.take(), has_tracepoints, &mut done);
+    let attrs = Attrs::new(machine, head.attrs).ok_or_else(|| {
+        let what = "the records of perf.data cannot be told apart: they have no identifiers";
+        ImportError::Refused(what.into())
+    })?;
+    let clock = attrs.layouts.first().and_then(|layout| layout.clock);
+    let conversion = conversion.filter(|_| clock.is_none());
+    let mut origin = origin(uuid, "perf record");
+    done.clock = set_clock(&mut origin, clock, conversion);
+    let mut out = Output::new(out, &origin)?;
+    if let Some(sync) = head.sync.filter(|_| done.clock == Clock::Monotonic) {
+        out.sync(sync)?;
+    }
+    let mut rows = rows(out, &attrs, &description, conversion);
+    read(source, records, &mut rows, &mut done)?;
+    if done.known_count == 0 && done.fault_count > 0 {
+        let fault = done.faults.first().map(|fault| format!(": {fault}")).unwrap_or_default();
+        return Err(ImportError::Refused(format!("perf.data has no readable event{fault}")));
+    }
+    done.made = rows.finish()?;
+    Ok(done)
+}
+
+/// Reads the facts in records before the first sample.
+fn early(source: &dyn Source, head: &mut Head) -> Result<Option<Conversion>, ImportError> {
+    // Damage is reported when the records are read.
+    let mut ignored = Imported::default();
+    let (from, to) = head.records;
+    let mut records = Records::new(head.machine, Input::new(source, from, to));
+    let mut conversion = None;
+    for _ in 0..EARLY_COUNT_MAX {
+        let Some(header) = records.next(&mut ignored)? else { break };
+        let body = records.body(&header);
+        let mut cursor = Cursor::new(head.machine, body);
+        match header.kind {
+            records::SAMPLE | records::COMPRESSED | records::COMPRESSED2 => break,
+            records::ATTR if head.is_pipe => {
+                // Its own size, after which the numbers come.
+                let size = body.get(4..8).and_then(|size| head.machine.number(size));
+                let split = size.and_then(|size| body.split_at_checked(size as usize));
+                if let Some((attr, ids)) = split {
+                    head.attr(attr, ids);
+                }
+            }
+            records::FEATURE => {
+                if let Some(feature) = cursor.u64() {
+                    head.feature(feature as u32, cursor.rest.to_vec());
+                }
+            }
+            records::TRACING_DATA => {
+                head.tracing = Some(records.data(&header, DESCRIPTION_SIZE_MAX)?);
+            }
+            records::TIME_CONV => {
+                let words = [cursor.u64(), cursor.u64(), cursor.u64()];
+                if let [Some(shift), Some(mult @ 1..), Some(zero)] = words {
+                    let shift = u32::try_from(shift).unwrap_or(0).min(63);
+                    conversion = Some(Conversion { shift, mult, zero });
+                }
+            }
+            _ => {}
+        }
+    }
+    match head.attrs.is_empty() {
+        true => Err(ImportError::Refused("perf.data describes no events".into())),
+        false => Ok(conversion),
+    }
+}
+
+/// Returns the description of the tracepoints.
+fn describe(
+    machine: Machine,
+    tracing: Option<Vec<u8>>,
+    has_tracepoints: bool,
+    done: &mut Imported,
+) -> Description {
+    let bytes = tracing.unwrap_or_default();
+    let mut description = Description::new(machine);
+    let is_whole = DescriptionHead::parse(&bytes).and_then(|(head, rest)| {
+        description = Description::new(head.machine);
+        let mut cursor = Cursor::new(head.machine, rest);
+        description.pages(&mut cursor)?;
+        description.ftrace(&mut cursor)?;
+        description.systems(&mut cursor)?;
+        description.functions(&mut cursor)
+    });
+    if is_whole.is_none() && has_tracepoints {
+        let what = "the formats of the tracepoints are missing or cut: events may be left out";
+        done.fault(Place::Offset(0), what);
+    }
+    if description.wrong_count > 0 {
+        let what = format!("{} formats of tracepoints have no meaning", description.wrong_count);
+        done.fault(Place::Offset(0), what);
+    }
+    description
+}
+
+/// States the clock in the header of the log.
+fn set_clock(origin: &mut Origin, clock: Option<u32>, conversion: Option<Conversion>) -> Clock {
+    match (clock, conversion) {
+        (Some(MONOTONIC), _) => Clock::Monotonic,
+        (None, Some(conversion)) => {
+            origin.clock_source = ClockSource::Tsc;
+            origin.clock_rate = conversion.rate();
+            Clock::Counter
+        }
+        _ => Clock::Own,
+    }
+}
+
+fn rows<'o, 'a>(
+    out: Output<'o>,
+    attrs: &'a Attrs,
+    description: &Description,
+    conversion: Option<Conversion>,
+) -> Rows<'o, 'a> {
+    let is_recorded = |id: u16| {
+        let mut ids = attrs.layouts.iter().filter_map(|layout| layout.tracepoint());
+        ids.any(|recorded| recorded == u64::from(id))
+    };
+    let formats = description.formats.iter().filter(|format| is_recorded(format.id));
+    let formats: Vec<_> = formats.collect();
+    let has = |name: &str| formats.iter().any(|format| *format.name == *name);
+    let with_stack = formats
+        .iter()
+        .filter(|format| matches!(&*format.name, "sched_switch" | "sched_waking" | "sched_wakeup"));
+    Rows {
+        out,
+        attrs,
+        tracepoints: description.tracepoints(|format| is_recorded(format.id)),
+        conversion,
+        with_stack: with_stack.map(|format| format.id).collect(),
+        has_switch: has("sched_switch"),
+        has_fork: has("sched_process_fork"),
+        has_exit: has("sched_process_exit"),
+        frames: Vec::new(),
+        last: Vec::new(),
+        now: 0,
+    }
+}
+
+/// Reads the records, and passes those of the kernel by time.
+fn read(
+    source: &dyn Source,
+    (from, to): (u64, u64),
+    rows: &mut Rows<'_, '_>,
+    done: &mut Imported,
+) -> Result<(), ImportError> {
+    let machine = rows.attrs.machine;
+    let mut records = Records::new(machine, Input::new(source, from, to));
+    let mut rounds = Rounds::default();
+    let mut stream = zstd::Stream::default();
+    let mut plain = Vec::new();
+    while let Some(header) = records.next(done)? {
+        let body = records.body(&header);
+        let compressed = match header.kind {
+            records::COMPRESSED => Some(body),
+            records::COMPRESSED2 => {
+                let mut cursor = Cursor::new(machine, body);
+                cursor.u64().map(|size| cursor.take_u64(size).unwrap_or(cursor.rest))
+            }
+            _ => None,
+        };
+        let Some(compressed) = compressed else {
+            take(&mut rounds, rows, &header, body, done)?;
+            continue;
+        };
+        if stream.add(compressed, &mut plain).is_none() {
+            done.fault(Place::Offset(header.offset), "compressed records are damaged");
+            break;
+        }
+        let used = unpacked(&mut rounds, rows, &plain, header.offset, done)?;
+        plain.drain(..used);
+    }
+    rounds.end(|entry, body| rows.put(entry, body, done))?;
+    if done.damaged_count > 0 {
+        let what = format!("{} records are too short, and left out", done.damaged_count);
+        done.fault(Place::Offset(from), what);
+    }
+    Ok(())
+}
+
+/// Takes decompressed records. Returns the bytes that they take.
+fn unpacked(
+    rounds: &mut Rounds,
+    rows: &mut Rows<'_, '_>,
+    plain: &[u8],
+    offset: u64,
+    done: &mut Imported,
+) -> Result<usize, MakeError> {
+    let mut used = 0;
+    while let Some(rest) = plain.get(used..)
+        && let Some(header) = Header::parse(rows.attrs.machine, rest, offset)
+    {
+        if header.size < HEADER_SIZE {
+            done.fault(Place::Offset(offset), "a compressed record has no size");
+            return Ok(plain.len());
+        }
+        let Some(body) = rest.get(HEADER_SIZE..header.size) else { break };
+        take(rounds, rows, &header, body, done)?;
+        used += header.size;
+    }
+    Ok(used)
+}
+
+/// Takes a record, and passes those whose turn has come.
+#[inline]
+fn take(
+    rounds: &mut Rounds,
+    rows: &mut Rows<'_, '_>,
+    header: &Header,
+    body: &[u8],
+    done: &mut Imported,
+) -> Result<(), MakeError> {
+    if header.kind < records::TOOL {
+        let time = rows.attrs.time(header.kind, body);
+        rounds.push(time, header.kind, header.misc, body);
+        if rounds.is_full() {
+            rounds.half(|entry, body| rows.put(entry, body, done))?;
+        }
+    } else if header.kind == records::FINISHED_ROUND {
+        rounds.round(|entry, body| rows.put(entry, body, done))?;
+    }
+    Ok(())
+}

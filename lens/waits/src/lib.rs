@@ -9,5 +9,10 @@
 //! - **Rust**: 1.91 or later. No unsafe code.
 #![forbid(unsafe_code)]
 
+pub mod account;
+pub mod critical;
 pub mod events;
+pub mod model;
 pub mod output;
+pub mod under;
+pub mod waited;

@@ -11,7 +11,7 @@
 use crate::command::parquet;
 use crate::command::{
     calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
-    pairs, py, recover, report, stats, verify,
+    pairs, py, recover, report, stats, verify, waits,
 };
 #[cfg(feature = "sql")]
 use crate::command::{query, sql};
@@ -45,6 +45,7 @@ enum Command {
     Pairs(pairs::Pairs),
     Calls(calls::Calls),
     Lines(lines::Lines),
+    Waits(waits::Waits),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),
@@ -77,6 +78,7 @@ impl Args {
             Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Calls(args)) => calls::run(args),
             Some(Command::Lines(args)) => lines::run(args),
+            Some(Command::Waits(args)) => waits::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),

@@ -35,3 +35,4 @@ pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod verify;
+pub(crate) mod waits;

@@ -48,17 +48,13 @@ pub struct Account {
 impl Account {
     /// Adds a piece.
     #[inline]
-    pub fn add(&mut self, model: &Model, piece: &Piece) {
+    fn add(&mut self, piece: &Piece) {
         let ns = piece.to.saturating_sub(piece.from);
         if let Some(sum) = self.shares.get_mut(piece.share as usize) {
             sum.ns = sum.ns.saturating_add(ns);
             sum.count += 1;
         }
         self.total = self.total.saturating_add(ns);
-        if let Some(stretch) = model.stretch(piece.place) {
-            let own = self.owners.entry(stretch.life).or_default();
-            *own = own.saturating_add(ns);
-        }
     }
 
     /// Returns the shares with their names.
@@ -70,9 +66,17 @@ impl Account {
 /// Returns where the time of windows went.
 pub fn account(model: &Model, windows: &[Window], walker: &mut Walker<'_>) -> Account {
     let mut account = Account::default();
+    let mut owners = vec![0u64; model.lives.len()];
     for window in windows {
-        walker.walk(window.life, window.from, window.to, |piece| account.add(model, piece));
+        walker.walk(window.life, window.from, window.to, |piece| {
+            account.add(piece);
+            let owner = model.stretch(piece.place).map(|own| own.life as usize);
+            if let Some(own) = owner.and_then(|life| owners.get_mut(life)) {
+                *own = own.saturating_add(piece.to - piece.from);
+            }
+        });
     }
+    account.owners = (0..).zip(owners).filter(|(_, ns)| *ns > 0).collect();
     account
 }
 

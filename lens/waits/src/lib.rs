@@ -10,9 +10,11 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod answer;
 pub mod critical;
 pub mod events;
 pub mod model;
+pub mod names;
 pub mod output;
 pub mod under;
 pub mod waited;

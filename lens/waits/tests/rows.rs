@@ -7,9 +7,9 @@
 //! The numbers of the tests are those of the promises in the paper on RSP. Design: `.waits.model`,
 //! `.waits.account` in `design/waits.md`.
 
-mod common;
+mod made;
 
-use common::*;
+use made::*;
 use lens_waits::critical::{Share, Walker};
 use lens_waits::events::kernel::*;
 use lens_waits::model::{Cause, Link, NONE, Options, What};

@@ -1,0 +1,32 @@
+//! What threads waited for: the commands on the events of a kernel.
+//!
+//! ```text
+//!  log "kernel", the program's log ── waits explain ──▶ text │ JSON │ CSV │ log "waits"
+//! ```
+//!
+//! Design: `design/waits.md`.
+
+mod explain;
+
+use clap::Subcommand;
+use cli::Stop;
+
+/// Explain what threads waited for, from the events of a kernel
+#[derive(Debug, clap::Args)]
+pub(crate) struct Waits {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(long_about = explain::ABOUT, after_long_help = explain::EXAMPLES)]
+    Explain(explain::Explain),
+}
+
+/// Runs the command. Returns whether it found no fault.
+pub(crate) fn run(args: &Waits) -> Result<bool, Stop> {
+    match &args.command {
+        Command::Explain(args) => explain::run(args),
+    }
+}

@@ -24,8 +24,7 @@ pub(crate) struct Output {
 
 impl Output {
     fn is(&self, other: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().ok();
-        real(other).is_some_and(|other| real(&self.path) == Some(other))
+        is_file(&self.path, other)
     }
 
     /// Writes a log, which gets its name when it is whole. It must not be one of the inputs.
@@ -48,4 +47,10 @@ impl Output {
         }
         Ok(writeln!(io::stdout(), "{}: {what}", said(&self.path))?)
     }
+}
+
+/// Returns whether two paths name one existing file.
+pub(super) fn is_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(other).is_some_and(|other| real(one) == Some(other))
 }

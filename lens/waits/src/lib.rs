@@ -12,6 +12,13 @@
 
 #[cfg(target_os = "linux")]
 pub mod collect;
+pub mod account;
+pub mod answer;
+pub mod critical;
 pub mod events;
+pub mod model;
+pub mod names;
 pub mod output;
 pub mod source;
+pub mod under;
+pub mod waited;

@@ -1,18 +1,20 @@
 //! What threads waited for: the commands on the events of a kernel.
 //!
 //! ```text
-//!  waits record ──▶ log "kernel"
+//!  waits record ──▶ log "kernel" ─┐
+//!             the program's log ──┴─ waits explain ──▶ text │ JSON │ CSV │ log "waits"
 //! ```
 //!
 //! Design: `design/waits.md`.
 
 #[cfg(target_os = "linux")]
 mod record;
+mod explain;
 
 use clap::Subcommand;
 use cli::Stop;
 
-/// Record the kernel's events: what threads waited for
+/// Record the kernel's events, and explain what threads waited for
 #[derive(Debug, clap::Args)]
 pub(crate) struct Waits {
     #[command(subcommand)]
@@ -24,6 +26,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
     Record(record::Record),
+    #[command(long_about = explain::ABOUT, after_long_help = explain::EXAMPLES)]
+    Explain(explain::Explain),
 }
 
 /// Runs the command. Returns whether it found no fault.
@@ -31,5 +35,6 @@ pub(crate) fn run(args: &Waits) -> Result<bool, Stop> {
     match &args.command {
         #[cfg(target_os = "linux")]
         Command::Record(args) => record::run(args),
+        Command::Explain(args) => explain::run(args),
     }
 }

@@ -1,0 +1,163 @@
+//! Explains what a process or a thread waited for.
+//!
+//! ```text
+//!  PROGRAM.log, KERNEL.log ── reading/waits.rs ──▶ Explained ─┬─ view/waits.rs ──▶ text │ JSON │ CSV
+//!                                                             └─ lens_waits::answer ──▶ WAITS.log
+//! ```
+//!
+//! Design: `.waits.answer` in `design/waits.md`.
+
+use crate::command::output::is_file;
+use crate::reading::waits::{Explained, Kernel, Question};
+use crate::reading::{Known, Reading};
+use crate::view::waits::Shown;
+use cli::{Stop, output, said};
+use eventlog::reader::Clock;
+use eventlog::writer::MakeError;
+use lens_waits::answer::Answer;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+pub(super) const ABOUT: &str = "\
+Explains what a process or a thread waited for, and where its time went.
+
+The logs are one of a kernel, and any number of logs that programs recorded on the same boot. The \
+answer names the system call, the file, the lock, the disk or the peer of each wait; the thread \
+that ended the wait; and, if the program recorded events, what both were doing.";
+
+pub(super) const EXAMPLES: &str = "\
+The shares of time, from the best understood to the least; their sum is the whole time:
+  understood                a thread ran, and samples tell where
+  running without a sample  a thread ran
+  disk, disk queue          a device worked; an operation waited for the device
+  deliberate sleep          the thread slept in a call whose purpose is to sleep
+  waiting for another path  the waking thread did work that it had begun long before
+  scheduler                 a woken thread waited for a processor
+  involuntary               a thread was switched out while it could run
+  timed out                 a thread waited for something that did not come in time
+  hardware                  an interrupt, or data from another host
+  unknown, lost             the log does not tell; the kernel lost events
+
+A wait for a thread is the time of that thread, as far as its work fits the wait: the work begins no
+earlier than the wait, and ends no later than the waiting thread runs again. --grace is the
+tolerance for both.
+
+Examples:
+  eventcnv waits explain kernel.log --of shop            the process, or all threads, of this name
+  eventcnv waits explain mpsio.log kernel.log            the process that recorded mpsio.log
+  eventcnv waits explain mpsio.log kernel.log --from GetBegin --to GetEnd --path
+  eventcnv waits explain kernel.log --of tid:4713 --json
+  eventcnv waits explain kernel.log --of shop -o waits.log
+  eventcnv export waits.log -o waits.pftrace             runs, waits, wakes for ui.perfetto.dev
+  eventcnv export waits.log -o waits.folded --weight ns  the flame graph of waits, with wakers
+  eventcnv query waits.log \"SELECT sum(ns), stack FROM WaitEnd GROUP BY stack ORDER BY 1 DESC\"";
+
+/// Explain what a process or a thread waited for, and where its time went
+#[derive(Debug, clap::Args)]
+pub(super) struct Explain {
+    /// The log of the kernel, and the logs of programs; "-" is standard input
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+
+    /// The process or thread: a name, or a number; tid:N and pid:N say which [default: the process
+    /// of the program's log]
+    #[arg(long, value_name = "NAME|PID|THREAD")]
+    of: Option<String>,
+
+    /// Only the time from an event of this type on, on each thread of the target
+    #[arg(long, value_name = "EVENT", requires = "to")]
+    from: Option<String>,
+
+    /// Only the time up to the next event of this type on the same thread
+    #[arg(long, value_name = "EVENT", requires = "from")]
+    to: Option<String>,
+
+    /// Also print the critical path piece by piece: of the first thread, or of the longest interval
+    #[arg(long)]
+    path: bool,
+
+    /// The longest groups of waits to print
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    top: u32,
+
+    /// How far the work for a wait may lie outside of the wait, in µs
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 100)]
+    grace: u32,
+
+    /// Print JSON, for other programs
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print the groups of waits as CSV
+    #[arg(long)]
+    csv: bool,
+
+    /// Write runs, waits, wakes, the critical path and the shares as a log
+    #[arg(short = 'o', long = "output", value_name = "WAITS.log")]
+    output: Option<PathBuf>,
+
+    /// Replace an existing output
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    #[command(flatten)]
+    known: Known,
+}
+
+/// Runs the command. Returns whether the logs were read completely.
+pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
+    let reading = Reading::open_paths(&args.logs, &args.known)?;
+    let log = &reading.log;
+    let clock = Clock::new(log);
+    let kernel = Kernel::read(log, &clock).map_err(|what| reading.error(what))?;
+    let question = Question {
+        of: args.of.as_deref(),
+        between: args.from.as_deref().zip(args.to.as_deref()).map(|(from, to)| [from, to]),
+        grace: u64::from(args.grace) * 1000,
+    };
+    let explained = Explained::new(log, &clock, &kernel, &question);
+    let explained = explained.map_err(|what| reading.error(what))?;
+    let is_to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = &args.output {
+        if let Some(same) = args.logs.iter().find(|log| is_file(path, log)) {
+            let name = same.display();
+            return Err(Stop::Message(format!("{name}: is an input; give another output")));
+        }
+        let answer = Answer {
+            log,
+            kernel: kernel.stream,
+            clock: &clock,
+            model: &kernel.model,
+            names: &explained.names,
+            windows: &explained.windows,
+            account: &explained.account,
+            path: &explained.path.pieces,
+            path_of: explained.path_of,
+            open: &explained.open,
+        };
+        let made = output::write(path, args.force, |out| {
+            answer.write(out).map_err(|error| match error {
+                MakeError::Io(error) => error,
+                error => io::Error::other(error.to_string()),
+            })
+        })?;
+        if !is_to_stdout && !args.json && !args.csv {
+            let name = said(path);
+            writeln!(io::stdout(), "{name}: {} events\n", made.event_count)?;
+        }
+    }
+    let shown = Shown { explained: &explained, top: args.top as usize, has_path: args.path };
+    let text = match (args.json, args.csv) {
+        (true, _) => shown.json(),
+        (_, true) => shown.csv(),
+        _ => shown.text()?,
+    };
+    reading.finish();
+    if !is_to_stdout {
+        io::stdout().lock().write_all(&text)?;
+    }
+    let is_whole = reading.end(&kernel.faults);
+    reading.note(explained.notes.iter().cloned());
+    Ok(is_whole)
+}

@@ -1,0 +1,284 @@
+//! Reads what a kernel told, next to the logs of programs.
+//!
+//! ```text
+//!  log ──▶ the stream of the kernel ──▶ Model
+//!      └─▶ streams of the same boot ──▶ threads, the events around moments ──▶ Explained
+//! ```
+//!
+//! Design: `.waits.answer`, `.waits.under` in `design/waits.md`.
+
+use eventlog::reader::{Clock, ClockBase, Faults, Log};
+use foldhash::fast::RandomState;
+use lens_waits::account::{Account, Window, account, lives_of, windows_of};
+use lens_waits::critical::{Path, Walker, path};
+use lens_waits::model::{self, Cause, Life, Model, NONE, Options};
+use lens_waits::names::Names;
+use lens_waits::under::{Around, Moment, Own, Threads, Under, intervals, under};
+use lens_waits::waited::{Group, Waited, groups, waits_of};
+use std::collections::HashMap;
+
+/// What is to be explained.
+#[derive(Debug)]
+pub(crate) struct Question<'q> {
+    /// The name or number of a process or a thread; if none, the process of the only program log.
+    pub(crate) of: Option<&'q str>,
+    /// The event types between which the time counts.
+    pub(crate) between: Option<[&'q str; 2]>,
+    /// How far a child may lie outside of its parent, in ns.
+    pub(crate) grace: u64,
+}
+
+/// A kernel's log, read.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) stream: u16,
+    pub(crate) model: Model,
+    pub(crate) faults: Faults,
+    pub(crate) threads: Threads,
+}
+
+/// What is known of a target.
+#[derive(Debug)]
+pub(crate) struct Explained<'k> {
+    pub(crate) kernel: &'k Kernel,
+    pub(crate) names: Names<'k>,
+    pub(crate) windows: Vec<Window>,
+    pub(crate) account: Account,
+    pub(crate) waits: Vec<Waited>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) path: Path,
+    pub(crate) path_of: u32,
+    pub(crate) under: Under,
+    /// The program's event that was open at each wait, by the place of the wait.
+    pub(crate) open: HashMap<u32, Own, RandomState>,
+    /// The moments of each wait and of its waker, by their indices in `under`.
+    moments: Vec<[Option<u32>; 2]>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Kernel {
+    /// Reads the kernel of a log. Says what is wrong with the logs.
+    pub(crate) fn read(log: &Log, clock: &Clock) -> Result<Kernel, String> {
+        let streams = model::kernel_streams(log);
+        let [stream] = streams[..] else {
+            return Err(match streams.len() {
+                0 => "no log of a kernel is among the logs; make one with `eventcnv waits`".into(),
+                count => format!("{count} logs of a kernel are among the logs; name one"),
+            });
+        };
+        check_times(log, clock, stream)?;
+        let read = model::read(log, stream, clock, &Options::default());
+        let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
+        let threads = Threads::of(log, stream);
+        Ok(Kernel { stream, model, faults, threads })
+    }
+
+    /// Returns the lives that are asked for, or what is wrong with the question.
+    fn lives(&self, log: &Log, of: Option<&str>) -> Result<Vec<u32>, String> {
+        let own;
+        let target = match of {
+            Some(target) => target,
+            None => {
+                let others = (0..).zip(log.streams()).filter(|(at, _)| *at != self.stream);
+                let mut pids: Vec<u64> = others.map(|(_, stream)| stream.pid).collect();
+                pids.sort_unstable();
+                pids.dedup();
+                let [pid] = pids[..] else {
+                    return Err("state whose time to explain: --of NAME, PID or THREAD".into());
+                };
+                own = format!("pid:{pid}");
+                &own
+            }
+        };
+        let lives = lives_of(&self.model, target);
+        if !lives.is_empty() {
+            return Ok(lives);
+        }
+        let names: Vec<String> = self.model.lives.iter().map(name_of).collect();
+        let known = names.iter().map(String::as_str).filter(|name| !name.is_empty());
+        Err(format!("--of: {}", crate::select::unknown("thread", target, known)))
+    }
+}
+
+fn name_of(life: &Life) -> String {
+    String::from_utf8_lossy(&life.name).into_owned()
+}
+
+/// Says why the logs of programs cannot be laid beside that of the kernel.
+fn check_times(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
+    let streams = log.streams();
+    let spans = log.spans();
+    let times = |at: u16| {
+        let (from, to) = spans.get(usize::from(at)).copied().flatten()?;
+        Some((clock.ns(at, from), clock.ns(at, to)))
+    };
+    let Some(own) = streams.get(usize::from(kernel)) else { return Ok(()) };
+    for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
+        let name = || match &*stream.program {
+            "" => format!("stream {at}"),
+            program => format!("the log of {program}"),
+        };
+        if own.boot_id == [0; 16] {
+            return Err("the log of the kernel does not state its boot: no other log can be laid \
+                        beside it; record it again, or explain it alone"
+                .into());
+        }
+        if stream.boot_id != own.boot_id {
+            return Err(format!("{} is of another boot than the log of the kernel", name()));
+        }
+        if clock.base != ClockBase::Monotonic {
+            return Err("the clock of the kernel's log has no relation to CLOCK_MONOTONIC: no \
+                        other log can be laid beside it; record it with `perf record -k mono`"
+                .into());
+        }
+        if let (Some(a), Some(b)) = (times(at), times(kernel))
+            && (a.1 < b.0 || b.1 < a.0)
+        {
+            let gap = if a.1 < b.0 { b.0 - a.1 } else { a.0 - b.1 };
+            let gap = cli::units::nanoseconds(gap as f64);
+            return Err(format!(
+                "{} and the log of the kernel have no time in common: {gap} lie between",
+                name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl<'k> Explained<'k> {
+    /// Explains the time of a target; or says what is wrong with the question.
+    pub(crate) fn new(
+        log: &Log,
+        clock: &Clock,
+        kernel: &'k Kernel,
+        question: &Question<'_>,
+    ) -> Result<Explained<'k>, String> {
+        let model = &kernel.model;
+        let mut windows = windows_of(model, &kernel.lives(log, question.of)?);
+        if let Some(between) = question.between {
+            check_events(log, kernel.stream, between)?;
+            let of = (kernel.stream, model, &kernel.threads);
+            windows = intervals(log, clock, of, between, &windows);
+            if windows.is_empty() {
+                let [from, to] = between;
+                return Err(format!("no thread of the target has a {from} before a {to}"));
+            }
+        }
+        let mut walker = Walker::new(model, question.grace);
+        let account = account(model, &windows, &mut walker);
+        let (waits, dropped) = waits_of(model, &windows, &mut walker);
+        let names = Names::new(model);
+        let (moments, all) = moments_of(kernel, &names, &waits);
+        let under = under(log, clock, kernel.stream, &all);
+        let event = |moment: Option<u32>| {
+            let around = moment.and_then(|at| under.around.get(at as usize));
+            around.and_then(|around| around.open).map_or(NONE, |own| own.name)
+        };
+        let events = |at: usize| moments.get(at).copied().unwrap_or_default().map(event);
+        let groups = groups(model, &waits, events, |call| names.has_object(call));
+        let window = longest(model, &windows, question.between.is_some());
+        let (path_of, path) = match window {
+            Some(own) => (own.life, path(model, own.life, (own.from, own.to), &mut walker)),
+            None => (NONE, Path::default()),
+        };
+        let mut open: HashMap<u32, Own, RandomState> = HashMap::default();
+        for (waited, [own, _]) in waits.iter().zip(&moments) {
+            let around = own.and_then(|at| under.around.get(at as usize));
+            if let Some(own) = around.and_then(|around| around.open.or(around.before)) {
+                open.insert(waited.place, own);
+            }
+        }
+        let mut notes = notes(model, dropped);
+        if !walker.is_complete() {
+            notes.push("the log has too many wakes: some waits for threads are not followed".into());
+        }
+        Ok(Explained {
+            kernel,
+            names,
+            windows,
+            account,
+            waits,
+            groups,
+            path,
+            path_of,
+            under,
+            open,
+            moments,
+            notes,
+        })
+    }
+
+    /// Returns the program's events around a wait, and around the wake of its waker.
+    pub(crate) fn around(&self, wait: usize) -> [Option<&Around>; 2] {
+        let own = self.moments.get(wait).copied().unwrap_or_default();
+        own.map(|at| at.and_then(|at| self.under.around.get(at as usize)))
+    }
+}
+
+/// Returns the moments of waits: where each began, and where its waker was as it woke it.
+fn moments_of(
+    kernel: &Kernel,
+    names: &Names<'_>,
+    waits: &[Waited],
+) -> (Vec<[Option<u32>; 2]>, Vec<Moment>) {
+    let mut all: Vec<Moment> = Vec::new();
+    if kernel.threads.is_empty() {
+        return (vec![[None; 2]; waits.len()], all);
+    }
+    let model = &kernel.model;
+    let moments = waits.iter().map(|waited| {
+        let Some(wait) = model.stretch(waited.place) else { return [None; 2] };
+        let object = names.futex(wait).unwrap_or(0);
+        let waker = if wait.cause == Cause::Thread { wait.aid } else { NONE };
+        let both = [(wait.life, waited.begin), (waker, wait.woken)];
+        both.map(|(life, ns)| {
+            let track = kernel.threads.track(model, life)?;
+            all.push(Moment { track, ns, object });
+            Some(all.len() as u32 - 1)
+        })
+    });
+    let moments = moments.collect();
+    (moments, all)
+}
+
+/// Fails if the logs of programs lack an event type.
+fn check_events(log: &Log, kernel: u16, between: [&str; 2]) -> Result<(), String> {
+    let registries = log.registries().iter().filter(|registry| registry.stream != kernel);
+    let names: Vec<&str> =
+        registries.flat_map(|registry| &registry.event_types).map(|row| &*row.name).collect();
+    if names.is_empty() {
+        return Err("--from and --to need the log of the program".into());
+    }
+    for name in between {
+        if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(crate::select::unknown("event", name, names.iter().copied()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the window whose critical path is shown: the longest interval; of whole lives, that of
+/// the first thread of a process, else the longest.
+fn longest(model: &Model, windows: &[Window], is_interval: bool) -> Option<Window> {
+    let leads = |window: &Window| {
+        let life = model.life(window.life);
+        !is_interval && life.is_some_and(|life| life.process == life.thread)
+    };
+    windows.iter().max_by_key(|own| (leads(own), own.to - own.from)).copied()
+}
+
+/// Returns what the user must know about the model.
+fn notes(model: &Model, dropped: u64) -> Vec<String> {
+    let counts = &model.counts;
+    let all = [
+        (counts.gaps, "gaps: the kernel lost events there; their time is `lost`"),
+        (counts.contradictions, "switches contradict earlier ones: the time between is unknown"),
+        (counts.samples_dropped, "samples belong to no run and are left out"),
+        (counts.backwards, "events have an earlier time than the event before on their processor"),
+        (counts.not_kept, "runs and waits are too many to be kept: their time is unknown"),
+        (counts.left_out, "events are left out, as a table is full"),
+        (dropped, "shorter waits are not listed"),
+    ];
+    let told = all.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("note: {count} {what}")).collect()
+}

@@ -1,0 +1,312 @@
+//! What a target waited for: sentences, shares, the critical path; JSON; CSV.
+//!
+//! ```text
+//!  Explained ──▶ "shop (12) waited 3.00 ms for `arena`, which teller 2 (14) gave up in Flip" …
+//!            └─▶ {"total_ns": …, "shares": […], "waits": […], "path": […]}
+//! ```
+//!
+//! Design: `.waits.answer` in `design/waits.md`.
+
+use super::json::escaped;
+use super::sheet::{Cell, Sheet};
+use crate::reading::waits::Explained;
+use cli::units::{counted_in_groups, nanoseconds};
+use lens_waits::critical::{Piece, Share};
+use lens_waits::model::{Cause, Model, Stretch};
+use lens_waits::under::{Around, Own};
+use lens_waits::waited::Group;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Pieces of a critical path in text, at most.
+const PIECE_COUNT_MAX: usize = 1000;
+
+/// What is shown.
+pub(crate) struct Shown<'e> {
+    pub(crate) explained: &'e Explained<'e>,
+    /// Groups of waits, at most.
+    pub(crate) top: usize,
+    /// Whether the critical path is shown piece by piece.
+    pub(crate) has_path: bool,
+}
+
+impl Shown<'_> {
+    fn model(&self) -> &Model {
+        &self.explained.kernel.model
+    }
+
+    /// Returns the longest wait of a group, and its index.
+    fn longest(&self, group: &Group) -> Option<(usize, &Stretch, u64)> {
+        let waited = self.explained.waits.get(group.longest)?;
+        Some((group.longest, self.model().stretch(waited.place)?, waited.ns))
+    }
+
+    /// Returns the target in words.
+    fn target(&self) -> String {
+        let names = &self.explained.names;
+        let mut lives: Vec<u32> = self.explained.windows.iter().map(|own| own.life).collect();
+        lives.sort_unstable();
+        lives.dedup();
+        let process = |life: &u32| self.model().life(*life).map_or(0, |life| life.process);
+        let mut processes: Vec<u32> = lives.iter().map(process).collect();
+        processes.dedup();
+        match (&lives[..], &processes[..]) {
+            ([life], _) => names.thread(*life),
+            (_, [process]) => {
+                let count = counted_in_groups(lives.len() as u64, "thread");
+                format!("{}, {count}", names.process(*process))
+            }
+            _ => counted_in_groups(lives.len() as u64, "thread"),
+        }
+    }
+
+    /// Returns the time since the kernel's log began.
+    fn at(&self, ns: u64) -> String {
+        format!("+{:.6} s", ns.saturating_sub(self.model().begin) as f64 / 1e9)
+    }
+
+    /// Returns a sentence about a group of waits.
+    fn sentence(&self, group: &Group) -> String {
+        let names = &self.explained.names;
+        let Some((index, wait, longest)) = self.longest(group) else { return String::new() };
+        let [own, waker] = self.explained.around(index);
+        let process = group.key.process;
+        let subject =
+            if group.count == 1 || process == 0 { names.thread(wait.life) } else { names.process(process) };
+        let mut text = format!("{subject} waited {}", nanoseconds(group.ns as f64));
+        text += &self.what(wait, own);
+        if wait.cause == Cause::Thread
+            && let Some(doing) = waker.and_then(|around| self.doing(around, "in"))
+        {
+            text += &format!(" {doing}");
+        }
+        if let Some(doing) = own.and_then(|around| self.doing(around, "under")) {
+            text += &format!(", {doing}");
+        }
+        let at = self.at(wait.begin);
+        match group.count {
+            1 => text + &format!("; at {at}"),
+            count => {
+                let count = counted_in_groups(count, "time");
+                text + &format!("; {count}, the longest {} at {at}", nanoseconds(longest as f64))
+            }
+        }
+    }
+
+    /// Returns the end of "… waited 3 ms": where, and for what.
+    fn what(&self, wait: &Stretch, own: Option<&Around>) -> String {
+        let names = &self.explained.names;
+        let call = match (names.call(wait), names.object(wait)) {
+            (Some(call), Some(object)) if names.futex(wait).is_none() => {
+                format!(" in {call} of {object}")
+            }
+            (Some(call), _) => format!(" in {call}"),
+            _ => String::new(),
+        };
+        let cause = names.cause(wait);
+        match wait.cause {
+            Cause::Thread => {
+                let waker = names.thread(wait.aid);
+                let label = own.and_then(|own| own.label).map(|at| self.explained.under.name(at));
+                match (names.futex(wait), label) {
+                    (Some(_), Some(label)) => format!(" for `{label}`, which {waker} gave up"),
+                    (Some(futex), None) => {
+                        format!(" for the lock at {futex:#x}, which {waker} gave up")
+                    }
+                    _ => format!("{call}, until {waker} woke it"),
+                }
+            }
+            Cause::Forked => format!(" for its first run ({cause})"),
+            Cause::Slept => format!("{call}, as it wanted to sleep"),
+            Cause::TimedOut => format!("{call}, until its time was over"),
+            Cause::Timer => format!("{call}, until a timer of the kernel fired"),
+            Cause::Disk | Cause::Network | Cause::Hardware => format!("{call} for {cause}"),
+            Cause::Preempted => " for a processor, while it could run".to_owned(),
+            Cause::Open => format!("{call}, until the end of the log"),
+            Cause::Unknown => format!("{call} for something that the log does not tell"),
+        }
+    }
+
+    /// Returns what a thread of the program was doing.
+    fn doing(&self, around: &Around, preposition: &str) -> Option<String> {
+        let name = |own: Own| self.explained.under.name(own.name).to_owned();
+        if let Some(open) = around.open {
+            return Some(format!("{preposition} {}", name(open)));
+        }
+        match (around.before, around.after) {
+            (Some(before), Some(after)) => {
+                Some(format!("between {} and {}", name(before), name(after)))
+            }
+            (Some(before), None) => Some(format!("after {}", name(before))),
+            (None, Some(after)) => Some(format!("before {}", name(after))),
+            (None, None) => None,
+        }
+    }
+
+    fn shares(&self) -> Sheet {
+        let mut sheet = Sheet::new(1, &["share", "time", "%", "pieces"]);
+        let account = &self.explained.account;
+        for (name, sum) in account.named().filter(|(_, sum)| sum.ns > 0) {
+            let percent = sum.ns as f64 * 100.0 / account.total.max(1) as f64;
+            let time = nanoseconds(sum.ns as f64);
+            sheet.row([name.to_owned().into(), time.into(), percent.into(), sum.count.into()]);
+        }
+        sheet
+    }
+
+    /// Returns who does what in a piece of the critical path.
+    fn owner(&self, piece: &Piece) -> String {
+        let own = self.model().stretch(piece.place);
+        own.map_or_else(|| "–".to_owned(), |own| self.explained.names.thread(own.life))
+    }
+
+    /// Returns the critical path by thread and share, the longest first.
+    fn path_by_owner(&self) -> Sheet {
+        let mut sums: BTreeMap<(String, Share), (u64, u64)> = BTreeMap::new();
+        for piece in &self.explained.path.pieces {
+            let sum = sums.entry((self.owner(piece), piece.share)).or_default();
+            sum.0 = sum.0.saturating_add(piece.to - piece.from);
+            sum.1 += 1;
+        }
+        let total: u64 = sums.values().fold(0, |sum, own| sum.saturating_add(own.0));
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
+        let mut sheet = Sheet::new(2, &["thread", "what", "time", "%", "pieces"]);
+        for ((owner, share), (ns, count)) in sums.into_iter().take(self.top) {
+            let percent = ns as f64 * 100.0 / total.max(1) as f64;
+            let time: Cell = nanoseconds(ns as f64).into();
+            sheet.row([
+                owner.into(),
+                share.name().to_owned().into(),
+                time,
+                percent.into(),
+                count.into(),
+            ]);
+        }
+        sheet
+    }
+
+    fn path_by_time(&self) -> Sheet {
+        let mut sheet = Sheet::new(0, &["at", "time", "thread", "what"]).end_left();
+        for piece in self.explained.path.pieces.iter().take(PIECE_COUNT_MAX) {
+            let time = nanoseconds((piece.to - piece.from) as f64);
+            let what = piece.share.name().to_owned();
+            let cells = [self.at(piece.from), time, self.owner(piece), what];
+            sheet.row(cells.map(Cell::from));
+        }
+        sheet
+    }
+
+    pub(crate) fn text(&self) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let Explained { account, groups, path, path_of, names, .. } = self.explained;
+        let total = nanoseconds(account.total as f64);
+        writeln!(text, "{}: {total} in all\n", self.target())?;
+        for (number, group) in (1..).zip(groups.iter().filter(|group| group.ns > 0).take(self.top))
+        {
+            writeln!(text, "{number:>3}. {}.", self.sentence(group))?;
+        }
+        if groups.iter().all(|group| group.ns == 0) {
+            writeln!(text, "It never waited.")?;
+        }
+        let more = groups.iter().filter(|group| group.ns > 0).count().saturating_sub(self.top);
+        if more > 0 {
+            let more = counted_in_groups(more as u64, "shorter group");
+            writeln!(text, "     and {more} of waits; --top N prints more")?;
+        }
+        writeln!(text, "\nWhere the time went:\n")?;
+        self.shares().write("nowhere: the target has no time", &mut text)?;
+        if !path.pieces.is_empty() {
+            writeln!(text, "\nThe critical path of {}:\n", names.thread(*path_of))?;
+            self.path_by_owner().write("", &mut text)?;
+            if self.has_path {
+                writeln!(text)?;
+                self.path_by_time().write("", &mut text)?;
+                let more = path.pieces.len().saturating_sub(PIECE_COUNT_MAX);
+                if more > 0 {
+                    let more = counted_in_groups(more as u64, "piece");
+                    writeln!(text, "and {more} more; --json prints all")?;
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Returns the groups of waits as a table.
+    fn waits(&self) -> Sheet {
+        let heading = [
+            "process", "call", "object", "label", "cause", "by", "event", "waker event", "ns",
+            "delay ns", "count", "longest ns",
+        ];
+        let mut sheet = Sheet::new(8, &heading);
+        for group in self.explained.groups.iter().filter(|group| group.ns > 0).take(self.top) {
+            let Some((index, wait, longest)) = self.longest(group) else { continue };
+            let names = &self.explained.names;
+            let [own, waker] = self.explained.around(index);
+            let label = own.and_then(|own| own.label);
+            let label = label.map(|at| self.explained.under.name(at).to_owned());
+            let waker = waker.filter(|_| wait.cause == Cause::Thread);
+            let doing =
+                |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
+            sheet.row([
+                names.process(group.key.process).into(),
+                names.call(wait).into(),
+                names.object(wait).into(),
+                label.into(),
+                wait.cause.name().to_owned().into(),
+                names.cause(wait).into(),
+                doing(own).into(),
+                doing(waker).into(),
+                group.ns.into(),
+                group.delay.into(),
+                group.count.into(),
+                longest.into(),
+            ]);
+        }
+        sheet
+    }
+
+    pub(crate) fn csv(&self) -> Vec<u8> {
+        self.waits().csv()
+    }
+
+    pub(crate) fn json(&self) -> Vec<u8> {
+        let account = &self.explained.account;
+        let share = |(name, sum): (&str, lens_waits::account::Sum)| {
+            json!({ "name": name, "ns": sum.ns, "count": sum.count })
+        };
+        let shares: Vec<Value> = account.named().map(share).collect();
+        let names = &self.explained.names;
+        let owner = |(life, ns): (&u32, &u64)| {
+            let thread = self.model().life(*life).map_or(0, |life| life.thread);
+            json!({ "thread": thread, "name": names.thread(*life), "ns": ns })
+        };
+        let owners: Vec<Value> = account.owners.iter().map(owner).collect();
+        let piece = |piece: &Piece| {
+            let from = piece.from.saturating_sub(self.model().begin);
+            json!({
+                "at_ns": from,
+                "ns": piece.to - piece.from,
+                "thread": self.owner(piece),
+                "what": piece.share.name(),
+            })
+        };
+        let path: Vec<Value> = self.explained.path.pieces.iter().map(piece).collect();
+        let counts = &self.model().counts;
+        let all = json!({
+            "target": self.target(),
+            "total_ns": account.total,
+            "shares": shares,
+            "waits": self.waits().json(),
+            "owners": owners,
+            "path_of": names.thread(self.explained.path_of),
+            "path": path,
+            "is_path_whole": self.explained.path.is_whole,
+            "events": counts.rows,
+            "gaps": counts.gaps,
+            "contradictions": counts.contradictions,
+        });
+        escaped(&format!("{all:#}\n")).into_bytes()
+    }
+}

@@ -1,0 +1,401 @@
+//! What took the time of a thread: backwards along wakes, each ns once.
+//!
+//! ```text
+//!  A ├ run ┤ wait            ├ delay ├ run ┤       pieces, the last first:
+//!              ▲ woken by B  │                     A runs · A is ready · B runs · B waits for disk …
+//!  B …  wait ├ run ──────────┘                     never before A's wait began
+//!         ▲ disk
+//! ```
+//!
+//! A wait belongs to what its waker did within it; a wait of the waker within it, to what that one's
+//! waker did, and so on. The walk is a loop with a stack of its own. Design: `.waits.critical`,
+//! `.waits.stack` in `design/waits.md`.
+
+use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
+
+/// Waits in waits, at most; what lies deeper waits for another path.
+const DEPTH_MAX: usize = 64;
+/// Waits that count as one, at most.
+const GROUP_COUNT_MAX: usize = 1 << 12;
+/// Stretches that all walks of one answer visit, at most; then waits for threads stay as they are.
+const STEP_COUNT_MAX: u64 = 1 << 28;
+
+/// What time is spent on, from the best understood to the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Share {
+    /// A thread ran, and samples tell where.
+    Understood,
+    /// A thread ran.
+    Unsampled,
+    /// A block device worked.
+    Disk,
+    /// An operation stood in the queue of a block device.
+    DiskQueue,
+    /// A thread slept as it wanted.
+    Sleep,
+    /// A thread did other work before it woke the waiting one.
+    OtherPath,
+    /// A woken thread waited for a processor.
+    Scheduler,
+    /// A thread was switched out while it could run.
+    Involuntary,
+    /// A thread waited for something that did not come in time.
+    TimedOut,
+    /// An interrupt or data from outside ended the wait.
+    Hardware,
+    /// It is not known.
+    Unknown,
+    /// Events were lost.
+    Lost,
+}
+
+impl Share {
+    /// The name of each share, in their order.
+    pub const ALL: [(&str, Share); 12] = [
+        ("understood", Share::Understood),
+        ("running without a sample", Share::Unsampled),
+        ("disk", Share::Disk),
+        ("disk queue", Share::DiskQueue),
+        ("deliberate sleep", Share::Sleep),
+        ("waiting for another path", Share::OtherPath),
+        ("scheduler", Share::Scheduler),
+        ("involuntary", Share::Involuntary),
+        ("timed out", Share::TimedOut),
+        ("hardware", Share::Hardware),
+        ("unknown", Share::Unknown),
+        ("lost", Share::Lost),
+    ];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Share::ALL.iter().find(|(_, share)| *share == self).map_or("?", |(name, _)| name)
+    }
+}
+
+/// A piece of time with one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// When it begins, in ns.
+    pub from: u64,
+    /// When it ends, in ns.
+    pub to: u64,
+    /// The stretch that took the time; [`NONE`] if that is not kept.
+    pub place: u32,
+    /// What it is spent on.
+    pub share: Share,
+    /// How many waits lie between it and the target: 0 is the target's own.
+    pub depth: u32,
+}
+
+/// A thread that is being followed backwards.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    place: u32,
+    to: u64,
+    /// Time before this is not its own.
+    floor: u64,
+    /// A stretch of a child lies between these.
+    begins: u64,
+    ends: u64,
+    /// Whether it does other work.
+    is_other: bool,
+    /// Where the wait began of which the last one is the end, and who worked meanwhile.
+    group: u64,
+    resumed: Option<Resumed>,
+}
+
+/// A child that goes on in an earlier part of its parent's wait.
+#[derive(Clone, Copy, Debug)]
+struct Resumed {
+    place: u32,
+    begins: u64,
+    ends: u64,
+    is_other: bool,
+}
+
+/// Follows threads backwards.
+#[derive(Debug)]
+pub struct Walker<'m> {
+    model: &'m Model,
+    grace: u64,
+    left: u64,
+    frames: Vec<Frame>,
+}
+
+impl<'m> Walker<'m> {
+    /// Returns a walker. A child may begin and end `grace` ns outside of its parent.
+    pub fn new(model: &'m Model, grace: u64) -> Walker<'m> {
+        Walker { model, grace, left: STEP_COUNT_MAX, frames: Vec::new() }
+    }
+
+    /// Returns whether all walks so far were complete.
+    pub fn is_complete(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Passes the pieces of a life's time between `from` and `to`, the last first. They tile it.
+    pub fn walk(&mut self, life: u32, from: u64, to: u64, mut each: impl FnMut(&Piece)) {
+        let last = self.model.life(life).map_or(NONE, |life| life.last);
+        self.frames.clear();
+        self.frames.push(Frame {
+            place: last,
+            to,
+            floor: from,
+            begins: 0,
+            ends: NEVER,
+            is_other: false,
+            group: NEVER,
+            resumed: None,
+        });
+        while let Some(frame) = self.frames.last().copied() {
+            if frame.to <= frame.floor {
+                self.leave(&frame);
+                continue;
+            }
+            self.left = self.left.saturating_sub(1);
+            let depth = self.frames.len() as u32 - 1;
+            let Some(own) = self.model.stretch(frame.place).copied() else {
+                let (from, to) = (frame.floor, frame.to);
+                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth });
+                self.turn(NONE, frame.floor);
+                continue;
+            };
+            let begin = own.begin.clamp(frame.floor, frame.to);
+            let end = own.end.clamp(begin, frame.to);
+            if end < frame.to {
+                // A thread that ended, or that was not there.
+                let (from, to) = (end, frame.to);
+                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth });
+            }
+            // The rest of a stretch may be asked for later.
+            let is_rest = own.begin < begin;
+            self.turn(if is_rest { frame.place } else { own.before }, begin);
+            if begin < end {
+                let part = Part { place: frame.place, depth, begin, end };
+                self.take(&frame, &own, part, &mut each);
+            }
+        }
+    }
+
+    /// Sets what the innermost thread did before.
+    fn turn(&mut self, place: u32, to: u64) {
+        if let Some(frame) = self.frames.last_mut() {
+            (frame.place, frame.to) = (place, to);
+        }
+    }
+
+    /// Goes back to the thread that waited for the innermost one.
+    fn leave(&mut self, left: &Frame) {
+        self.frames.pop();
+        if let Some(parent) = self.frames.last_mut().filter(|parent| parent.group < parent.to) {
+            let Frame { place, begins, ends, is_other, .. } = *left;
+            parent.resumed = Some(Resumed { place, begins, ends, is_other });
+        }
+    }
+
+    /// Passes the pieces of a stretch, or follows the thread that ended a wait.
+    fn take(&mut self, frame: &Frame, own: &Stretch, part: Part, each: &mut impl FnMut(&Piece)) {
+        let Part { begin, end, .. } = part;
+        let is_child = own.begin >= frame.begins && own.end <= frame.ends && !frame.is_other;
+        let mut pass = |from: u64, to: u64, share: Share| {
+            let share = if is_child || share == Share::Lost { share } else { Share::OtherPath };
+            if from < to {
+                each(&Piece { from, to, place: part.place, share, depth: part.depth });
+            }
+        };
+        match own.what {
+            What::Run if own.samples > 0 => pass(begin, end, Share::Understood),
+            What::Run => pass(begin, end, Share::Unsampled),
+            What::Unknown => pass(begin, end, Share::Unknown),
+            What::Lost => pass(begin, end, Share::Lost),
+            What::Wait => {
+                let woken = own.woken.clamp(begin, end);
+                let is_preempted = own.cause == Cause::Preempted;
+                let ready = if is_preempted { Share::Involuntary } else { Share::Scheduler };
+                pass(woken, end, ready);
+                if let Some((to, from)) = own_part(self.model, own, begin, woken, &mut pass)
+                    && !self.follow(frame, own, begin, to, from, !is_child)
+                {
+                    pass(begin, to, Share::OtherPath);
+                }
+                if let Some((to, false)) = self.earlier(own, begin, woken) {
+                    pass(begin, to, Share::TimedOut);
+                }
+            }
+        }
+    }
+
+    /// Follows the thread whose stretch is `from`, backwards from `to`. Returns false if that is
+    /// not possible.
+    fn follow(
+        &mut self,
+        frame: &Frame,
+        own: &Stretch,
+        begin: u64,
+        to: u64,
+        from: u32,
+        is_other: bool,
+    ) -> bool {
+        if from == NONE || self.frames.len() >= DEPTH_MAX || self.left == 0 {
+            return false;
+        }
+        // The stretch that woke: it began before the wake.
+        if self.model.stretch(from).is_none_or(|waker| waker.begin > to || waker.life == own.life) {
+            return false;
+        }
+        let start = self.start(own);
+        if let Some(parent) = self.frames.last_mut() {
+            parent.group = if start < own.begin { start } else { NEVER };
+            parent.resumed = None;
+        }
+        self.frames.push(Frame {
+            place: from,
+            to,
+            floor: begin.max(frame.floor),
+            begins: start.saturating_sub(self.grace),
+            ends: own.end.saturating_add(self.grace),
+            is_other,
+            group: NEVER,
+            resumed: None,
+        });
+        true
+    }
+
+    /// Returns what an earlier wait of a group means: `None` if a timer did not end the wait; else
+    /// the end of its part, and whether the child of the last wait of its group is followed there.
+    fn earlier(&mut self, own: &Stretch, begin: u64, woken: u64) -> Option<(u64, bool)> {
+        if own.cause != Cause::TimedOut {
+            return None;
+        }
+        let parent = self.frames.last_mut()?;
+        let is_grouped = parent.group <= own.begin;
+        let Some(resumed) = parent.resumed.filter(|_| is_grouped) else {
+            return Some((woken, false));
+        };
+        self.frames.push(Frame {
+            place: resumed.place,
+            to: woken,
+            floor: begin,
+            begins: resumed.begins,
+            ends: resumed.ends,
+            is_other: resumed.is_other,
+            group: NEVER,
+            resumed: None,
+        });
+        Some((woken, true))
+    }
+
+    /// Returns where a wait really began: waits that a timer ended, of the same call and stack, with
+    /// runs of less than the grace between, belong to it.
+    pub fn start(&mut self, wait: &Stretch) -> u64 {
+        if wait.cause.is_timeout() || wait.call == NONE && wait.stack == 0 {
+            return wait.begin;
+        }
+        let (mut start, mut before) = (wait.begin, wait.before);
+        for _ in 0..GROUP_COUNT_MAX {
+            self.left = self.left.saturating_sub(1);
+            let Some(run) = self.model.stretch(before) else { break };
+            let Some(earlier) = self.model.stretch(run.before) else { break };
+            let is_same = is_same_call(self.model, earlier, wait) && earlier.stack == wait.stack;
+            let is_short = run.what == What::Run && run.ns() < self.grace;
+            let is_wait = earlier.what == What::Wait && earlier.cause == Cause::TimedOut;
+            if !(is_short && is_wait && is_same) {
+                break;
+            }
+            (start, before) = (earlier.begin, earlier.before);
+        }
+        start
+    }
+}
+
+/// The part of a stretch that a thread takes.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    place: u32,
+    depth: u32,
+    begin: u64,
+    end: u64,
+}
+
+/// Returns whether two waits are in the same call, with the same object.
+fn is_same_call(model: &Model, a: &Stretch, b: &Stretch) -> bool {
+    let call = |stretch: &Stretch| {
+        let call = model.calls.get(stretch.call as usize);
+        call.map(|call| (call.number, call.object))
+    };
+    call(a) == call(b)
+}
+
+/// Passes the pieces of a wait until it is woken, as far as no other thread is to follow. Returns
+/// the time and the stretch from which to follow one.
+fn own_part(
+    model: &Model,
+    own: &Stretch,
+    begin: u64,
+    woken: u64,
+    pass: &mut impl FnMut(u64, u64, Share),
+) -> Option<(u64, u32)> {
+    match own.cause {
+        Cause::Thread => return Some((woken, own.from)),
+        Cause::Network => {
+            let wake = model.network_wakes.get(own.aid as usize);
+            let sent = wake.map_or(NEVER, |wake| wake.sent);
+            if sent <= begin || sent > woken {
+                pass(begin, woken, Share::Hardware);
+            } else {
+                pass(sent, woken, Share::Hardware);
+                return Some((sent, own.from));
+            }
+        }
+        Cause::Disk => match model.operations.get(own.aid as usize) {
+            Some(operation) => {
+                let issued = operation.issued.clamp(begin, woken);
+                let inserted = operation.inserted.clamp(begin, issued);
+                pass(issued, woken, Share::Disk);
+                pass(inserted, issued, Share::DiskQueue);
+                pass(begin, inserted, Share::Unknown);
+            }
+            None => pass(begin, woken, Share::Disk),
+        },
+        Cause::Slept => pass(begin, woken, Share::Sleep),
+        Cause::Timer => pass(begin, woken, Share::TimedOut),
+        Cause::Hardware => pass(begin, woken, Share::Hardware),
+        Cause::Preempted => pass(begin, woken, Share::Involuntary),
+        Cause::Forked => pass(begin, woken, Share::Scheduler),
+        Cause::Unknown | Cause::Open => pass(begin, woken, Share::Unknown),
+        // The caller decides: it may be a part of a longer wait.
+        Cause::TimedOut => {}
+    }
+    None
+}
+
+/// Pieces of a critical path that are kept, at most: the last ones.
+const PIECE_COUNT_MAX: usize = 1 << 20;
+
+/// A critical path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// Its pieces in order of time; neighbours of one thread and one share are one.
+    pub pieces: Vec<Piece>,
+    /// Whether it reaches the beginning of its time.
+    pub is_whole: bool,
+}
+
+/// Returns the critical path of a life between two times.
+pub fn path(model: &Model, life: u32, (from, to): (u64, u64), walker: &mut Walker<'_>) -> Path {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut is_whole = true;
+    let owner = |piece: &Piece| model.stretch(piece.place).map(|own| own.life);
+    walker.walk(life, from, to, |piece| {
+        let is_same =
+            |last: &&mut Piece| last.share == piece.share && owner(last) == owner(piece);
+        is_whole &= pieces.len() < PIECE_COUNT_MAX;
+        match pieces.last_mut().filter(is_same) {
+            _ if !is_whole => {}
+            Some(last) => last.from = piece.from,
+            None => pieces.push(*piece),
+        }
+    });
+    pieces.reverse();
+    Path { pieces, is_whole }
+}

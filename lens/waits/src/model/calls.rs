@@ -1,0 +1,134 @@
+//! The names of system calls, and the meaning of their first argument.
+//!
+//! ```text
+//!  x86-64, 202 ──▶ "futex", whose object is an address
+//! ```
+//!
+//! The tables are facts of Linux: `calls-x86_64.txt` and `calls-aarch64.txt` have a name for each
+//! number from 0, and `-` for a number without a call. Design: `.waits.model` in `design/waits.md`.
+
+use std::sync::LazyLock;
+
+/// The ELF machine number of x86-64.
+const X86_64: u16 = 62;
+/// The ELF machine number of aarch64.
+const AARCH64: u16 = 183;
+
+static NAMES_X86_64: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("calls-x86_64.txt").split_whitespace().collect());
+static NAMES_AARCH64: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("calls-aarch64.txt").split_whitespace().collect());
+
+/// The meaning of the first argument of a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// It has none that a wait is about.
+    None,
+    /// A file number.
+    File,
+    /// The address of a futex.
+    Futex,
+    /// The number of a process.
+    Process,
+}
+
+/// Calls whose first argument is a file number, and in which a thread may wait.
+const FILE_CALLS: [&str; 40] = [
+    "accept",
+    "accept4",
+    "close",
+    "connect",
+    "copy_file_range",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "fallocate",
+    "fcntl",
+    "fdatasync",
+    "flock",
+    "fsync",
+    "ftruncate",
+    "getdents64",
+    "io_uring_enter",
+    "ioctl",
+    "pread64",
+    "preadv",
+    "preadv2",
+    "pwrite64",
+    "pwritev",
+    "pwritev2",
+    "read",
+    "readahead",
+    "readv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "sendfile",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "splice",
+    "sync_file_range",
+    "syncfs",
+    "tee",
+    "vmsplice",
+    "write",
+    "writev",
+];
+
+/// Returns the name of a system call by its number; `None` if the architecture or the number is not
+/// in the tables. `architecture` is an ELF machine number; 0 stands for x86-64.
+pub fn name(architecture: u16, call: u32) -> Option<&'static str> {
+    let names: &[&str] = match architecture {
+        0 | X86_64 => &NAMES_X86_64,
+        AARCH64 => &NAMES_AARCH64,
+        _ => &[],
+    };
+    names.get(call as usize).copied().filter(|name| *name != "-")
+}
+
+/// Returns the meaning of the first argument of a call.
+pub fn object(name: &str) -> Object {
+    match name {
+        "futex" | "futex_wait" | "futex_wake" => Object::Futex,
+        "wait4" => Object::Process,
+        _ if FILE_CALLS.binary_search(&name).is_ok() => Object::File,
+        _ => Object::None,
+    }
+}
+
+/// Returns whether the purpose of a call is to sleep.
+pub fn is_sleep(name: &str) -> bool {
+    matches!(name, "nanosleep" | "clock_nanosleep")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_names_of_their_architecture() {
+        for (architecture, call, expected) in [
+            (X86_64, 0, Some("read")),
+            (0, 35, Some("nanosleep")),
+            (X86_64, 202, Some("futex")),
+            (X86_64, 462, Some("mseal")),
+            (AARCH64, 63, Some("read")),
+            (AARCH64, 98, Some("futex")),
+            (AARCH64, 115, Some("clock_nanosleep")),
+            (X86_64, 400, None),
+            (X86_64, u32::MAX, None),
+            (40, 0, None),
+        ] {
+            assert_eq!(name(architecture, call), expected, "{architecture} {call}");
+        }
+    }
+
+    #[test]
+    fn the_first_argument_of_a_call_has_a_meaning() {
+        assert!(FILE_CALLS.is_sorted());
+        let found = ["read", "futex", "wait4", "poll"].map(object);
+        assert_eq!(found, [Object::File, Object::Futex, Object::Process, Object::None]);
+        assert!(is_sleep("clock_nanosleep") && !is_sleep("poll"));
+    }
+}

@@ -1,0 +1,495 @@
+//! Who runs, who waits, since when: switches, forks, execs, ends, losses.
+//!
+//! ```text
+//!  Switch: prev ├ run ┤ wait …      next … wait ┤ run …
+//!  Lost:   … ├ run ┤ lost, until the next switch of that processor
+//! ```
+//!
+//! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
+
+use super::building::{Building, cut};
+use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
+
+/// States of a thread that has ended: EXIT_DEAD and EXIT_ZOMBIE.
+const ENDED: u32 = 0x30;
+/// The state of a thread that the kernel switched out while it could run.
+const PREEMPTED: u32 = 0x100;
+/// System calls that are kept, at most.
+const CALL_COUNT_MAX: usize = 1 << 24;
+/// Gaps of a processor that are kept, at most; further ones make the last one longer.
+const GAP_COUNT_MAX: usize = 1 << 16;
+/// Gaps in one wait, at most; more are one gap.
+const SPLIT_COUNT_MAX: usize = 16;
+
+/// A wake.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wake {
+    pub(super) cause: Cause,
+    pub(super) from: u32,
+    pub(super) aid: u32,
+}
+
+/// What is known of a life now.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// The processor on which it ran last.
+    pub(super) cpu: u32,
+    /// A wake that came while it ran: it belongs to the next wait.
+    kept: Option<Wake>,
+    /// The system call that it is in.
+    pub(super) call: Option<Call>,
+    /// The index of that call in the model, once a wait has it.
+    call_index: u32,
+    /// The last operation of a block device that ended and was issued for it.
+    pub(super) done: u32,
+    /// When it last sent to a socket.
+    pub(super) sent: u64,
+    /// It ends at its last switch.
+    is_exiting: bool,
+    /// It could run as the log began.
+    is_ready: bool,
+    /// The rest of its stretches is not kept.
+    is_full: bool,
+}
+
+impl Building {
+    /// Returns the last life of a number; [`NONE`] for the idle thread and unknown numbers.
+    #[inline]
+    pub(super) fn find(&self, thread: u32) -> u32 {
+        if thread == 0 { NONE } else { self.threads.get(&thread).copied().unwrap_or(NONE) }
+    }
+
+    /// Returns the life of a thread, which begins now with a stretch if it is new.
+    #[inline]
+    pub(super) fn life_of(&mut self, thread: u32, at: u64, what: What) -> u32 {
+        let life = self.find(thread);
+        if thread == 0 || self.model.life(life).is_some_and(|life| !life.is_ended) {
+            return life;
+        }
+        let life = self.create(thread, at, 0, NONE);
+        self.open(life, at, what);
+        life
+    }
+
+    /// Begins a life without a stretch. Returns [`NONE`] beyond the limit.
+    fn create(&mut self, thread: u32, at: u64, process: u32, parent: u32) -> u32 {
+        if self.model.lives.len() >= super::LIFE_COUNT_MAX {
+            self.model.counts.left_out += 1;
+            return NONE;
+        }
+        let named = self.named.get(&thread);
+        let known = named.map_or(0, |named| named.process);
+        let name = named.map(|named| named.name.clone()).unwrap_or_default();
+        let of_parent = || self.model.life(parent).map(|parent| parent.name.clone());
+        let name = if name.is_empty() { of_parent().unwrap_or_default() } else { name };
+        let process = if process == 0 { known } else { process };
+        let life = self.model.lives.len() as u32;
+        let (last, first, is_ended) = (NONE, NONE, false);
+        let (begin, end) = (at, at);
+        let new = Life { thread, process, name, begin, end, parent, last, first, is_ended };
+        self.model.lives.push(new);
+        self.states.push(State {
+            cpu: NONE,
+            kept: None,
+            call: None,
+            call_index: NONE,
+            done: NONE,
+            sent: NEVER,
+            is_exiting: false,
+            is_ready: false,
+            is_full: false,
+        });
+        self.threads.insert(thread, life);
+        life
+    }
+
+    /// Returns the open stretch of a life.
+    fn now(&mut self, life: u32) -> Option<&mut Stretch> {
+        let last = self.model.lives.get(life as usize)?.last;
+        self.model.stretches.get_mut(last as usize)
+    }
+
+    fn what(&self, life: u32) -> Option<What> {
+        let last = self.model.lives.get(life as usize)?.last;
+        self.model.stretch(last).map(|stretch| stretch.what)
+    }
+
+    /// Begins a stretch.
+    fn open(&mut self, life: u32, at: u64, what: What) {
+        let Some(own) = self.model.lives.get_mut(life as usize) else { return };
+        let Some(state) = self.states.get_mut(life as usize) else { return };
+        if state.is_full {
+            self.model.counts.not_kept += 1;
+            if let Some(rest) = self.model.stretches.get_mut(own.last as usize) {
+                rest.end = NEVER;
+            }
+            return;
+        }
+        // Beyond the limit, a life has one more stretch, which is unknown and lasts.
+        state.is_full = self.model.stretches.len() >= self.options.stretch_count_max;
+        let what = if state.is_full { What::Unknown } else { what };
+        let place = self.model.stretches.len() as u32;
+        self.model.stretches.push(Stretch {
+            begin: at,
+            end: NEVER,
+            woken: NEVER,
+            life,
+            before: own.last,
+            from: NONE,
+            aid: NONE,
+            call: NONE,
+            cpu: state.cpu,
+            stack: 0,
+            samples: 0,
+            what,
+            cause: Cause::Unknown,
+            is_exec: false,
+        });
+        own.last = place;
+        if own.first == NONE {
+            own.first = place;
+        }
+    }
+
+    fn close(&mut self, life: u32, at: u64) {
+        if let Some(now) = self.now(life) {
+            now.end = at.max(now.begin);
+        }
+    }
+
+    /// Ends the open stretch of a life at a time in it, and begins another there.
+    fn cut_at(&mut self, life: u32, at: u64, what: What) {
+        let is_full = self.states.get(life as usize).is_none_or(|state| state.is_full);
+        let is_ended = self.model.life(life).is_none_or(|own| own.is_ended);
+        let Some(now) = self.now(life).filter(|_| !is_ended) else { return };
+        if now.begin >= at && !is_full {
+            // Nothing is left before.
+            (now.what, now.cause, now.woken) = (what, Cause::Unknown, NEVER);
+            (now.from, now.aid, now.call, now.stack, now.samples) = (NONE, NONE, NONE, 0, 0);
+            return;
+        }
+        if now.what == What::Wait && now.woken == NEVER {
+            now.woken = at;
+        }
+        now.end = at;
+        self.open(life, at, what);
+    }
+
+    /// Takes a switch of a processor.
+    #[inline]
+    pub(super) fn switch(&mut self, at: u64, cpu: u32, pair: [u32; 2], state: u32, stack: u32) {
+        let [prev, next] = pair;
+        let Some(own) = self.cpu(cpu) else { return };
+        let (current, is_known) = (own.current, own.is_known);
+        let (gap, since) = (own.gap, own.switched.max(own.last_at));
+        (own.just, own.irq, own.is_known) = (None, NONE, true);
+        let prev = self.life_of(prev, at, What::Run);
+        let missing = if gap.is_some() { What::Lost } else { What::Unknown };
+        let from = gap.unwrap_or(since);
+        if current != NONE && current != prev {
+            self.model.counts.contradictions += u64::from(gap.is_none());
+            self.cut_at(current, from, missing);
+        }
+        if prev != NONE {
+            if current == prev && gap.is_some() {
+                self.cut_at(prev, from, What::Lost);
+            } else if current != prev {
+                self.was_running(prev, is_known, from, missing);
+            }
+            self.switch_out(prev, at, cpu, state, stack);
+        }
+        if gap.is_some() {
+            self.end_gap(cpu, at);
+        }
+        // Only now: the thread before may have ended, and its number may be used again.
+        let next = self.life_of(next, at, What::Wait);
+        if next != NONE {
+            self.switch_in(next, at, cpu);
+        }
+        if let Some(own) = self.cpus.get_mut(cpu as usize) {
+            (own.current, own.switched) = (next, at);
+        }
+    }
+
+    /// A switch states that a thread ran, which the rows before did not tell.
+    fn was_running(&mut self, life: u32, is_known: bool, from: u64, missing: What) {
+        let what = self.what(life);
+        let is_ready = self.states.get(life as usize).is_some_and(|state| state.is_ready);
+        match what {
+            Some(What::Unknown) if is_ready && !is_known => {
+                if let Some(now) = self.now(life) {
+                    now.what = What::Run;
+                }
+            }
+            Some(What::Run) if self.now(life).is_some_and(|now| now.cpu == NONE) => {}
+            Some(What::Run | What::Wait) => {
+                self.model.counts.contradictions += u64::from(missing == What::Unknown);
+                self.leave(life);
+                self.cut_at(life, from, missing);
+            }
+            Some(What::Unknown | What::Lost) | None => {}
+        }
+    }
+
+    /// The processor on which a life ran does not run it any more.
+    fn leave(&mut self, life: u32) {
+        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
+        if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
+            cpu.current = NONE;
+        }
+    }
+
+    fn switch_out(&mut self, life: u32, at: u64, cpu: u32, bits: u32, stack: u32) {
+        self.close(life, at);
+        let Some(state) = self.states.get_mut(life as usize) else { return };
+        (state.cpu, state.is_ready) = (cpu, false);
+        if bits & ENDED != 0 {
+            return self.end_life(life, at);
+        }
+        let kept = state.kept.take();
+        if state.call.is_some() && state.call_index == NONE {
+            let calls = &mut self.model.calls;
+            if let Some(call) = state.call.filter(|_| calls.len() < CALL_COUNT_MAX) {
+                state.call_index = calls.len() as u32;
+                calls.push(call);
+            }
+        }
+        let call = if state.call.is_some() { state.call_index } else { NONE };
+        self.open(life, at, What::Wait);
+        let Some(now) = self.now(life).filter(|now| now.what == What::Wait) else { return };
+        (now.call, now.stack) = (call, stack);
+        let is_preempted = bits == 0 || bits == PREEMPTED;
+        if let Some(Wake { cause, from, aid }) = kept {
+            (now.woken, now.cause, now.from, now.aid) = (at, cause, from, aid);
+        }
+        if is_preempted {
+            (now.woken, now.cause) = (at, Cause::Preempted);
+        }
+    }
+
+    fn switch_in(&mut self, life: u32, at: u64, cpu: u32) {
+        match self.what(life) {
+            Some(What::Run) => {
+                // It ran elsewhere: the switch that ended that run is missing.
+                let elsewhere = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
+                let elsewhere = self.cpus.get(elsewhere as usize);
+                let since = elsewhere.map_or(at, |cpu| cpu.last_at.max(cpu.switched)).min(at);
+                self.model.counts.contradictions += 1;
+                self.leave(life);
+                self.cut_at(life, since, What::Unknown);
+                self.close(life, at);
+            }
+            Some(What::Wait) => self.end_wait(life, at),
+            _ => self.close(life, at),
+        }
+        if let Some(state) = self.states.get_mut(life as usize) {
+            (state.cpu, state.is_ready, state.kept) = (cpu, false, None);
+        }
+        self.open(life, at, What::Run);
+    }
+
+    /// Ends a wait. The time in which events of the thread's processor were lost is lost.
+    fn end_wait(&mut self, life: u32, at: u64) {
+        self.close(life, at);
+        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
+        let Some(now) = self.now(life) else { return };
+        let whole = *now;
+        let gaps = self.cpus.get(cpu as usize).map(|cpu| &*cpu.gaps).unwrap_or_default();
+        let first = gaps.partition_point(|(_, to)| *to <= whole.begin);
+        let within = gaps.get(first..).unwrap_or_default();
+        let count = within.partition_point(|(from, _)| *from < at);
+        let within = within.get(..count).unwrap_or_default();
+        if within.is_empty() {
+            if let Some(now) = self.now(life) {
+                now.woken = now.woken.min(at);
+            }
+            return;
+        }
+        let split: Vec<(u64, u64)> = match (within.first(), within.last()) {
+            (Some((from, _)), Some((_, to))) if count > SPLIT_COUNT_MAX => vec![(*from, *to)],
+            _ => within.to_vec(),
+        };
+        for (from, to) in split {
+            let (from, to) = (from.max(whole.begin), to.min(at));
+            if let Some(now) = self.now(life).filter(|_| whole.woken > from) {
+                // What woke it counts for the last part.
+                (now.cause, now.woken, now.from, now.aid) = (Cause::Unknown, NEVER, NONE, NONE);
+            }
+            self.cut_at(life, from, What::Lost);
+            self.close(life, to);
+            self.open(life, to, What::Wait);
+        }
+        if let Some(now) = self.now(life).filter(|now| now.what == What::Wait) {
+            let Stretch { begin, before, .. } = *now;
+            let woken = whole.woken.max(begin).min(at);
+            *now = Stretch { begin, before, woken, end: at.max(begin), ..whole };
+        }
+        self.close(life, at);
+    }
+
+    /// Takes a wake: for the wait that it ends, or for the next one.
+    #[inline]
+    pub(super) fn apply(&mut self, life: u32, at: u64, wake: Wake) {
+        match self.what(life) {
+            Some(What::Run) => {
+                if let Some(state) = self.states.get_mut(life as usize) {
+                    state.kept = Some(wake);
+                }
+                return;
+            }
+            // It sleeps: else the kernel would not wake it.
+            Some(What::Unknown | What::Lost) => self.cut_at(life, at, What::Wait),
+            _ => {}
+        }
+        let Some(now) = self.now(life).filter(|now| now.what == What::Wait) else { return };
+        // A wake that came before the wait was an earlier attempt.
+        let is_kept = !matches!(now.cause, Cause::Preempted | Cause::Forked);
+        if now.woken == NEVER || now.woken == now.begin && is_kept {
+            let Wake { cause, from, aid } = wake;
+            (now.woken, now.cause, now.from, now.aid) = (at.max(now.begin), cause, from, aid);
+        }
+    }
+
+    pub(super) fn fork(&mut self, at: u64, parent: u32, child: u32, process: u32) {
+        let parent = self.life_of(parent, at, What::Unknown);
+        let old = self.find(child);
+        if child == 0 {
+            return;
+        }
+        if self.model.life(old).is_some_and(|old| !old.is_ended) {
+            self.model.counts.contradictions += 1;
+            self.close(old, at);
+            self.end_life(old, at);
+            self.named.remove(&child);
+        }
+        let of_parent = self.model.life(parent).map_or(0, |parent| parent.process);
+        let process = if process == 0 { of_parent } else { process };
+        let from = self.model.life(parent).map_or(NONE, |parent| parent.last);
+        let life = self.create(child, at, process, parent);
+        self.open(life, at, What::Wait);
+        if let Some(now) = self.now(life).filter(|now| now.what == What::Wait) {
+            (now.woken, now.cause, now.from, now.aid) = (at, Cause::Forked, from, parent);
+        }
+    }
+
+    /// A thread runs another program: another run follows, without a wait.
+    pub(super) fn exec(&mut self, at: u64, thread: u32, was: u32, path: &[u8]) {
+        let former = self.find(was);
+        if was != thread && self.model.life(former).is_some_and(|life| !life.is_ended) {
+            // A thread that was not the first one takes its number.
+            let leader = self.find(thread);
+            self.close(leader, at);
+            self.end_life(leader, at);
+            self.threads.remove(&was);
+            self.threads.insert(thread, former);
+            if let Some(life) = self.model.lives.get_mut(former as usize) {
+                life.thread = thread;
+            }
+        }
+        let life = self.life_of(thread, at, What::Run);
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
+            own.name = cut(name);
+        }
+        if self.what(life) == Some(What::Run) {
+            self.close(life, at);
+            self.open(life, at, What::Run);
+            if let Some(now) = self.now(life) {
+                now.is_exec = now.before != NONE && now.what == What::Run;
+            }
+        }
+    }
+
+    pub(super) fn exit(&mut self, at: u64, thread: u32) {
+        let life = self.life_of(thread, at, What::Unknown);
+        if let Some(state) = self.states.get_mut(life as usize) {
+            state.is_exiting = true;
+        }
+    }
+
+    fn end_life(&mut self, life: u32, at: u64) {
+        self.leave(life);
+        if let Some(life) = self.model.lives.get_mut(life as usize) {
+            (life.end, life.is_ended) = (at.max(life.begin), true);
+            self.named.remove(&life.thread);
+        }
+    }
+
+    pub(super) fn there(&mut self, at: u64, thread: u32, process: u32, bits: u32) {
+        if thread == 0 || self.model.life(self.find(thread)).is_some_and(|life| !life.is_ended) {
+            return;
+        }
+        let life = self.create(thread, at, process, NONE);
+        self.open(life, at, if bits == 0 { What::Unknown } else { What::Wait });
+        if let Some(state) = self.states.get_mut(life as usize) {
+            state.is_ready = bits == 0;
+        }
+    }
+
+    pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
+        let life = self.life_of(thread, at, What::Unknown);
+        if let Some(state) = self.states.get_mut(life as usize) {
+            (state.call, state.call_index) = (call, NONE);
+        }
+    }
+
+    /// Events of a processor are missing.
+    pub(super) fn lose(&mut self, at: u64, cpu: u32, from: u64) {
+        self.model.counts.gaps += 1;
+        let begin = self.model.begin;
+        if let Some(own) = self.cpu(cpu) {
+            // What the processor told is known.
+            let from = from.max(own.last_at).max(begin).min(at);
+            own.gap = Some(own.gap.map_or(from, |gap| gap.min(from)));
+        }
+    }
+
+    /// Ends the gap of a processor, if it has one.
+    pub(super) fn end_gap(&mut self, cpu: u32, at: u64) {
+        let Some(own) = self.cpus.get_mut(cpu as usize) else { return };
+        let Some(from) = own.gap.take() else { return };
+        let is_full = own.gaps.len() >= GAP_COUNT_MAX;
+        match own.gaps.last_mut().filter(|last| is_full || last.1 >= from) {
+            Some(last) => last.1 = at,
+            None => own.gaps.push((from, at)),
+        }
+    }
+
+    /// Ends a life that is open at the end of the log.
+    pub(super) fn end_life_open(&mut self, life: u32, end: u64) {
+        let Some(own) = self.model.life(life).filter(|own| !own.is_ended) else { return };
+        let (begin, last) = (own.begin, own.last);
+        let Some(state) = self.states.get(life as usize) else { return };
+        let (cpu, is_exiting) = (state.cpu, state.is_exiting);
+        let (what, woken, since) = self
+            .model
+            .stretch(last)
+            .map_or((What::Unknown, NEVER, begin), |now| (now.what, now.woken, now.begin));
+        let mut until = end;
+        match what {
+            // After its exit it never ran again.
+            What::Wait if is_exiting && woken == NEVER => {
+                (until, _) = (since, self.close(life, since));
+            }
+            What::Wait => {
+                self.end_wait(life, end);
+                if let Some(now) = self.now(life).filter(|_| woken == NEVER) {
+                    (now.cause, now.woken) = (Cause::Open, NEVER);
+                }
+            }
+            What::Run => {
+                let cpu = self.cpus.get(cpu as usize);
+                let gap = cpu.and_then(|cpu| cpu.gaps.last()).filter(|gap| gap.1 == end);
+                if let Some((from, _)) = gap.copied().filter(|(from, _)| *from < end) {
+                    self.cut_at(life, from.max(since), What::Lost);
+                }
+                self.close(life, end);
+            }
+            What::Unknown | What::Lost => self.close(life, end),
+        }
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.end = until.max(begin);
+            own.is_ended = is_exiting && until < end;
+        }
+    }
+}

@@ -190,7 +190,8 @@ impl<'k> Explained<'k> {
         }
         let mut notes = notes(model, dropped);
         if !walker.is_complete() {
-            notes.push("the log has too many wakes: some waits for threads are not followed".into());
+            notes
+                .push("the log has too many wakes: some waits for threads are not followed".into());
         }
         Ok(Explained {
             kernel,

@@ -10,10 +10,10 @@
 //! - **Rust**: 1.91 or later. No unsafe code.
 #![forbid(unsafe_code)]
 
-#[cfg(target_os = "linux")]
-pub mod collect;
 pub mod account;
 pub mod answer;
+#[cfg(target_os = "linux")]
+pub mod collect;
 pub mod critical;
 pub mod events;
 pub mod model;

@@ -7,9 +7,9 @@
 //!
 //! Design: `design/waits.md`.
 
+mod explain;
 #[cfg(target_os = "linux")]
 mod record;
-mod explain;
 
 use clap::Subcommand;
 use cli::Stop;

@@ -229,7 +229,6 @@ impl Ring {
                 self.counts.known += 1;
                 self.counts.switches += u64::from(tracepoints.is_switch(bytes));
             }
-            Seen::Known => self.counts.known += 1,
             Seen::Unknown => self.counts.unknown += 1,
             Seen::Damaged => self.counts.damaged += 1,
         }

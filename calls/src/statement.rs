@@ -81,8 +81,9 @@ const LABELLED: usize = 2;
 /// The rows of the statements that measure the recorder; the others follow.
 pub(crate) const OWN_ROW_COUNT: usize = 4;
 static ROW_NEXT: AtomicUsize = AtomicUsize::new(OWN_ROW_COUNT);
-/// The rows where the linker does not tell how many statements the program has.
-const ROW_COUNT_UNKNOWN: usize = 1 << 16;
+/// The rows where the linker does not tell how many statements the program has. Miri looks at all
+/// memory again and again.
+const ROW_COUNT_UNKNOWN: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 /// Threads that meet a function at once each take rows for it. One of them uses its rows.
 const ROW_COUNT_SPARE: usize = 1024;
 

@@ -9,12 +9,15 @@
 #![forbid(unsafe_code)]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 #[macro_use]
 #[path = "common/sums.rs"]
 mod sums;
 
 use calls::__private::block;
 use common::ran;
+use random::Random;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use sums::{COUNT, TIME, sums};
@@ -22,16 +25,6 @@ use sums::{COUNT, TIME, sums};
 const THREAD_COUNT: u64 = 8;
 const BLOCK_COUNT: u32 = 4000;
 const STATEMENT_COUNT: usize = 4;
-
-/// A generator of numbers (PCG).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// A block: its statements, each with the blocks in it. The last one may panic.
 struct Tree {
@@ -54,7 +47,7 @@ fn grow(random: &mut Random, room: &mut u32, depth: u32) -> Tree {
 }
 
 fn trees(thread: u64) -> Vec<Tree> {
-    let mut random = Random(thread.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
+    let mut random = Random::new(thread.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
     let mut room = BLOCK_COUNT;
     std::iter::from_fn(|| {
         room = room.checked_sub(1)?;

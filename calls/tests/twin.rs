@@ -11,28 +11,21 @@
 #![forbid(unsafe_code)]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 #[macro_use]
 #[path = "common/spread.rs"]
 mod spread;
 
 use calls::traced;
 use common::{ON, each, ran, without_crate};
+use random::Random;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 
 const THREAD_COUNT: u64 = 16;
 const CALLS_PER_THREAD: u32 = 3000;
-
-/// A generator of numbers (PCG).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// A call: its function, the calls that it makes, and how it ends.
 struct Tree {
@@ -53,7 +46,7 @@ fn grow(random: &mut Random, room: &mut u32, depth: u32) -> Tree {
 
 /// Returns the trees of a thread.
 fn trees(thread: u64) -> Vec<Tree> {
-    let mut random = Random(thread.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut random = Random::new(thread.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut room = CALLS_PER_THREAD;
     let mut trees = Vec::new();
     while room != 0 {

@@ -343,7 +343,12 @@ fn contradictions_are_told() {
     assert!(notes.contains("1 places have several statements each"), "{notes}");
     assert!(!notes.contains("versions"), "{notes}");
     assert!(String::from_utf8(found).unwrap().contains("\n3,src/shop.rs,2,"));
-    // Another version of the program has another statement at the line and column.
+}
+
+/// Another version of the program has another statement at the line and column.
+#[test]
+fn statements_of_two_versions_are_told() {
+    let directory = TempDir::new().unwrap();
     for other in [[2, 5, 20, 19], [2, 5, 21, 18]] {
         let log = made::log(|made| {
             for (address, place) in [(at(0), [2, 5, 20, 18]), (at(1), other)] {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `#[profiled]` of the crate `calls` records them. Rooms, the highest first; an import runs to a
-//! lower room: `against`, this file, `series`, `tables`, `correct`, `source`, `model`. Design:
-//! `design/statements.md`.
+//! lower room: `against`, `percentiles`, this file, `series`, `tables`, `correct`, `source`,
+//! `model`. Design: `design/statements.md`.
 //!
 //! ```
 //! use eventlog::reader::{Clock, Log};
@@ -29,6 +29,7 @@
 mod against;
 mod correct;
 mod model;
+mod percentiles;
 mod series;
 mod source;
 mod tables;
@@ -44,7 +45,7 @@ use crate::source::PROFILE;
 use eventlog::reader::{Clock, Filter, Log, Order};
 use foldhash::fast::RandomState;
 use series::Trace;
-use slices::{Group, Limits, Numbers, Percent, Step};
+use slices::{Limits, Numbers, Step};
 use source::{Aside, address_of};
 use std::collections::{BTreeMap, HashMap};
 use tables::Tables;
@@ -346,34 +347,6 @@ impl Statements {
             _ => of(sum, scale(stream)?),
         });
         all.reduce(|one, other| one.plus(&other))
-    }
-
-    /// Returns the durations of a statement's executions in a trace; without durations if the log
-    /// has no trace. They are raw, or those of the leaves.
-    pub fn durations(&self, statement: Statement) -> &Group {
-        self.trace.durations.group(statement as usize)
-    }
-
-    /// Returns a percentile of the times of a statement in a trace, corrected by the method.
-    pub fn percentile(&self, statement: Statement, percent: Percent) -> Option<(Value, bool)> {
-        let found = self.durations(statement).percentile(percent)?;
-        let ns = found.ns as f64;
-        let value = match self.method {
-            Method::Raw | Method::Leaves => Value { ns, error: 0.0 },
-            _ => self.times(statement)?.one(ns),
-        };
-        Some((value, found.is_exact))
-    }
-
-    /// Returns how many executions of a statement the trace has with a time, and how many were
-    /// timed, if these are more: the trace was cut, or began later. `None` also for a statement
-    /// that waits: no trace has it.
-    pub fn cut(&self, statement: Statement) -> Option<(u64, u64)> {
-        let timed =
-            self.sums(statement).fold(0u64, |timed, (_, sum)| timed.saturating_add(sum.timed));
-        let traced = self.durations(statement).count();
-        let is_cut = self.has_trace() && traced < timed && !self.waits(statement);
-        is_cut.then_some((traced, timed))
     }
 
     /// Returns whether the log has a trace of statements.

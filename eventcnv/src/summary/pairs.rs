@@ -258,7 +258,7 @@ mod tests {
             for thread in 0..count {
                 let begin = Edge { thread, ..Edge::default() };
                 let (begin, verdict) = (&begin, Verdict::Whole);
-                groups.add(Told::Slice(Slice { slot: 0, begin, end: Some(begin), verdict }));
+                groups.add(Told::Slice(Slice { slot: 0, depth: 0, begin, end: Some(begin), verdict }));
             }
             note = groups.note();
             assert_eq!(note.is_some(), expected, "{note:?}");

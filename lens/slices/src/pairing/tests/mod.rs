@@ -247,7 +247,8 @@ impl Twin {
     }
 
     fn finish(mut self) -> (Vec<Found>, Counts) {
-        let left = self.open.iter().map(|open| (open.edge.id, None, Verdict::Unfinished, open.depth));
+        let left =
+            self.open.iter().map(|open| (open.edge.id, None, Verdict::Unfinished, open.depth));
         self.found.extend(left);
         (self.found, self.counts)
     }

@@ -16,13 +16,15 @@ setTimeout(() => {
     { clientX: x, clientY: y, bubbles: true, cancelable: true, pointerId: 1 }));
   const details = () => one("#slice").innerText.replace(/\s+/g, " ").trim();
   const title = () => (one("#slice h3") ? one("#slice h3").textContent : one("#slice").textContent);
-  // Points at place after place, until the tip begins with a text.
+  // Points at place after place, until the tip begins with a text, or matches a pattern.
   const find = (text) => {
+    const is = () => (text.test ? text.test(tip.textContent) : tip.textContent.startsWith(text));
     const box = canvas.getBoundingClientRect();
-    for (let y = box.top + 2; y < box.bottom; y += 4)
-      for (let x = box.left + 1; x < box.right; x += 4) {
+    // A click has whole numbers only.
+    for (let y = Math.ceil(box.top) + 2; y < box.bottom; y += 4)
+      for (let x = Math.ceil(box.left) + 1; x < box.right; x += 4) {
         pointer("pointermove", x, y);
-        if (tip.textContent.startsWith(text)) return [x + 1, y];
+        if (is()) return [x, y];
       }
     return null;
   };
@@ -62,7 +64,7 @@ setTimeout(() => {
   said.notes = one("#laneNotes").textContent;
   said.opened = title();
   said.wide = document.documentElement.scrollWidth > window.innerWidth;
-  said.cell = cell.counts.length ? click("") : "";
+  said.cell = cell.counts.length ? click(/% of /) : "";
   const pixel = (text) => {
     const at = find(text);
     if (!at) return ["", 0];

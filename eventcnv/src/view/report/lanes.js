@@ -67,6 +67,11 @@ const laneChart = (data, box, page, tools, on) => {
   let found = null; // The names that a search finds.
   let picked = null; // { all, i }
   let isNarrow = false;
+  const tints = new Map(); // Colours of the theme, asked for once a drawing.
+  const tint = (name) => {
+    if (!tints.has(name)) tints.set(name, css(name));
+    return tints.get(name);
+  };
   const left = () => (isNarrow ? 0 : 168);
   const view = viewport(canvas, Math.min(1, (data.isNs ? 1000 : 10) / length), left, () => draw(),
     (by) => { box.scrollTop -= by; });
@@ -108,7 +113,7 @@ const laneChart = (data, box, page, tools, on) => {
     const letters = [...(text.length > most && text.includes("::") ? last : text)];
     return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
   };
-  const color = (all, i) => ["", css("--run"), css("--wait"), css("--disk")][classOf(i, all)] ||
+  const color = (all, i) => ["", tint("--run"), tint("--wait"), tint("--disk")][classOf(i, all)] ||
     hue(nameOf(all, i));
   // Stripes, so that waits are told from runs without colour: they lean, those of the disk stand.
   const stripe = (context, kind, x, y, wide, tall) => {
@@ -117,7 +122,7 @@ const laneChart = (data, box, page, tools, on) => {
     context.beginPath();
     context.rect(x, y, wide, tall);
     context.clip();
-    context.strokeStyle = css("--stripes");
+    context.strokeStyle = tint("--stripes");
     context.lineWidth = 1;
     context.beginPath();
     const lean = kind === 2 ? tall : 0;
@@ -152,21 +157,21 @@ const laneChart = (data, box, page, tools, on) => {
       stripe(context, kind, from, high, wide, tall);
       const flag = flagOf(bars, i);
       if (flag > 0 && wide > 6) { // Not whole: a broken edge.
-        context.fillStyle = css("--card");
+        context.fillStyle = tint("--card");
         for (let at = high + 1; at < high + tall; at += 4) context.fillRect(from + wide - 3, at, 2, 2);
       }
       const letters = Math.floor((wide - 8) / LETTER);
       if (letters >= 3) {
         const text = fitted(name, letters);
-        context.fillStyle = css("--card");
+        context.fillStyle = tint("--card");
         if (kind > 1) context.fillRect(from + 3, high + 1, LETTER * [...text].length + 3, tall - 2);
-        context.fillStyle = kind > 1 ? css("--ink") : label(color(bars, i));
+        context.fillStyle = kind > 1 ? tint("--ink") : label(color(bars, i));
         context.textAlign = "left";
         context.fillText(text, from + 4, high + tall / 2 + 4);
       }
       context.globalAlpha = 1;
       if (isPicked) {
-        context.strokeStyle = css("--ink");
+        context.strokeStyle = tint("--ink");
         context.lineWidth = 2;
         context.strokeRect(from + 1, high + 1, Math.max(2, wide - 2), tall - 2);
       }
@@ -186,7 +191,7 @@ const laneChart = (data, box, page, tools, on) => {
         const part = Math.min(1 - base, pile.to > pile.from ? cells.busy[i] / (pile.to - pile.from) : 1);
         const high = Math.max(1, part * tall);
         context.globalAlpha = found && !found.has(cells.names[i]) ? 0.2 : 0.85;
-        context.fillStyle = flagOf(cells, i) && !classOf(i, cells) ? css("--many") : color(cells, i);
+        context.fillStyle = flagOf(cells, i) && !classOf(i, cells) ? tint("--many") : color(cells, i);
         const low = y + tall - base * tall;
         context.fillRect(from, low - high, wide, high);
         stripe(context, classOf(i, cells), from, low - high, wide, high);
@@ -197,7 +202,7 @@ const laneChart = (data, box, page, tools, on) => {
       context.globalAlpha = 1;
       const isPicked = picked && picked.all === cells && pile.cells.includes(picked.i);
       if (wide > 3) {
-        context.strokeStyle = css(isPicked ? "--ink" : "--many");
+        context.strokeStyle = tint(isPicked ? "--ink" : "--many");
         context.lineWidth = isPicked ? 2 : 1;
         context.strokeRect(from + 0.5, y + 0.5, wide - 1, tall - 1);
       }
@@ -205,9 +210,9 @@ const laneChart = (data, box, page, tools, on) => {
       const [one] = pile.cells;
       const text = sum > 1 ? `${count(sum)} slices` : nameOf(cells, one);
       if (text.length * LETTER + 8 < wide) {
-        context.fillStyle = css("--card");
+        context.fillStyle = tint("--card");
         context.fillRect(from + 3, y + 2, text.length * LETTER + 3, tall - 4);
-        context.fillStyle = css("--ink");
+        context.fillStyle = tint("--ink");
         context.textAlign = "left";
         context.fillText(text, from + 4, y + tall / 2 + 4);
       }
@@ -215,7 +220,7 @@ const laneChart = (data, box, page, tools, on) => {
   };
   const drawTicks = (context, x, inRange, top, bottom) => {
     const lasts = new Map();
-    context.fillStyle = css("--tick");
+    context.fillStyle = tint("--tick");
     ticks.begins.forEach((begin, i) => {
       const [lane, end] = [laneOf(ticks, i), begin + ticks.lengths[i]];
       if (tops[lane] === undefined || !inRange(begin, end)) return;
@@ -230,7 +235,7 @@ const laneChart = (data, box, page, tools, on) => {
       context.fillRect(from, y + (isOne ? 0 : 3), wide, isOne ? TICKS - 2 : TICKS - 5);
       context.globalAlpha = 1;
       if (picked && picked.all === ticks && picked.i === i) {
-        context.strokeStyle = css("--ink");
+        context.strokeStyle = tint("--ink");
         context.lineWidth = 2;
         context.strokeRect(from - 3, y - 2, wide + 6, TICKS + 2);
       }
@@ -253,7 +258,7 @@ const laneChart = (data, box, page, tools, on) => {
     for (const a of drawn) {
       const [from, to] = [x(arrows.froms[a]), x(arrows.tos[a])];
       const [high, low] = [arrows.fromLanes[a], arrows.toLanes[a]].map((at) => firstRow(at) + ROW / 2 - top);
-      context.strokeStyle = context.fillStyle = css(own.has(a) ? "--accent" : "--flow");
+      context.strokeStyle = context.fillStyle = tint(own.has(a) ? "--accent" : "--flow");
       context.lineWidth = own.has(a) ? 2 : 1;
       const bend = Math.min(40, Math.max(10, Math.abs(low - high) / 4));
       context.beginPath();
@@ -272,6 +277,7 @@ const laneChart = (data, box, page, tools, on) => {
   const draw = () => {
     if (!box.offsetParent) return;
     layout();
+    tints.clear();
     const [context, width, height] = fit(canvas);
     const [from, to] = view.range.map((part) => part * length);
     const inner = Math.max(10, width - left());
@@ -284,7 +290,7 @@ const laneChart = (data, box, page, tools, on) => {
     for (const lane of shown) {
       const y = tops[lane.at] - top;
       if (y > height || firstRow(lane.at) + lane.rows * ROW + GAP - top < 0) continue;
-      context.fillStyle = css("--line");
+      context.fillStyle = tint("--line");
       context.fillRect(0, y - GAP / 2, width, 1);
     }
     context.save();
@@ -301,7 +307,7 @@ const laneChart = (data, box, page, tools, on) => {
     for (const lane of shown) {
       const y = tops[lane.at] - top;
       if (y > height || y < -60) continue;
-      context.fillStyle = css("--soft");
+      context.fillStyle = tint("--soft");
       const most = Math.floor((isNarrow ? width : left() - 8) / 6.3);
       const letters = [...lane.name];
       const text = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : lane.name;

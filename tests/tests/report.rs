@@ -20,6 +20,8 @@ mod odd;
 mod shapes;
 #[path = "report/source.rs"]
 mod source;
+#[path = "report/threads.rs"]
+mod threads;
 
 use std::fs;
 use std::path::Path;

@@ -6,6 +6,8 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
+mod lanes;
+
 use super::output::Output;
 use crate::input::sources::Sources;
 use crate::reading::calls::{self, Found};
@@ -23,6 +25,7 @@ use cli::output::Pending;
 use cli::{Stop, complain};
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick, Value};
+use lanes::Laned;
 use lens_calls::statements::Statements;
 use lens_calls::{Graph, Told};
 use std::cell::RefCell;
@@ -34,11 +37,12 @@ const ABOUT: &str = "\
 Writes a web page that shows a log: events of each kind over time, with zoom; a table of event \
 types; events to search; threads, labels, gaps, losses. A log of calls has a tab of calls: where \
 the time goes, a flame graph, a table of functions, the call graph, what is never called. A log of \
-statements has a tab of their source: how often each line ran, how long it took, what never ran.
+statements has a tab of their source: how often each line ran, how long it took, what never ran. A \
+log of slices or flows has a tab of threads: what each did, from the whole time to a microsecond.
 
-The page is one file of at most 5 MB, with calls 8 MB, with statements 12 MB, for any log, and \
-uses no network. It has counts, all events of rare types, and a sample of the other events, spread \
-over time.";
+The page is one file of at most 5 MB for any log, and uses no network. Calls add 3 MB at most, \
+statements 4 MB, threads 4 MB. It has counts, all events of rare types, and a sample of the other \
+events, spread over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let (axis, (summary, sample), faults) = summarise(log, &selection);
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
+    let laned = Laned::new(args, &reading, &overview)?;
     let report = view::report::Report {
         name: &reading.name,
         overview: &overview,
@@ -99,6 +104,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         labels: &labels(log, &axis),
         calls: called.as_ref().map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
+        threads: laned.as_ref().map(|laned| laned.shown(log)),
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,

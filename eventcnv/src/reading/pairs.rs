@@ -19,8 +19,8 @@ use eventdef::Sort;
 use eventlog::reader::Picker;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventlog::reader::marks::Key;
-use eventlog::reader::marks::Marks;
-use eventlog::reader::{Clock, EventType, Faults, Log, Order, Registry};
+use eventlog::reader::marks::{Form, Marks};
+use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
 use foldhash::fast::RandomState;
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::collections::HashMap;
@@ -31,8 +31,9 @@ use worker::Worker;
 const PIECE_COUNT: usize = 1 << 12;
 /// Values by which slices are grouped, at most; further ones are one value.
 const VALUE_COUNT_MAX: usize = 1 << 16;
-/// Bytes of a value, at most.
+/// Bytes of a value, at most; and of a name, which may be mangled.
 const VALUE_SIZE_MAX: usize = 128;
+const NAME_SIZE_MAX: usize = 512;
 /// The value that stands for further ones.
 const OTHERS: &str = "(others)";
 /// In the tag of an edge: the selection lacks the event.
@@ -49,6 +50,8 @@ pub(crate) enum By {
     Key,
     /// A parameter of the beginning, else of the end.
     Param(String),
+    /// The label that names the slice; of a span without such a name, its key.
+    Name,
 }
 
 /// What an event meant.
@@ -73,6 +76,32 @@ pub(crate) struct Marked<'l> {
 struct Piece {
     batch: Batch,
     values: Vec<Arc<str>>,
+}
+
+/// What a worker makes of events apart from their edges.
+pub(crate) trait Aside {
+    /// What it made of the events of a piece.
+    type Entries: Send;
+    /// Whether it asks which events are selected, for events without an edge too.
+    const ASKS: bool;
+
+    /// Adds an event, and whether the selection has it. Returns the number of entries.
+    fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize;
+
+    /// Takes the entries.
+    fn take(&mut self) -> Self::Entries;
+}
+
+impl Aside for () {
+    type Entries = ();
+    const ASKS: bool = false;
+
+    #[inline]
+    fn add(&mut self, _: &Event<'_, '_>, _: bool) -> usize {
+        0
+    }
+
+    fn take(&mut self) {}
 }
 
 /// The values of the slices of a log, as the tags of edges number them.
@@ -190,6 +219,7 @@ impl Marked<'_> {
             let row = |row: &EventType| match by {
                 By::Event | By::Thread => Vec::new(),
                 By::Param(name) => row.param(name).map(|(index, _)| index).into_iter().collect(),
+                By::Name => self.name_params(registry, row),
                 By::Key => {
                     let part = self.marks.role_of(registry, row.code).part;
                     part.map_or_else(Vec::new, |side| side.params().collect())
@@ -198,6 +228,18 @@ impl Marked<'_> {
             registry.event_types.iter().map(row).collect()
         };
         registries.map(of).collect()
+    }
+
+    /// Returns the indices of the parameters that name what an event begins.
+    fn name_params(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
+        let role = self.marks.role_of(registry, row.code);
+        let Some(side) = role.part.filter(|side| !side.is_end) else { return Vec::new() };
+        let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
+        match (role.name, form) {
+            (Some(index), _) => vec![index.into()],
+            (None, Some(Form::Span)) => side.params().collect(),
+            (None, _) => Vec::new(),
+        }
     }
 
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
@@ -228,17 +270,37 @@ impl Marked<'_> {
         open: &mut Open,
         take: &mut impl FnMut(Told<'_>) -> Result<(), E>,
     ) -> Result<Found, E> {
+        self.advance_with(selection, by, open, take, || (), |()| {})
+    }
+
+    /// As [`Marked::advance`]. Passes what a worker makes of the events of each piece to `others`,
+    /// after the slices that end there.
+    pub(crate) fn advance_with<A: Aside, E>(
+        &self,
+        selection: &Selection,
+        by: &By,
+        open: &mut Open,
+        take: &mut impl FnMut(Told<'_>) -> Result<(), E>,
+        aside: impl Fn() -> A + Sync,
+        mut others: impl FnMut(A::Entries),
+    ) -> Result<Found, E> {
         let Marked { log, clock, marks } = *self;
-        let labels = selection.filter().labels || matches!(by, By::Key | By::Param(_));
+        let labels = selection.filter().labels || !matches!(by, By::Event | By::Thread);
         let mut all = Selection::all(labels, selection.is_counted());
         all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
         let chooser = selection.chooser(log);
         let params = self.params(by);
-        let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
-            let mut worker = Worker::new(log, source.clone(), chooser.clone(), &params);
-            events.each_while(|event| worker.add(event) < PIECE_COUNT || emit(worker.piece()));
-            emit(worker.piece());
+        let is_named = *by == By::Name;
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, (Piece, A::Entries)>| {
+            let worker = Worker::new(log, source.clone(), chooser.clone(), &params, is_named);
+            let (mut worker, mut aside) = (worker, aside());
+            events.each_while(|event| {
+                let is_chosen = worker.add(event, A::ASKS);
+                let count = worker.len() + aside.add(event, is_chosen);
+                count < PIECE_COUNT || emit((worker.piece(), aside.take()))
+            });
+            emit((worker.piece(), aside.take()));
         };
         let Open { numbers, pairing } = open;
         let (mut values, mut result) = (Values::default(), Ok(()));
@@ -248,30 +310,33 @@ impl Marked<'_> {
             }
             result.is_ok()
         };
-        let faults = parallel::run(log, &all, Order::Time, work, |piece: Piece| {
-            let ids: Vec<u32> = piece.values.into_iter().map(|name| values.number(name)).collect();
-            let mut is_wanted = true;
-            for step in piece.batch.steps() {
-                let edge = match step {
-                    Step::Jump(jump) => {
-                        numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
-                        continue;
+        let faults =
+            parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
+                let ids: Vec<u32> =
+                    piece.values.into_iter().map(|name| values.number(name)).collect();
+                let mut is_wanted = true;
+                for step in piece.batch.steps() {
+                    let edge = match step {
+                        Step::Jump(jump) => {
+                            numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
+                            continue;
+                        }
+                        Step::Edge(edge) => numbered(edge, &ids),
+                    };
+                    if !edge.is_end {
+                        pairing.make_room(|slice| {
+                            is_wanted = tell(Told::GaveWay(slice), slice.begin);
+                        });
                     }
-                    Step::Edge(edge) => numbered(edge, &ids),
-                };
-                if !edge.is_end {
-                    pairing.make_room(|slice| {
-                        is_wanted = tell(Told::GaveWay(slice), slice.begin);
-                    });
+                    let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
+                    if pairing.take(&edge, each) == Turn::Alone {
+                        is_wanted = tell(Told::Alone(&edge), &edge);
+                    }
                 }
-                let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
-                if pairing.take(&edge, each) == Turn::Alone {
-                    is_wanted = tell(Told::Alone(&edge), &edge);
-                }
-            }
-            numbers.follow(&piece.batch);
-            if is_wanted { Ok(()) } else { Err(Stop::Closed) }
-        });
+                numbers.follow(&piece.batch);
+                others(entries);
+                if is_wanted { Ok(()) } else { Err(Stop::Closed) }
+            });
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();

@@ -13,6 +13,7 @@ pub(crate) mod difference;
 pub(crate) mod gather;
 pub(crate) mod histogram;
 pub(crate) mod json;
+pub(crate) mod lanes;
 pub(crate) mod lines;
 pub(crate) mod longest;
 pub(crate) mod overview;

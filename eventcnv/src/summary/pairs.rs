@@ -112,7 +112,7 @@ impl Groups {
         let value = match self.by {
             By::Event => 0,
             By::Thread => u64::from(edge.id.stream) << 32 | u64::from(edge.thread),
-            By::Key | By::Param(_) => value.into(),
+            By::Key | By::Param(_) | By::Name => value.into(),
         };
         let place = self.place((name, value));
         let Some((_, tally)) = self.groups.get_mut(place) else { return };
@@ -258,7 +258,13 @@ mod tests {
             for thread in 0..count {
                 let begin = Edge { thread, ..Edge::default() };
                 let (begin, verdict) = (&begin, Verdict::Whole);
-                groups.add(Told::Slice(Slice { slot: 0, begin, end: Some(begin), verdict }));
+                groups.add(Told::Slice(Slice {
+                    slot: 0,
+                    depth: 0,
+                    begin,
+                    end: Some(begin),
+                    verdict,
+                }));
             }
             note = groups.note();
             assert_eq!(note.is_some(), expected, "{note:?}");

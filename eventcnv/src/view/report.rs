@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
-//!  report/calls.rs, source.rs: tabs ────────────────────┤
+//!  report/calls.rs, source.rs, threads.rs: tabs ────────┤
 //!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
 //! ```
 //!
@@ -10,10 +10,12 @@
 
 mod calls;
 mod source;
+mod threads;
 mod weights;
 
 pub(crate) use calls::{Calls, SPAN_COUNT_MAX};
 pub(crate) use source::Lines;
+pub(crate) use threads::{Threads, wanted};
 
 use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
@@ -37,6 +39,14 @@ const CALLS_SCRIPT: &str = concat!(
     include_str!("report/calls.js")
 );
 
+/// What all tabs use.
+const TABS_STYLE: &str = include_str!("report/tabs.css");
+const TABS_SCRIPT: &str = include_str!("report/tabs.js");
+
+const THREADS_STYLE: &str = include_str!("report/threads.css");
+const THREADS_SCRIPT: &str =
+    concat!(include_str!("report/lanes.js"), include_str!("report/threads.js"));
+
 const SOURCE_STYLE: &str = include_str!("report/source.css");
 const SOURCE_SCRIPT: &str = include_str!("report/source.js");
 
@@ -58,6 +68,8 @@ pub(crate) struct Report<'a> {
     pub(crate) calls: Option<Calls<'a>>,
     /// The statements, if the log has any.
     pub(crate) source: Option<Lines<'a>>,
+    /// What threads did, if the log has slices or flows.
+    pub(crate) threads: Option<Threads<'a>>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -173,10 +185,13 @@ fn counts(numbers: &[u32]) -> String {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; a log of statements has calls too.
-    fn tabs(&self) -> [(&'static str, &'static str); 2] {
+    fn tabs(&self) -> [(&'static str, &'static str); 4] {
+        let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
+        let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let calls = self.calls.as_ref().map(|_| (CALLS_STYLE, CALLS_SCRIPT));
         let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
-        [calls, source].map(Option::unwrap_or_default)
+        let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
+        [tools, calls, source, threads].map(Option::unwrap_or_default)
     }
 
     fn data(&self) -> Value {
@@ -227,6 +242,7 @@ impl Report<'_> {
             "threadNames": thread_names,
             "calls": self.calls.as_ref().map(Calls::data),
             "source": self.source.as_ref().map(Lines::data),
+            "lanes": self.threads.as_ref().map(Threads::data),
         })
     }
 

@@ -158,6 +158,9 @@ impl Verdict {
 pub struct Slice<'a> {
     /// Its place while it was open, as [`crate::Turn::Begun`] stated it.
     pub slot: Slot,
+    /// One more than the depth of the slice around its beginning; 0 for the outermost of a thread,
+    /// and for a span.
+    pub depth: u32,
     /// Its beginning.
     pub begin: &'a Edge,
     /// Its end, if it was ended.

@@ -72,9 +72,9 @@ mod tests {
             let begin = Edge { id, ns: 100 + number as u64, ..Edge::default() };
             let end = Edge { ns: begin.ns + ns, ..begin };
             let (begin, end, verdict) = (&begin, Some(&end), Verdict::Whole);
-            slowest.add(&Slice { slot: 0, begin, end, verdict });
+            slowest.add(&Slice { slot: 0, depth: 0, begin, end, verdict });
             let verdict = Verdict::Doubtful;
-            slowest.add(&Slice { slot: 0, begin, end, verdict });
+            slowest.add(&Slice { slot: 0, depth: 0, begin, end, verdict });
         }
         let kept: Vec<_> = slowest.sorted().map(|long| (long.ns, long.begin.id.number)).collect();
         assert_eq!(kept, [(9, 1), (9, 3), (9, 5)]);
@@ -85,7 +85,7 @@ mod tests {
         let mut slowest = Slowest::new(0);
         let edge = Edge::default();
         let verdict = Verdict::Whole;
-        slowest.add(&Slice { slot: 0, begin: &edge, end: Some(&edge), verdict });
+        slowest.add(&Slice { slot: 0, depth: 0, begin: &edge, end: Some(&edge), verdict });
         assert_eq!(slowest.sorted().count(), 0);
     }
 }

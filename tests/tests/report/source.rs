@@ -244,7 +244,7 @@ fn shades_follow_counts_and_times() {
 #[test]
 fn keys_and_clicks_lead_to_lines_and_calls() {
     let page = shop().page(&[]);
-    assert_eq!(page.said("tabs"), "Events false | Calls false | Source true");
+    assert_eq!(page.said("tabs"), "Events false | Calls false | Source true | Threads false");
     let hottest = "44.8 % of the time is in println!(\"{total}\"); at src/shop.rs:6";
     assert_eq!(plain(page.said("hottest")), hottest);
     assert_eq!(page.said("entered"), "    println!(\"{total}\");".replace('"', "&quot;"));
@@ -257,7 +257,7 @@ fn keys_and_clicks_lead_to_lines_and_calls() {
     assert_eq!(page.said("hits"), "3 of 9 statements");
     assert_eq!(page.said("called"), "shop::main true false");
     assert_eq!(page.said("back"), "6 false true");
-    assert_eq!(page.said("walk"), "Events Calls Events");
+    assert_eq!(page.said("walk"), "Threads Events Threads");
     assert_eq!(page.said("themes"), "true");
     assert_eq!(
         [page.said("foreign"), page.said("wide"), page.said("clipped")],

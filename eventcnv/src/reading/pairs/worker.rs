@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.pairs` in `design/eventcnv.md`.
 
-use super::{Piece, UNSELECTED, VALUE_COUNT_MAX, VALUE_SIZE_MAX};
+use super::{NAME_SIZE_MAX, Piece, UNSELECTED, VALUE_COUNT_MAX, VALUE_SIZE_MAX};
 use crate::select::Chooser;
 use crate::text;
 use eventlog::format::text::OneLine;
@@ -31,6 +31,8 @@ pub(super) struct Worker<'l> {
     chooser: Chooser<'l>,
     /// As `Marked::params` in `reading/pairs.rs` returns them.
     params: &'l [Vec<Vec<usize>>],
+    /// Whether a label stands for its value.
+    is_named: bool,
     batch: Batch,
     /// The values in the batch.
     values: Vec<Arc<str>>,
@@ -47,11 +49,13 @@ impl<'l> Worker<'l> {
         source: Source<'l>,
         chooser: Chooser<'l>,
         params: &'l [Vec<Vec<usize>>],
+        is_named: bool,
     ) -> Worker<'l> {
         Worker {
             source,
             chooser,
             params,
+            is_named,
             batch: Batch::new(log),
             values: Vec::new(),
             piece: 0,
@@ -60,16 +64,23 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Adds an event. Returns the number of entries.
+    /// Adds an event. Returns whether the selection has it; the answer matters only for an event
+    /// with an edge, or if the caller `asks`.
     #[inline]
-    pub(super) fn add(&mut self, event: &Event<'_, '_>) -> usize {
+    pub(super) fn add(&mut self, event: &Event<'_, '_>, asks: bool) -> bool {
         self.batch.note(event);
         let edge = self.source.edge(event);
-        let is_chosen = self.chooser.has(event, edge.is_some());
+        let is_chosen = self.chooser.has(event, asks || edge.is_some());
         if let Some(mut edge) = edge {
             edge.tag = self.value(event) | if is_chosen { 0 } else { UNSELECTED };
             self.batch.push(edge);
         }
+        is_chosen
+    }
+
+    /// Returns the number of entries.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
         self.batch.len()
     }
 
@@ -111,10 +122,11 @@ impl<'l> Worker<'l> {
             if !text.is_empty() {
                 text.push(b' ');
             }
-            append(event, value, &mut text);
+            append(event, value, self.is_named, &mut text);
         }
         let text = String::from_utf8_lossy(&text);
-        let text = text.get(..text.floor_char_boundary(VALUE_SIZE_MAX)).unwrap_or_default();
+        let size_max = if self.is_named { NAME_SIZE_MAX } else { VALUE_SIZE_MAX };
+        let text = text.get(..text.floor_char_boundary(size_max)).unwrap_or_default();
         let known = Known { text: text.into(), piece: self.piece, number: next };
         self.values.push(known.text.clone());
         self.known.insert(self.raw.as_slice().into(), known);
@@ -122,7 +134,7 @@ impl<'l> Worker<'l> {
     }
 }
 
-/// Appends the bits of a value, and the number of its label. Equal bits have equal texts.
+/// Appends the bits of a value, and stream and number of its label. Equal bits have equal texts.
 fn append_raw(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
     let (sort, bits) = match value {
         Value::S(string) => {
@@ -138,21 +150,26 @@ fn append_raw(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
     };
     out.push(sort);
     out.extend_from_slice(&bits.to_ne_bytes());
-    if sort == 2 {
-        let label = event.labels.label_id_of(value).unwrap_or(0);
-        out.extend_from_slice(&label.to_ne_bytes());
+    if sort == 2 || sort == 3 {
+        // Strings have their numbers by stream.
+        let label = event.labels.label_id_of(value).map_or((0, 0), |id| (id, event.stream));
+        out.extend_from_slice(&label.0.to_ne_bytes());
+        out.extend_from_slice(&label.1.to_ne_bytes());
     }
 }
 
-/// Appends a value; a pointer or address with its label.
-fn append(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
+/// Appends a value; a pointer or address with its label. If `is_named`, a label stands for it.
+fn append(event: &Event<'_, '_>, value: Value<'_>, is_named: bool, out: &mut Vec<u8>) {
+    let label = || event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
+    if is_named && let Some(label) = label() {
+        return out.extend_from_slice(label);
+    }
     match value {
         Value::S(string) => drop(write!(out, "{}", OneLine(string))),
         Value::P(word) | Value::A(word) => {
             out.extend_from_slice(b"0x");
             text::hex(out, word);
-            let label = event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
-            if let Some(label) = label {
+            if let Some(label) = label() {
                 out.push(b'[');
                 text::quoted(out, label);
                 out.push(b']');

@@ -30,6 +30,7 @@
   const sorted = { by: "events", down: true };
   let calls = null; // The tab of calls, if the log has any.
   let source = null; // The tab of source, if the log has statements.
+  let threads = null; // The tab of threads, if the log has slices or flows.
 
   const node = (name, text, cls) => {
     const made = document.createElement(name);
@@ -44,17 +45,47 @@
       if (n >= size) return Number((n / size).toPrecision(3)) + "\u202f" + unit;
     return n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toPrecision(2);
   };
-  // A time, so precise that two which are `step` apart are told apart.
-  const timeBy = (at, step) => {
-    const [unit, size] = !data.isSeconds
-      ? [["G ticks", 1e9], ["M ticks", 1e6], ["k ticks", 1e3]].find(([, size]) =>
-        data.length >= size && step >= size / 1e6) || ["ticks", 1]
-      : data.length < 1e-3 ? ["µs", 1e-6] : data.length < 1 ? ["ms", 1e-3] : ["s", 1];
-    const least = data.isSeconds ? 1e-9 : 1; // A nanosecond; a tick.
-    const places = Math.ceil(-Math.log10(Math.max(step, least) / size) - 1e-9);
-    const [whole, rest] = (at / size).toFixed(Math.max(0, Math.min(12, places))).split(".");
-    return count(whole) + (rest ? "." + rest : "") + "\u202f" + unit;
+  // Times of an axis of a length, in seconds or else in ticks.
+  const scale = (length, isSeconds) => {
+    const least = isSeconds ? 1e-9 : 1; // A nanosecond; a tick.
+    // A time, so precise that two which are `step` apart are told apart.
+    const timeBy = (at, step) => {
+      const [unit, size] = !isSeconds
+        ? [["G ticks", 1e9], ["M ticks", 1e6], ["k ticks", 1e3]].find(([, size]) =>
+          length >= size && step >= size / 1e6) || ["ticks", 1]
+        : length < 1e-3 ? ["µs", 1e-6] : length < 1 ? ["ms", 1e-3] : ["s", 1];
+      const places = Math.ceil(-Math.log10(Math.max(step, least) / size) - 1e-9);
+      const [whole, rest] = (at / size).toFixed(Math.max(0, Math.min(12, places))).split(".");
+      return count(whole) + (rest ? "." + rest : "") + "\u202f" + unit;
+    };
+    // Where the axis has labels: at multiples of 1, 2, or 5 times a power of ten, so far apart that
+    // no label touches the next.
+    const axis = (context, from, shownFor, inner) => {
+      for (let power = Math.floor(Math.log10(Math.max(least, shownFor / 10))); ; power += 1) {
+        for (const step of [1, 2, 5].map((n) => n * 10 ** power)) {
+          const room = 1.5 * context.measureText(timeBy(from + shownFor, step)).width + 16;
+          if ((shownFor / step) * room > inner && shownFor > step) continue;
+          const first = Math.ceil(from / step - 1e-9);
+          const count = Math.floor((from + shownFor) / step + 1e-9) - first + 1;
+          return Array.from({ length: Math.max(0, count) }, (_, i) => ({ at: (first + i) * step, step }));
+        }
+      }
+    };
+    // Writes the labels below a drawing from `left` on, and returns their texts.
+    const drawAxis = (context, from, shownFor, [left, inner], [top, height]) => {
+      context.fillStyle = css("--soft");
+      return axis(context, from, shownFor, inner).map(({ at, step }) => {
+        const [text, x] = [timeBy(at, step), left + ((at - from) / shownFor) * inner];
+        const half = context.measureText(text).width / 2;
+        context.textAlign = "center";
+        context.fillText(text, Math.min(left + inner - half, Math.max(half, x)), height - 6);
+        context.fillRect(Math.round(x), top, 1, 4);
+        return text;
+      });
+    };
+    return { timeBy, drawAxis };
   };
+  const { timeBy, drawAxis } = scale(data.length, data.isSeconds);
   // A time of what is shown, with so many digits; all of them without a number.
   const time = (part, digits) => {
     const width = (range[1] - range[0]) * data.length || 1;
@@ -129,34 +160,10 @@
         base[column] += tallness;
       }
     });
-    context.fillStyle = css("--soft");
     const [from, shownFor] = [range[0] * data.length, (range[1] - range[0]) * data.length || 1];
-    const labels = [];
-    for (const at of axis(context, from, shownFor, inner)) {
-      const [text, x] = [timeBy(at.at, at.step), MARGIN + ((at.at - from) / shownFor) * inner];
-      const half = context.measureText(text).width / 2;
-      context.textAlign = "center";
-      context.fillText(text, Math.min(width - half, Math.max(half, x)), height - 6);
-      context.fillRect(Math.round(x), tall, 1, 4);
-      labels.push(text);
-    }
+    const labels = drawAxis(context, from, shownFor, [MARGIN, inner], [tall, height]);
     document.documentElement.dataset.axis = labels.join("|");
   };
-  // Where the axis has labels: at multiples of 1, 2, or 5 times a power of ten, so far apart that no
-  // label touches the next.
-  const axis = (context, from, shownFor, inner) => {
-    const least = data.isSeconds ? 1e-9 : 1;
-    for (let power = Math.floor(Math.log10(Math.max(least, shownFor / 10))); ; power += 1) {
-      for (const step of [1, 2, 5].map((n) => n * 10 ** power)) {
-        const room = 1.5 * context.measureText(timeBy(from + shownFor, step)).width + 16;
-        if ((shownFor / step) * room > inner && shownFor > step) continue;
-        const first = Math.ceil(from / step - 1e-9);
-        const count = Math.floor((from + shownFor) / step + 1e-9) - first + 1;
-        return Array.from({ length: Math.max(0, count) }, (_, i) => ({ at: (first + i) * step, step }));
-      }
-    }
-  };
-
   const drawOverview = () => {
     const [context, width, height] = fit(byId("overview"));
     const inner = width - MARGIN;
@@ -278,9 +285,12 @@
     if (byId("search").value) state.set("search", byId("search").value);
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
+    if (!byId("threadsTab").hidden) state.set("tab", "threads");
     if (calls && calls.search.value) state.set("find", calls.search.value);
     if (source && source.search.value) state.set("lines", source.search.value);
     if (source && source.place()) state.set("line", source.place());
+    if (threads && threads.search.value) state.set("name", threads.search.value);
+    if (threads && threads.place()) state.set("lanes", threads.place());
     if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
   };
   let waiting = 0;
@@ -293,63 +303,86 @@
     clearTimeout(waiting);
     waiting = setTimeout(drawEvents, 60);
   };
-  const show = (from, to) => {
-    const width = Math.min(1, Math.max(1 / ZOOM_MAX, to - from));
-    const begin = Math.min(1 - width, Math.max(0, from));
-    range = [begin, begin + width];
-    draw();
+  // A range of the time, 0 … 1, on a canvas: the wheel, + and − zoom, a drag and arrow keys move, 0
+  // shows all. `least` is the shortest range; `left` returns where the time begins on the canvas.
+  const viewport = (canvas, least, left, changed, dragged = () => {}) => {
+    const view = { range: [0, 1] };
+    const show = (from, to) => {
+      const width = Math.min(1, Math.max(least, to - from));
+      const begin = Math.min(1 - width, Math.max(0, from));
+      view.range = [begin, begin + width];
+      changed(view.range);
+    };
+    const zoom = (factor, at = 0.5) => {
+      const width = view.range[1] - view.range[0];
+      // The place under the pointer stays there, also at the shortest range.
+      const next = Math.min(1, Math.max(least, width * factor));
+      const from = view.range[0] + (width - next) * at;
+      show(from, from + next);
+    };
+    const move = (part) => {
+      const width = view.range[1] - view.range[0];
+      show(view.range[0] + width * part, view.range[1] + width * part);
+    };
+    const place = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const inner = Math.max(1, box.width - left());
+      return Math.min(1, Math.max(0, (event.clientX - box.left - left()) / inner));
+    };
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) move(event.deltaX * 0.0008);
+      else zoom(Math.exp(event.deltaY * 0.0015), place(event));
+    }, { passive: false });
+    let held = null;
+    canvas.onpointerdown = (event) => {
+      held = { x: event.clientX, y: event.clientY, range: [...view.range] };
+      canvas.setPointerCapture(event.pointerId);
+    };
+    canvas.onpointerup = canvas.onpointercancel = () => { held = null; };
+    canvas.onpointermove = (event) => {
+      if (held) {
+        const width = held.range[1] - held.range[0];
+        const by = ((held.x - event.clientX) / Math.max(1, canvas.clientWidth - left())) * width;
+        show(held.range[0] + by, held.range[0] + by + width);
+        dragged(event.clientY - held.y);
+        held.y = event.clientY;
+      }
+      if (view.pointed) view.pointed(event);
+    };
+    canvas.ondblclick = () => show(0, 1);
+    const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => zoom(0.6),
+      "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => show(0, 1) };
+    return Object.assign(view, { show, zoom, move, place, keys });
   };
-  const zoom = (factor, at = 0.5) => {
-    const width = range[1] - range[0];
-    const center = range[0] + width * at;
-    show(center - width * factor * at, center + width * factor * (1 - at));
-  };
-  const move = (part) => {
-    const width = range[1] - range[0];
-    show(range[0] + width * part, range[1] + width * part);
-  };
-
   const chart = byId("chart");
-  const place = (event) => {
-    const box = event.target.getBoundingClientRect();
-    return Math.min(1, Math.max(0, (event.clientX - box.left - MARGIN) / (box.width - MARGIN)));
-  };
-  chart.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    zoom(Math.exp(event.deltaY * 0.0015), place(event));
-  }, { passive: false });
-  let held = null;
-  chart.onpointerdown = (event) => {
-    held = { x: event.clientX, range: [...range] };
-    chart.setPointerCapture(event.pointerId);
-  };
-  chart.onpointerup = () => { held = null; };
-  chart.onpointermove = (event) => {
-    if (held) {
-      const width = held.range[1] - held.range[0];
-      const by = ((held.x - event.clientX) / (chart.clientWidth - MARGIN)) * width;
-      show(held.range[0] + by, held.range[0] + by + width);
-    }
+  const view = viewport(chart, 1 / ZOOM_MAX, () => MARGIN, (shown) => {
+    range = shown;
+    draw();
+  });
+  const { show, place } = view;
+  view.pointed = (event) => {
     const at = Math.min(columns.length - 1, Math.floor(place(event) * columns.length));
     const part = range[0] + (range[1] - range[0]) * place(event);
     byId("tip").textContent = `${time(part, 5)}: ${short(columns[at] || 0)} events in this bar`;
   };
-  chart.ondblclick = () => show(0, 1);
   byId("overview").onclick = (event) => {
     const width = range[1] - range[0];
-    show(place(event) - width / 2, place(event) + width / 2);
+    const box = event.target.getBoundingClientRect();
+    const at = (event.clientX - box.left - MARGIN) / (box.width - MARGIN);
+    show(at - width / 2, at + width / 2);
   };
-  const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => zoom(0.6),
-    "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => show(0, 1),
-    "/": () => byId("search").focus() };
+  const keys = { ...view.keys, "/": () => byId("search").focus() };
   const callKeys = { "/": () => calls.search.focus() };
   const sourceKeys = { "/": () => source.search.focus() };
+  const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
+    : !byId("threadsTab").hidden ? threads.keys : keys);
   document.addEventListener("keydown", (event) => {
     const inside = event.target.closest && event.target.closest("input, select, .scroll, .tabs");
-    const known = !byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys : keys;
-    if (inside || event.ctrlKey || event.metaKey || event.altKey || !known[event.key]) return;
+    const known = tabKeys()[event.key];
+    if (inside || event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
-    known[event.key]();
+    known(event);
   });
   byId("in").onclick = keys["+"];
   byId("out").onclick = keys["-"];
@@ -360,14 +393,15 @@
     document.documentElement.dataset.theme = theme;
     drawTypes();
     draw();
+    if (threads) threads.draw();
   };
   byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
-  // Shows the events, the calls or the source.
-  const parts = data.calls || data.source ? [["Events", "eventsTab", true],
-    ["Calls", "callsTab", data.calls], ["Source", "sourceTab", data.source]].filter((part) => part[2]) : [];
-  const tabs = parts.map(([title, id]) => {
+  // Shows the events, the calls, the source or the threads.
+  const parts = [["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
+    ["Source", "sourceTab", data.source], ["Threads", "threadsTab", data.lanes]].filter((part) => part[2]);
+  const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
     const tab = node("button", title);
     Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
     tab.setAttribute("aria-controls", id);
@@ -385,6 +419,7 @@
     drawTypes();
     draw();
     if (shown === "sourceTab") source.reveal();
+    if (shown === "threadsTab") threads.draw();
   };
   byId("tabs").onkeydown = (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
@@ -461,7 +496,7 @@
   const isCheck = state.has("check");
   build();
   const wanted = (state.get("range") || "").split("-").map(Number);
-  if (wanted.length === 2 && wanted[0] < wanted[1]) range = wanted;
+  if (wanted.length === 2 && wanted[0] < wanted[1]) view.range = range = wanted;
   byId("search").value = state.get("search") || "";
   const tools = { node, count, short, bytes, sortTable, changed: () => keepState() };
   const called = new Map(data.calls ? data.calls.names.map((name, at) => [name, at]) : []);
@@ -471,17 +506,21 @@
   if (data.calls) calls = callsTab(byId("callsTab"), data.calls, { ...tools,
     hasSource: (name) => source && source.has(name),
     showSource: (name) => { showTab("sourceTab"); source.show(name); } });
+  if (data.lanes) threads = threadsTab(byId("threadsTab"), data.lanes,
+    { ...tools, css, fit, scale, viewport, PALETTE });
   if (tabs.length) {
     byId("tabs").hidden = false;
-    const open = { calls: calls && "callsTab", source: source && "sourceTab" };
+    const open = { calls: calls && "callsTab", source: source && "sourceTab",
+      threads: threads && "threadsTab" };
     showTab(open[state.get("tab")] || "eventsTab");
   }
-  for (const [part, key] of [[calls, "find"], [source, "lines"]]) {
+  for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"]]) {
     if (!part || !state.get(key)) continue;
     part.search.value = state.get(key);
     part.find();
   }
   if (source && state.get("line")) source.showAt(Number(state.get("line")));
+  if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(state.get("theme") || (isDark ? "dark" : "light"));
   drawEvents();

@@ -12,7 +12,7 @@ const sourceTab = (root, data, page) => {
   const LINES_MAX = 1500; // Lines of a folded file that are seen at first.
   const OPENED_MAX = 1000; // Lines that a click adds.
   const TEXT_MAX = 90; // Letters of a statement in the table.
-  const { time, share, many, button } = callTools({ isNs: data.isNs, time: data.own }, [], page);
+  const { time, share, many, button } = tabTools({ isNs: data.isNs, time: data.own }, [], page);
   const columns = ["count", "own", "ownError", "percent", "total", "totalError", "mean", "min",
     "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
 

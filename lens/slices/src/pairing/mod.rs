@@ -44,6 +44,8 @@ struct Open {
     newer: Slot,
     /// How many slices of the same pair, key and owner began in it and found the table full.
     dropped: u32,
+    /// How many slices lay below it on the stack when it began.
+    depth: u32,
     is_crossing: bool,
     /// Whether `newest`, `older` and `newer` have it. On a stack, the slices that they lack lie
     /// above all others.
@@ -212,7 +214,7 @@ impl Pairing {
         }
         self.remove(slot);
         if let Some(open) = self.get(slot) {
-            each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
+            each(open.slice(slot, None, Verdict::Unfinished));
         }
     }
 
@@ -231,7 +233,7 @@ impl Pairing {
         left.sort_unstable();
         for (_, slot) in left {
             if let Some(open) = self.get(slot) {
-                each(Slice { slot, begin: &open.edge, end: None, verdict: Verdict::Unfinished });
+                each(open.slice(slot, None, Verdict::Unfinished));
             }
         }
     }
@@ -296,8 +298,7 @@ impl Pairing {
             // The new span takes the place of the one that did not end.
             let now = self.now;
             self.change(slot, |open| {
-                let verdict = Verdict::Again;
-                each(Slice { slot, begin: &open.edge, end: None, verdict });
+                each(open.slice(slot, None, Verdict::Again));
                 (open.edge, open.since) = (*edge, now);
             });
             return Turn::Begun { slot, within: None };
@@ -324,6 +325,7 @@ impl Pairing {
             older: NONE,
             newer: NONE,
             dropped: 0,
+            depth: self.get(top).map_or(0, |below| below.depth.saturating_add(1)),
             is_crossing: false,
             is_entered: false,
         };
@@ -410,7 +412,7 @@ impl Pairing {
         } else {
             Verdict::Whole
         };
-        each(Slice { slot, begin: &open.edge, end: Some(edge), verdict });
+        each(open.slice(slot, Some(edge), verdict));
         Turn::Ended { slot, was_on_stack, crossed }
     }
 
@@ -481,6 +483,10 @@ impl Pairing {
 impl Open {
     fn is_open(&self, own: Slot) -> bool {
         self.older != own
+    }
+
+    fn slice<'a>(&'a self, slot: Slot, end: Option<&'a Edge>, verdict: Verdict) -> Slice<'a> {
+        Slice { slot, depth: self.depth, begin: &self.edge, end, verdict }
     }
 }
 

@@ -104,10 +104,10 @@ fn log(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> Log {
 }
 
 /// A slice as it was passed on.
-type Found = (Id, Option<Id>, Verdict);
+type Found = (Id, Option<Id>, Verdict, u32);
 
 fn found(slice: &Slice<'_>) -> Found {
-    (slice.begin.id, slice.end.map(|end| end.id), slice.verdict)
+    (slice.begin.id, slice.end.map(|end| end.id), slice.verdict, slice.depth)
 }
 
 /// What is open, in the order of its beginning.
@@ -119,6 +119,7 @@ struct TwinOpen {
     left: Option<u64>,
     /// Beginnings in it that found no room.
     dropped: u32,
+    depth: u32,
 }
 
 #[derive(Default)]
@@ -185,13 +186,13 @@ impl Twin {
         let gone = self.open.remove(at);
         self.missing.push(gone.edge.pair);
         self.counts.gave_way += 1;
-        self.found.push((gone.edge.id, None, Verdict::Unfinished));
+        self.found.push((gone.edge.id, None, Verdict::Unfinished, gone.depth));
     }
 
     fn begin(&mut self, edge: &Edge, at: Option<usize>) {
         if let Some(at) = at.filter(|_| edge.is_span) {
             let before = self.open.remove(at);
-            self.found.push((before.edge.id, None, Verdict::Again));
+            self.found.push((before.edge.id, None, Verdict::Again, 0));
         } else if self.open.len() >= self.open_count_max {
             let left = self.open.iter().enumerate().filter(|(_, open)| open.left.is_some());
             let Some((oldest, _)) = left.min_by_key(|(_, open)| open.left) else {
@@ -205,7 +206,12 @@ impl Twin {
             self.give_way(oldest);
         }
         let gap_count = self.gaps.len();
-        self.open.push(TwinOpen { edge: *edge, gap_count, left: None, dropped: 0 });
+        let is_around = |open: &&TwinOpen| {
+            !open.edge.is_span && open.edge.track == edge.track && open.left.is_none()
+        };
+        let around = self.open.iter().rfind(is_around).filter(|_| !edge.is_span);
+        let depth = around.map_or(0, |open| open.depth + 1);
+        self.open.push(TwinOpen { edge: *edge, gap_count, left: None, dropped: 0, depth });
     }
 
     fn end(&mut self, edge: &Edge, at: usize) {
@@ -237,11 +243,12 @@ impl Twin {
         } else {
             Verdict::Whole
         };
-        self.found.push((ended.edge.id, Some(edge.id), verdict));
+        self.found.push((ended.edge.id, Some(edge.id), verdict, ended.depth));
     }
 
     fn finish(mut self) -> (Vec<Found>, Counts) {
-        let left = self.open.iter().map(|open| (open.edge.id, None, Verdict::Unfinished));
+        let left =
+            self.open.iter().map(|open| (open.edge.id, None, Verdict::Unfinished, open.depth));
         self.found.extend(left);
         (self.found, self.counts)
     }
@@ -283,7 +290,7 @@ fn check(pairing: &Pairing, edge: &Edge, turn: Turn, passed: &[Found]) {
         }
         Turn::Ended { slot, was_on_stack, crossed } => {
             assert_eq!(pairing.begin_of(slot), None);
-            let (_, end, verdict) = passed[passed.len() - 1];
+            let (_, end, verdict, _) = passed[passed.len() - 1];
             assert_eq!(end, Some(edge.id));
             assert!(was_on_stack || verdict != Verdict::Whole);
             assert!(was_on_stack || crossed == 0);
@@ -385,7 +392,7 @@ fn random_logs_have_slices_of_every_verdict() {
     };
     let ((slices, _), (_, counts)) = (of(60, false), of(20, false));
     for (name, verdict) in Verdict::ALL {
-        let count = slices.iter().filter(|(_, _, found)| *found == verdict).count();
+        let count = slices.iter().filter(|(_, _, found, _)| *found == verdict).count();
         assert!(count > 2, "{name}: {count}");
     }
     assert!(counts.alone > 10 && counts.full > 10 && counts.gaps > 10, "{counts:?}");
@@ -494,7 +501,7 @@ fn a_caller_gives_its_own_marks() {
     let mut marks = Marks::default();
     marks.add(Form::Slice, "Noise=WorkEnter", log.registries()).unwrap();
     let (slices, counts) = paired(&log, &marks, Limits::default(), false);
-    let verdicts: Vec<_> = slices.iter().map(|(_, _, verdict)| *verdict).collect();
+    let verdicts: Vec<_> = slices.iter().map(|(_, _, verdict, _)| *verdict).collect();
     assert_eq!(verdicts, [Verdict::Whole, Verdict::Unfinished, Verdict::Unfinished]);
     assert_eq!(counts, Counts::default());
 }

@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 
 /// Bytes that move in one step.
 const STEP: usize = 1 << 20;
-/// Between two clock syncs.
-const TICK: Duration = Duration::from_secs(1);
+/// Before the first clock sync after the begin. Each further pause is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+/// Between two clock syncs, at most.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// `O_NONBLOCK`.
 const NONBLOCK: i32 = 0o4000;
 
@@ -79,26 +81,28 @@ impl Drain {
         Ok(Drain { pipes, spill, into, from, page_size, chunks, size, can_splice, failed })
     }
 
-    /// Moves pages until the other end of `end` is closed. `tick` runs once a second.
+    /// Moves pages until the other end of `end` is closed. `tick` runs soon after the begin, and
+    /// then once a second.
     pub(super) fn run(&mut self, end: &PipeReader, tick: &mut dyn FnMut()) {
-        let mut last = Instant::now();
+        let (mut last, mut pause) = (Instant::now(), PAUSE_MIN);
         loop {
             let mut waited = vec![PollFd::new(end, PollFlags::IN)];
             if self.failed.is_none() {
                 let pipes = self.pipes.iter();
                 waited.extend(pipes.map(|(_, file)| PollFd::new(file, PollFlags::IN)));
             }
-            let pause = Timespec { tv_sec: 1, tv_nsec: 0 };
+            let left = pause.saturating_sub(last.elapsed()).as_millis() as i64 + 1;
+            let left = Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 };
             // An interrupted wait is as good as one that ended.
-            let is_ready = poll(&mut waited, Some(&pause)).is_ok_and(|count| count > 0);
+            let is_ready = poll(&mut waited, Some(&left)).is_ok_and(|count| count > 0);
             if waited.first().is_none_or(|end| !end.revents().is_empty()) {
                 return;
             }
             if is_ready && self.failed.is_none() {
                 self.all(false);
             }
-            if last.elapsed() >= TICK {
-                last = Instant::now();
+            if last.elapsed() >= pause {
+                (last, pause) = (Instant::now(), (pause * 2).min(PAUSE_MAX));
                 tick();
             }
         }

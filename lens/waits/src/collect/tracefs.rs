@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  /sys/kernel/tracing, mounted ───────────────────┐
-//!  not mounted: a mount that no path leads to ─────┴─▶ instances/eventcnv-PID-START ── drop: gone
+//!  not mounted: a mount that no path leads to ─────┴─▶ instances/eventcnv-PID-START-N ── drop: gone
 //! ```
 //!
 //! The name of an instance has the process and its start: the next recording removes those whose
@@ -17,8 +17,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+/// The number of the next instance of this process.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Where tracefs is usually mounted.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The beginning of the names of instances.
@@ -70,6 +73,7 @@ impl Tracefs {
             let is_left =
                 name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|process| {
                     let (process, start) = process.split_once('-').unwrap_or((process, ""));
+                    let start = start.split('-').next().unwrap_or_default();
                     super::threads::start(process).is_none_or(|now| now.to_string() != start)
                 });
             if is_left {
@@ -82,7 +86,8 @@ impl Tracefs {
     pub(super) fn instance(&self) -> Result<Instance, CollectError> {
         let process = std::process::id();
         let start = super::threads::start(&process.to_string()).unwrap_or(0);
-        let path = self.root.join("instances").join(format!("{PREFIX}{process}-{start}"));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = self.root.join("instances").join(format!("{PREFIX}{process}-{start}-{number}"));
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {

@@ -220,10 +220,9 @@ impl Ring {
         ticks: u64,
         bytes: &[u8],
     ) -> Result<(), MakeError> {
-        let stack = match self.frames.is_empty() {
-            true => 0,
-            false => out.stack(ticks, self.frames.iter().copied())?,
-        };
+        let has_stack = !self.frames.is_empty() && tracepoints.has_stack(bytes);
+        let frames = self.frames.iter().copied();
+        let stack = if has_stack { out.stack(ticks, frames)? } else { 0 };
         match tracepoints.put(out, &Record { cpu, ticks, stack, bytes })? {
             Seen::Known => {
                 self.counts.known += 1;

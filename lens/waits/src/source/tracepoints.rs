@@ -195,6 +195,16 @@ impl Tracepoints {
         self.kind(bytes).is_some_and(|kind| matches!(kind.fields, Fields::Switch { .. }))
     }
 
+    /// Returns whether the row of a record has a stack: switches and wakes.
+    #[inline]
+    pub fn has_stack(&self, bytes: &[u8]) -> bool {
+        let kind = self.kind(bytes).map(|kind| &kind.fields);
+        match kind {
+            Some(Fields::Woken { is_new, .. }) => !self.has_waking && !is_new,
+            _ => matches!(kind, Some(Fields::Switch { .. } | Fields::Waking { .. })),
+        }
+    }
+
     /// Returns the text of a record of `trace_marker`.
     pub fn text<'r>(&self, bytes: &'r [u8]) -> Option<&'r [u8]> {
         match self.kind(bytes)?.fields {

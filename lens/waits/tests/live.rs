@@ -1,0 +1,99 @@
+//! This kernel's events: the reader of pages counts as the kernel does.
+//!
+//! ```text
+//!  Recording ──▶ log ──▶ as many records as per_cpu/cpuN/stats has read, as many rows
+//! ```
+#![cfg(target_os = "linux")]
+
+use eventlog::reader::{Filter, Log, Order};
+use lens_waits::collect::{CollectError, Options, Recording};
+use std::io::{Read, Write, pipe};
+
+fn begin(options: &Options) -> Option<Recording> {
+    match Recording::begin(options, tempfile::tempfile().unwrap()) {
+        Ok(recording) => Some(recording),
+        Err(error @ (CollectError::Rights { .. } | CollectError::Absent)) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Two threads wake each other.
+fn work() {
+    let ((mut a, mut to_a), (mut b, mut to_b)) = (pipe().unwrap(), pipe().unwrap());
+    let other = std::thread::spawn(move || {
+        let mut byte = [0];
+        while b.read(&mut byte).unwrap() > 0 {
+            to_a.write_all(&byte).unwrap();
+        }
+    });
+    for _ in 0..2000 {
+        to_b.write_all(&[1]).unwrap();
+        a.read_exact(&mut [0]).unwrap();
+    }
+    drop(to_b);
+    other.join().unwrap();
+}
+
+#[test]
+fn each_record_that_the_kernel_counts_is_read() {
+    for has_stacks in [false, true] {
+        let mut options = Options::default();
+        options.has_stacks = has_stacks;
+        let Some(recording) = begin(&options) else { return };
+        work();
+        let mut bytes = Vec::new();
+        let recorded = recording.finish(&mut bytes).unwrap();
+        let counts = recorded.counts;
+        assert_eq!((counts.unknown, counts.damaged, counts.damaged_pages), (0, 0, 0), "{counts:?}");
+        assert_eq!(counts.known, recorded.read_count, "{recorded:?}");
+        assert_eq!(recorded.lost_count, 0);
+        let log = Log::from_source(bytes).unwrap();
+        let mut events = log.events(Order::Time, &Filter::default());
+        let (mut switches, mut with_stack) = (0, 0);
+        while let Some(event) = events.next() {
+            if event.name() == "Switch" {
+                switches += 1;
+                let stack = event.param("stack").and_then(|stack| stack.as_u64());
+                with_stack += u64::from(stack != Some(0));
+            }
+        }
+        assert_eq!(switches, recorded.switch_count);
+        assert!(switches > 2000, "{switches}");
+        assert_eq!(with_stack > switches / 2, has_stacks, "{with_stack} of {switches}");
+    }
+}
+
+#[test]
+fn ticks_lie_between_the_clock_syncs_of_the_log() {
+    let Some(recording) = begin(&Options::default()) else { return };
+    work();
+    let mut bytes = Vec::new();
+    recording.finish(&mut bytes).unwrap();
+    let log = Log::from_source(bytes).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let now = std::time::SystemTime::now();
+    let mut count = 0;
+    while let Some(event) = events.next() {
+        let time = event.wall_time().expect("a time of day");
+        let age = now.duration_since(time).expect("before now");
+        assert!(age.as_secs() < 600, "{age:?}");
+        count += 1;
+    }
+    assert!(count > 2000);
+}
+
+#[test]
+fn a_recording_that_is_dropped_leaves_nothing() {
+    // tracefs stays reachable while another recording holds it.
+    let Some(other) = begin(&Options::default()) else { return };
+    let Some(recording) = begin(&Options::default()) else { return };
+    let place = other.instance().parent().unwrap().to_owned();
+    let name = recording.instance().file_name().unwrap().to_owned();
+    assert!(place.join(&name).exists());
+    drop(recording);
+    assert!(!place.join(&name).exists());
+    assert!(other.instance().exists());
+}

@@ -72,8 +72,11 @@ impl Shown<'_> {
         let Some((index, wait, longest)) = self.longest(group) else { return String::new() };
         let [own, waker] = self.explained.around(index);
         let process = group.key.process;
-        let subject =
-            if group.count == 1 || process == 0 { names.thread(wait.life) } else { names.process(process) };
+        let subject = if group.count == 1 || process == 0 {
+            names.thread(wait.life)
+        } else {
+            names.process(process)
+        };
         let mut text = format!("{subject} waited {}", nanoseconds(group.ns as f64));
         text += &self.what(wait, own);
         if wait.cause == Cause::Thread
@@ -236,8 +239,18 @@ impl Shown<'_> {
     /// Returns the groups of waits as a table.
     fn waits(&self) -> Sheet {
         let heading = [
-            "process", "call", "object", "label", "cause", "by", "event", "waker event", "ns",
-            "delay ns", "count", "longest ns",
+            "process",
+            "call",
+            "object",
+            "label",
+            "cause",
+            "by",
+            "event",
+            "waker event",
+            "ns",
+            "delay ns",
+            "count",
+            "longest ns",
         ];
         let mut sheet = Sheet::new(8, &heading);
         for group in self.explained.groups.iter().filter(|group| group.ns > 0).take(self.top) {
@@ -273,9 +286,7 @@ impl Shown<'_> {
 
     pub(crate) fn json(&self) -> Vec<u8> {
         let account = &self.explained.account;
-        let share = |(name, sum): (&str, lens_waits::account::Sum)| {
-            json!({ "name": name, "ns": sum.ns, "count": sum.count })
-        };
+        let share = |(name, sum): (&str, lens_waits::account::Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
         let shares: Vec<Value> = account.named().map(share).collect();
         let names = &self.explained.names;
         let owner = |(life, ns): (&u32, &u64)| {

@@ -99,7 +99,8 @@ impl Answer<'_> {
         let mut processes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for life in &lives {
             let own = self.model.life(*life);
-            let process = own.map_or(0, |own| if own.process == 0 { own.thread } else { own.process });
+            let process =
+                own.map_or(0, |own| if own.process == 0 { own.thread } else { own.process });
             processes.entry(process).or_default().push(*life);
         }
         let sends = self.sends(&lives);
@@ -250,7 +251,12 @@ impl Answer<'_> {
         let of_waker = self.model.life(waker).map_or(0, |life| life.thread);
         if of_waker != 0 && self.account.owners.contains_key(&waker) {
             let at = wait.woken.clamp(wait.begin, wait.end);
-            maker.add(thread, thread, at, &WakeReceive { wake: place as usize, waker: of_waker })?;
+            maker.add(
+                thread,
+                thread,
+                at,
+                &WakeReceive { wake: place as usize, waker: of_waker },
+            )?;
         }
         let own = self.open.get(&place);
         let stack = self.stack(place, wait);

@@ -387,8 +387,7 @@ pub fn path(model: &Model, life: u32, (from, to): (u64, u64), walker: &mut Walke
     let mut is_whole = true;
     let owner = |piece: &Piece| model.stretch(piece.place).map(|own| own.life);
     walker.walk(life, from, to, |piece| {
-        let is_same =
-            |last: &&mut Piece| last.share == piece.share && owner(last) == owner(piece);
+        let is_same = |last: &&mut Piece| last.share == piece.share && owner(last) == owner(piece);
         is_whole &= pieces.len() < PIECE_COUNT_MAX;
         match pieces.last_mut().filter(is_same) {
             _ if !is_whole => {}

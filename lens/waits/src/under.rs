@@ -110,8 +110,7 @@ impl Threads {
         let Some(own) = streams.get(usize::from(kernel)) else { return threads };
         let is_meant = |at: u16| {
             let stream = streams.get(usize::from(at));
-            at != kernel
-                && stream.is_some_and(|s| s.boot_id == own.boot_id && s.boot_id != [0; 16])
+            at != kernel && stream.is_some_and(|s| s.boot_id == own.boot_id && s.boot_id != [0; 16])
         };
         let mut events = log.events(Order::Time, &Filter::new().event("Thread"));
         while let Some(event) = events.next() {
@@ -176,7 +175,8 @@ pub fn under(log: &Log, clock: &Clock, kernel: u16, moments: &[Moment]) -> Under
     let mut source = slices::Source::new(log, clock, &marks);
     let mut pairing = Pairing::new(Limits::default());
     let mut threads: HashMap<Track, Now, RandomState> = HashMap::default();
-    let mut labels: Vec<HashMap<u64, Box<str>, RandomState>> = vec![HashMap::default(); queues.len()];
+    let mut labels: Vec<HashMap<u64, Box<str>, RandomState>> =
+        vec![HashMap::default(); queues.len()];
     let mut near = vec![0; queues.len()];
     let filter = others(log, kernel).labels(true);
     log.events(Order::Time, &filter).each(|event| {

@@ -9,11 +9,11 @@
 
 mod made;
 
-use made::*;
 use lens_waits::critical::{Share, Walker};
 use lens_waits::events::kernel::*;
 use lens_waits::model::{Cause, Link, NONE, Options, What};
 use lens_waits::waited::waits_of;
+use made::*;
 
 const US: u64 = 1000;
 

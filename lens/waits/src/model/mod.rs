@@ -369,9 +369,8 @@ pub fn read(
         if let Some(row) = rows.row(event) {
             let ns = clock.ns_near(stream, event.ticks, &mut near);
             building.number(event.buffer, event.number);
-            building.take(ns, event.buffer.saturating_sub(2), &row, |ticks| {
-                clock.ns(stream, ticks)
-            });
+            building
+                .take(ns, event.buffer.saturating_sub(2), &row, |ticks| clock.ns(stream, ticks));
         }
         true
     });

@@ -50,7 +50,14 @@ impl Made {
         self.add(cpu, at, Switch { prev, next, state, stack: 0 })
     }
 
-    pub fn waking(&mut self, cpu: u32, at: u64, waker: u32, target: u32, context: u32) -> &mut Made {
+    pub fn waking(
+        &mut self,
+        cpu: u32,
+        at: u64,
+        waker: u32,
+        target: u32,
+        context: u32,
+    ) -> &mut Made {
         self.add(cpu, at, Waking { waker, target, context, stack: 0 })
     }
 

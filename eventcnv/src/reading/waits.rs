@@ -18,7 +18,7 @@ use lens_waits::waited::{Group, Waited, groups, waits_of};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-/// What is to be explained.
+/// A question about a target.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
     /// The name or number of a process or a thread; if none, the process of the only program log.
@@ -112,14 +112,14 @@ fn range(is_all: bool) -> RangeInclusive<u64> {
     from..=to
 }
 
-/// Says why the logs of programs cannot be laid beside that of the kernel.
+/// Says why the logs of programs cannot be read with that of the kernel.
 fn check_clocks(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
     let streams = log.streams();
     let Some(own) = streams.get(usize::from(kernel)) else { return Ok(()) };
     for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
         if own.boot_id == [0; 16] {
-            return Err("the log of the kernel does not state its boot: no other log can be laid \
-                        beside it; record it again, or explain it alone"
+            return Err("the log of the kernel does not state its boot: no other log can be read \
+                        with it; record it again, or explain it alone"
                 .into());
         }
         if stream.boot_id != own.boot_id {
@@ -128,7 +128,7 @@ fn check_clocks(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
         }
         if clock.base != ClockBase::Monotonic {
             return Err("the clock of the kernel's log has no relation to CLOCK_MONOTONIC: no \
-                        other log can be laid beside it; record it with `perf record -k mono`"
+                        other log can be read with it; record it with `perf record -k mono`"
                 .into());
         }
     }

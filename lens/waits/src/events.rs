@@ -7,7 +7,7 @@
 //! Design: `.waits.events` in `design/waits.md`.
 
 pub mod kernel {
-    //! What a kernel tells of its threads: who runs, who wakes whom, interrupts, disk, network.
+    //! What a kernel tells of its threads: runs, wakes, interrupts, disk, network.
 
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the

@@ -16,5 +16,6 @@ pub mod events;
 pub mod model;
 pub mod names;
 pub mod output;
+mod shares;
 pub mod under;
 pub mod waited;

@@ -25,7 +25,7 @@ const STEP: u64 = 150_000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doing {
     Runs,
-    /// Asleep; who will wake it is not known yet.
+    /// It sleeps, and nothing has woken it yet.
     Sleeps,
     /// Woken by a thread, by a timer, or preempted: it waits for a processor.
     Ready,

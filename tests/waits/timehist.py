@@ -6,9 +6,9 @@
     perf record -a -e sched:sched_switch,sched:sched_waking,sched:sched_process_fork -- PROGRAM
     perf script --ns -F comm,tid,cpu,time,event,trace > script.txt
     perf sched timehist > timehist.txt
-    timehist.py script.txt timehist.txt > tests/golden/waits/timehist.txt
+    timehist.py script.txt timehist.txt 0.9 > tests/golden/waits/timehist.txt
 
-A line of the result is one of:
+The last argument is the time in s after which rows are left out. A line of the result is one of:
 
     S CPU NS PREV NEXT STATE     a switch
     W CPU NS WAKER TARGET        a wake
@@ -21,8 +21,9 @@ import re
 import sys
 
 STATES = {"R": 0, "R+": 0, "S": 1, "D": 2, "X": 16, "Z": 32, "I": 128}
-LINE = re.compile(r"^\s*(.*?)\s+(\d+)\s+\[(\d+)\]\s+(\d+)\.(\d{9}):\s+sched:(\w+):\s+(.*)$")
-ROW = re.compile(r"^\s*(\d+)\.(\d{6}) \[\d+\]\s+.*\[(-?\d+)(?:/\d+)?\]\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)")
+LINE = re.compile(r"^\s*(.*?)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+)\.(\d{9}):\s+sched:(\w+):\s+(.*)$")
+TIMES = r"([\d.]+)\s+([\d.]+)\s+([\d.]+)"
+ROW = re.compile(r"^\s*(\d+)\.(\d{6}) \[\d+\]\s+.*\[(-?\d+)(?:/\d+)?\]\s+" + TIMES)
 
 
 def rows(script):
@@ -32,6 +33,7 @@ def rows(script):
             continue
         _, tid, cpu, seconds, ns, event, text = found.groups()
         at = int(seconds) * 10**9 + int(ns)
+        tid = max(int(tid), 0)  # perf prints -1 for a thread that has ended
         number = lambda name: int(re.search(rf"\b{name}=(\d+)", text).group(1))
         if event == "sched_switch":
             state = STATES[re.search(r"prev_state=(\S+)", text).group(1)]
@@ -53,6 +55,19 @@ def runs(timehist):
             yield f"T {int(seconds) * 10**6 + int(us)} {tid} {times}"
 
 
-for name, lines in ((sys.argv[1], rows), (sys.argv[2], runs)):
-    with open(name, encoding="utf-8", errors="replace") as text:
-        print("\n".join(lines(text)))
+def since(line, base):
+    """The time of a line in s since the second `base`, and the line with that time."""
+    words = line.split()
+    at, size = (1, 10**6) if words[0] == "T" else (2, 10**9)
+    words[at] = str(int(words[at]) - base * size)
+    return int(words[at]) / size, " ".join(words)
+
+
+with open(sys.argv[1], encoding="utf-8", errors="replace") as text:
+    found = list(rows(text))
+with open(sys.argv[2], encoding="utf-8", errors="replace") as text:
+    found += list(runs(text))
+base = int(found[0].split()[2]) // 10**9
+for at, line in (since(line, base) for line in found):
+    if at < float(sys.argv[3]):
+        print(line)

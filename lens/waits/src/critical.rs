@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  A ├ run ┤ wait            ├ delay ├ run ┤       pieces, the last first:
-//!              ▲ woken by B  │                     A runs · A is ready · B runs · B waits for disk …
+//!              ▲ woken by B  │                     A runs · A is ready · B runs · a disk …
 //!  B …  wait ├ run ──────────┘                     never before A's wait began
 //!         ▲ disk
 //! ```
 //!
-//! A wait belongs to what its waker did within it; a wait of the waker within it, to what that one's
+//! A wait belongs to what its waker did within it; a wait of the waker within it, to what its own
 //! waker did, and so on. The walk is a loop with a stack of its own. Design: `.waits.critical`,
 //! `.waits.stack` in `design/waits.md`.
 
@@ -237,8 +237,8 @@ impl<'m> Walker<'m> {
         Some((woken, true))
     }
 
-    /// Returns where a wait really began: waits that a timer ended, of the same call and stack, with
-    /// runs of less than the grace between, belong to it.
+    /// Returns where a wait really began: waits that a timer ended, of one call and stack, with runs
+    /// of less than the grace between, belong to it.
     pub fn start(&mut self, wait: &Stretch) -> u64 {
         if wait.cause.is_timeout() || wait.call == NONE && wait.stack == 0 {
             return wait.begin;

@@ -36,8 +36,8 @@ pub mod kernel {
             prev: U,
             /// the thread that runs from now on
             next: U,
-            /// the state of the first: 0 it can still run, 1 it sleeps, 2 it sleeps without signals;
-            /// else the kernel's bits
+            /// the state of the first: 0 it can still run, 1 it sleeps, 2 it sleeps without
+            /// signals; else the kernel's bits
             state: U,
             /// the stack of the first; 0: unknown
             stack: U,

@@ -42,10 +42,13 @@ fn runs_waits_and_delays_are_those_of_perf_sched_timehist() {
     }
     let model = made.model();
     check_tiling(&model);
-    let mut found = Vec::new();
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
     for (life, own) in (0..).zip(&model.lives) {
         let all = model.of_life(life);
         for (at, (_, run)) in all.iter().enumerate() {
+            if run.what == What::Unknown {
+                missing.push((run.end / 1000, own.thread));
+            }
             // A run that is open at the end has no row.
             let is_over = at + 1 < all.len() || own.is_ended;
             if run.what != What::Run || !is_over {
@@ -65,19 +68,22 @@ fn runs_waits_and_delays_are_those_of_perf_sched_timehist() {
         }
     }
     found.sort_by_key(|(end, thread, ..)| (*end, *thread));
-    let mut count = 0;
+    let (mut count, mut unknown) = (0, 0);
     for [end, thread, wait, delay, run] in told {
         let at = found.binary_search_by_key(&(end, thread as u32), |own| (own.0, own.1));
-        let at = at.unwrap_or_else(|_| panic!("perf alone has a run of {thread} until {end}"));
-        let expected = [wait, delay, if found[at].3 { found[at].2[2] as u64 } else { run }];
-        for (own, expected) in found[at].2.iter().zip(expected) {
-            assert!(
-                (own - expected as f64).abs() <= 1.0,
-                "{thread} until {end}: {:?}, not {expected:?}",
-                found[at].2,
-            );
+        // The text of perf lacks some switches to a thread: the model knows that it does not know.
+        // Before the first switch of a processor perf knows nothing, and says zero.
+        if at.is_err() && missing.contains(&(end, thread as u32)) || [wait, delay, run] == [0; 3] {
+            unknown += 1;
+            continue;
         }
+        let at = at.unwrap_or_else(|_| panic!("perf alone has a run of {thread} until {end}"));
+        let (_, _, own, is_first) = found[at];
+        let expected = [wait, delay, if is_first { own[2] as u64 } else { run }];
+        let is_same = |(own, expected): (&f64, &u64)| (own - *expected as f64).abs() <= 1.0;
+        let are_same = own.iter().zip(&expected).all(is_same);
+        assert!(are_same, "{thread} until {end}: {own:?}, not {expected:?}");
         count += 1;
     }
-    assert!(count > 500, "{count}");
+    assert!(count > 900 && unknown <= 10, "{count} {unknown}");
 }

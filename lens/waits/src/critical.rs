@@ -237,8 +237,8 @@ impl<'m> Walker<'m> {
         Some((woken, true))
     }
 
-    /// Returns where a wait really began: waits that a timer ended, of one call and stack, with runs
-    /// of less than the grace between, belong to it.
+    /// Returns where a wait really began: waits that a timer ended, of one call and stack, with
+    /// runs of less than the grace between, belong to it.
     pub fn start(&mut self, wait: &Stretch) -> u64 {
         if wait.cause.is_timeout() || wait.call == NONE && wait.stack == 0 {
             return wait.begin;

@@ -7,7 +7,7 @@
 //!
 //! Design: `.waits.answer`, `.waits.under` in `design/waits.md`.
 
-use eventlog::reader::{Clock, ClockBase, Faults, Log};
+use eventlog::reader::{Clock, ClockBase, Faults, Filter, Log, Order};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of};
 use lens_waits::critical::{Path, Walker, path};
@@ -16,8 +16,9 @@ use lens_waits::names::Names;
 use lens_waits::under::{Around, Moment, Own, Threads, Under, intervals, under};
 use lens_waits::waited::{Group, Waited, groups, waits_of};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
-/// What is to be explained.
+/// A question about a target.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
     /// The name or number of a process or a thread; if none, the process of the only program log.
@@ -66,9 +67,10 @@ impl Kernel {
                 count => format!("{count} logs of a kernel are among the logs; name one"),
             });
         };
-        check_times(log, clock, stream)?;
+        check_clocks(log, clock, stream)?;
         let read = model::read(log, stream, clock, &Options::default());
         let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
+        check_overlap(log, clock, stream, &model)?;
         let threads = Threads::of(log, stream);
         Ok(Kernel { stream, model, faults, threads })
     }
@@ -104,45 +106,64 @@ fn name_of(life: &Life) -> String {
     String::from_utf8_lossy(&life.name).into_owned()
 }
 
-/// Says why the logs of programs cannot be laid beside that of the kernel.
-fn check_times(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
+/// Returns all times, or none.
+fn range(is_all: bool) -> RangeInclusive<u64> {
+    let (from, to) = if is_all { (0, u64::MAX) } else { (1, 0) };
+    from..=to
+}
+
+/// Says why the logs of programs cannot be read with that of the kernel.
+fn check_clocks(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
     let streams = log.streams();
-    let spans = log.spans();
-    let times = |at: u16| {
-        let (from, to) = spans.get(usize::from(at)).copied().flatten()?;
-        Some((clock.ns(at, from), clock.ns(at, to)))
-    };
     let Some(own) = streams.get(usize::from(kernel)) else { return Ok(()) };
     for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
-        let name = || match &*stream.program {
-            "" => format!("stream {at}"),
-            program => format!("the log of {program}"),
-        };
         if own.boot_id == [0; 16] {
-            return Err("the log of the kernel does not state its boot: no other log can be laid \
-                        beside it; record it again, or explain it alone"
+            return Err("the log of the kernel does not state its boot: no other log can be read \
+                        with it; record it again, or explain it alone"
                 .into());
         }
         if stream.boot_id != own.boot_id {
-            return Err(format!("{} is of another boot than the log of the kernel", name()));
+            let name = stream_name(log, at);
+            return Err(format!("{name} is of another boot than the log of the kernel"));
         }
         if clock.base != ClockBase::Monotonic {
             return Err("the clock of the kernel's log has no relation to CLOCK_MONOTONIC: no \
-                        other log can be laid beside it; record it with `perf record -k mono`"
+                        other log can be read with it; record it with `perf record -k mono`"
                 .into());
         }
-        if let (Some(a), Some(b)) = (times(at), times(kernel))
-            && (a.1 < b.0 || b.1 < a.0)
-        {
-            let gap = if a.1 < b.0 { b.0 - a.1 } else { a.0 - b.1 };
-            let gap = cli::units::nanoseconds(gap as f64);
+    }
+    Ok(())
+}
+
+/// Says which log of a program has no time in common with that of the kernel.
+fn check_overlap(log: &Log, clock: &Clock, kernel: u16, model: &Model) -> Result<(), String> {
+    let spans = log.spans();
+    for at in (0..log.streams().len() as u16).filter(|at| *at != kernel) {
+        // The span has clock syncs too: the first event tells the beginning.
+        let mut filter = Filter::new();
+        filter.times = (0..log.streams().len()).map(|own| range(own == usize::from(at))).collect();
+        let first = log.events(Order::Time, &filter).next().map(|event| event.ticks);
+        let last = spans.get(usize::from(at)).copied().flatten();
+        let (Some(first), Some((_, last))) = (first, last) else { continue };
+        let (first, last) = (clock.ns(at, first), clock.ns(at, last));
+        if first > model.end || last < model.begin {
+            let gap = first.saturating_sub(model.end) + model.begin.saturating_sub(last);
             return Err(format!(
-                "{} and the log of the kernel have no time in common: {gap} lie between",
-                name()
+                "{} and the log of the kernel have no time in common: {} lie between",
+                stream_name(log, at),
+                cli::units::nanoseconds(gap as f64)
             ));
         }
     }
     Ok(())
+}
+
+fn stream_name(log: &Log, at: u16) -> String {
+    let stream = log.streams().get(usize::from(at));
+    match stream.map_or("", |stream| &*stream.program) {
+        "" => format!("stream {at}"),
+        program => format!("the log of {program}"),
+    }
 }
 
 impl<'k> Explained<'k> {

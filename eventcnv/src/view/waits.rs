@@ -11,6 +11,7 @@ use super::json::escaped;
 use super::sheet::{Cell, Sheet};
 use crate::reading::waits::Explained;
 use cli::units::{counted_in_groups, nanoseconds};
+use lens_waits::account::Sum;
 use lens_waits::critical::{Piece, Share};
 use lens_waits::model::{Cause, Model, Stretch};
 use lens_waits::under::{Around, Own};
@@ -286,7 +287,8 @@ impl Shown<'_> {
 
     pub(crate) fn json(&self) -> Vec<u8> {
         let account = &self.explained.account;
-        let share = |(name, sum): (&str, lens_waits::account::Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
+        let share =
+            |(name, sum): (&str, Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
         let shares: Vec<Value> = account.named().map(share).collect();
         let names = &self.explained.names;
         let owner = |(life, ns): (&u32, &u64)| {

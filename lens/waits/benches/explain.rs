@@ -6,8 +6,8 @@
 //!                                            └─ account of all threads
 //! ```
 //!
-//! `cargo bench -p mps-lens-waits --bench explain` measures; with `-- --make FILE` it writes the log
-//! to a file instead, for the command. `EVENTS` sets the number of events, in millions.
+//! `cargo bench -p mps-lens-waits --bench explain` measures; with `-- --make FILE` it writes
+//! the log to a file instead, for the command. `EVENTS` sets the number of events, in millions.
 
 use eventlog::format::ClockSync;
 use eventlog::reader::{Clock, Filter, Log, Order};

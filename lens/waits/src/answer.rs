@@ -128,7 +128,7 @@ impl Answer<'_> {
         maker.finish()
     }
 
-    /// Returns the facts of the stream of a process: those of the program's own log, if there is one.
+    /// Returns the facts of the stream of a process: those of the program's own log, if any.
     fn origin(&self, process: u32) -> Origin {
         let mut origin = Origin::new();
         origin.producer = concat!("lens-waits ", env!("CARGO_PKG_VERSION")).into();

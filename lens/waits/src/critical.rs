@@ -2,16 +2,17 @@
 //!
 //! ```text
 //!  A ├ run ┤ wait            ├ delay ├ run ┤       pieces, the last first:
-//!              ▲ woken by B  │                     A runs · A is ready · B runs · B waits for disk …
+//!              ▲ woken by B  │                     A runs · A is ready · B runs · a disk …
 //!  B …  wait ├ run ──────────┘                     never before A's wait began
 //!         ▲ disk
 //! ```
 //!
-//! A wait belongs to what its waker did within it; a wait of the waker within it, to what that one's
+//! A wait belongs to what its waker did within it; a wait of the waker within it, to what its own
 //! waker did, and so on. The walk is a loop with a stack of its own. Design: `.waits.critical`,
 //! `.waits.stack` in `design/waits.md`.
 
 use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
+pub use crate::shares::Share;
 
 /// Waits in waits, at most; what lies deeper waits for another path.
 const DEPTH_MAX: usize = 64;
@@ -19,58 +20,6 @@ const DEPTH_MAX: usize = 64;
 const GROUP_COUNT_MAX: usize = 1 << 12;
 /// Stretches that all walks of one answer visit, at most; then waits for threads stay as they are.
 const STEP_COUNT_MAX: u64 = 1 << 28;
-
-/// What time is spent on, from the best understood to the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Share {
-    /// A thread ran, and samples tell where.
-    Understood,
-    /// A thread ran.
-    Unsampled,
-    /// A block device worked.
-    Disk,
-    /// An operation stood in the queue of a block device.
-    DiskQueue,
-    /// A thread slept as it wanted.
-    Sleep,
-    /// A thread did other work before it woke the waiting one.
-    OtherPath,
-    /// A woken thread waited for a processor.
-    Scheduler,
-    /// A thread was switched out while it could run.
-    Involuntary,
-    /// A thread waited for something that did not come in time.
-    TimedOut,
-    /// An interrupt or data from outside ended the wait.
-    Hardware,
-    /// It is not known.
-    Unknown,
-    /// Events were lost.
-    Lost,
-}
-
-impl Share {
-    /// The name of each share, in their order.
-    pub const ALL: [(&str, Share); 12] = [
-        ("understood", Share::Understood),
-        ("running without a sample", Share::Unsampled),
-        ("disk", Share::Disk),
-        ("disk queue", Share::DiskQueue),
-        ("deliberate sleep", Share::Sleep),
-        ("waiting for another path", Share::OtherPath),
-        ("scheduler", Share::Scheduler),
-        ("involuntary", Share::Involuntary),
-        ("timed out", Share::TimedOut),
-        ("hardware", Share::Hardware),
-        ("unknown", Share::Unknown),
-        ("lost", Share::Lost),
-    ];
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        Share::ALL.iter().find(|(_, share)| *share == self).map_or("?", |(name, _)| name)
-    }
-}
 
 /// A piece of time with one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +48,7 @@ struct Frame {
     ends: u64,
     /// Whether it does other work.
     is_other: bool,
-    /// Where the wait began of which the last one is the end, and who worked meanwhile.
+    /// Where the wait began that the last one ends, and who worked meanwhile.
     group: u64,
     resumed: Option<Resumed>,
 }
@@ -196,7 +145,9 @@ impl<'m> Walker<'m> {
     /// Passes the pieces of a stretch, or follows the thread that ended a wait.
     fn take(&mut self, frame: &Frame, own: &Stretch, part: Part, each: &mut impl FnMut(&Piece)) {
         let Part { begin, end, .. } = part;
-        let is_child = own.begin >= frame.begins && own.end <= frame.ends && !frame.is_other;
+        // Only work has to fit: a thread may have waited for long before it was called.
+        let is_fit = own.begin >= frame.begins && own.end <= frame.ends;
+        let is_child = (is_fit || own.what != What::Run) && !frame.is_other;
         let mut pass = |from: u64, to: u64, share: Share| {
             let share = if is_child || share == Share::Lost { share } else { Share::OtherPath };
             if from < to {
@@ -252,8 +203,9 @@ impl<'m> Walker<'m> {
             place: from,
             to,
             floor: begin.max(frame.floor),
-            begins: start.saturating_sub(self.grace),
-            ends: own.end.saturating_add(self.grace),
+            // What fits a child fits its parent too.
+            begins: start.saturating_sub(self.grace).max(frame.begins),
+            ends: own.end.saturating_add(self.grace).min(frame.ends),
             is_other,
             group: NEVER,
             resumed: None,
@@ -285,7 +237,7 @@ impl<'m> Walker<'m> {
         Some((woken, true))
     }
 
-    /// Returns where a wait really began: waits that a timer ended, of the same call and stack, with
+    /// Returns where a wait really began: waits that a timer ended, of one call and stack, with
     /// runs of less than the grace between, belong to it.
     pub fn start(&mut self, wait: &Stretch) -> u64 {
         if wait.cause.is_timeout() || wait.call == NONE && wait.stack == 0 {
@@ -336,7 +288,7 @@ fn own_part(
     pass: &mut impl FnMut(u64, u64, Share),
 ) -> Option<(u64, u32)> {
     match own.cause {
-        Cause::Thread => return Some((woken, own.from)),
+        Cause::Thread | Cause::Forked => return Some((woken, own.from)),
         Cause::Network => {
             let wake = model.network_wakes.get(own.aid as usize);
             let sent = wake.map_or(NEVER, |wake| wake.sent);
@@ -361,7 +313,6 @@ fn own_part(
         Cause::Timer => pass(begin, woken, Share::TimedOut),
         Cause::Hardware => pass(begin, woken, Share::Hardware),
         Cause::Preempted => pass(begin, woken, Share::Involuntary),
-        Cause::Forked => pass(begin, woken, Share::Scheduler),
         Cause::Unknown | Cause::Open => pass(begin, woken, Share::Unknown),
         // The caller decides: it may be a part of a longer wait.
         Cause::TimedOut => {}

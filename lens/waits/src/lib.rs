@@ -20,5 +20,6 @@ pub mod model;
 pub mod names;
 pub mod output;
 pub mod source;
+mod shares;
 pub mod under;
 pub mod waited;

@@ -1,8 +1,8 @@
 //! The waits of a target, and waits of one kind together.
 //!
 //! ```text
-//!  windows ──▶ Waited: the wait, and earlier ones that belong to it ──▶ Group: of one call, object,
-//!                                                                       cause, waker, event
+//!  windows ──▶ Waited: a wait, and earlier ones that belong to it
+//!                └──▶ Group: of one call, object, cause, waker, event
 //! ```
 //!
 //! Design: `.waits.answer` in `design/waits.md`.

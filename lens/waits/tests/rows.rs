@@ -275,6 +275,37 @@ fn helped(early: u64, late: u64) -> Made {
     made
 }
 
+/// Two threads pass work to each other, `count` times, 200 µs each, on two processors.
+fn pass(count: u64) -> Made {
+    let mut made = Made::new();
+    made.there(0, 1, 1, ASLEEP).there(0, 2, 2, ASLEEP).switch(0, 200 * US, 0, 1, 0);
+    for n in 1..=count {
+        let (from, to) = if n % 2 == 1 { (1, 2) } else { (2, 1) };
+        let (cpu, other) = (from - 1, to - 1);
+        let at = (n + 1) * 200 * US;
+        made.waking(cpu, at, from, to, THREAD).switch(other, at + 5 * US, 0, to, 0);
+        made.switch(cpu, at + 10 * US, from, 0, ASLEEP);
+    }
+    made
+}
+
+#[test]
+fn r12_of_a_stack_of_callers_only_the_top_runs() {
+    let model = pass(6).model();
+    let (one, two) = (life(&model, 1), life(&model, 2));
+    let pieces = pieces_of(&model, one);
+    // The last stretch is open: it tells nothing.
+    let told: Vec<_> = pieces
+        .iter()
+        .filter(|piece| piece.share != Share::Unknown)
+        .map(|piece| (model.stretches[piece.place as usize].life, piece.depth, piece.share))
+        .collect();
+    let run = Share::Unsampled;
+    let round = [(one, 0, run), (two, 1, run), (one, 0, Share::Scheduler)];
+    let expected: Vec<_> = std::iter::repeat_n(round, 3).flatten().chain([(one, 0, run)]).collect();
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn r13_a_child_fits_within_the_grace() {
     for (early, late, is_child) in
@@ -325,6 +356,43 @@ fn r15_work_that_was_begun_long_before_is_another_path() {
     let account = account_of(&model, "1");
     assert_eq!(account.shares[Share::OtherPath as usize].ns, 1000 * US);
     assert_eq!(account.shares[Share::Scheduler as usize].ns, 10 * US);
+}
+
+/// Thread 1 calls 2, which calls 3, which answers to 1. Thread 3 slept for long; with `is_busy` it
+/// worked for itself when it was called.
+fn triangle(is_busy: bool) -> Made {
+    let mut made = Made::new();
+    made.there(0, 2, 2, ASLEEP).there(0, 3, 3, ASLEEP).switch(0, 1000 * US, 0, 1, 0);
+    if is_busy {
+        made.waking(1, 1500 * US, 0, 3, HARD).switch(2, 1500 * US, 0, 3, 0);
+    }
+    made.waking(0, 2000 * US, 1, 2, THREAD).switch(1, 2010 * US, 0, 2, 0);
+    made.switch(0, 2020 * US, 1, 0, ASLEEP);
+    made.waking(1, 3000 * US, 2, 3, THREAD);
+    if !is_busy {
+        made.switch(2, 3010 * US, 0, 3, 0);
+    }
+    made.switch(1, 3020 * US, 2, 0, ASLEEP).waking(2, 4000 * US, 3, 1, THREAD);
+    made.switch(0, 4010 * US, 0, 1, 0).switch(2, 4020 * US, 3, 0, ASLEEP);
+    made.switch(0, 5000 * US, 1, 0, ASLEEP);
+    made
+}
+
+#[test]
+fn r16_a_triangle_is_cut_where_the_first_thread_called() {
+    let model = triangle(false).model();
+    let owners = account_of(&model, "1").owners;
+    // The last one waited before the call: that part is cut, and the second one fits.
+    assert_eq!(owners[&life(&model, 2)], 980 * US);
+    assert_eq!(owners[&life(&model, 3)], 1000 * US);
+    let shares = shares_of(&model, "1");
+    assert!(!shares.iter().any(|(share, _)| *share == Share::OtherPath), "{shares:?}");
+    let delays = (3010 - 3000 + 4010 - 4000) * US;
+    assert!(shares.contains(&(Share::Scheduler, delays)), "{shares:?}");
+    // If the last one worked already, its work is of another path.
+    let model = triangle(true).model();
+    let shares = shares_of(&model, "1");
+    assert!(shares.contains(&(Share::OtherPath, 1980 * US)), "{shares:?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Explains what a process or a thread waited for.
 //!
 //! ```text
-//!  PROGRAM.log, KERNEL.log ── reading/waits.rs ──▶ Explained ─┬─ view/waits.rs ──▶ text │ JSON │ CSV
-//!                                                             └─ lens_waits::answer ──▶ WAITS.log
+//!  logs ── reading/waits.rs ──▶ Explained ─┬─ view/waits.rs ──▶ text │ JSON │ CSV
+//!                                          └─ lens_waits::answer ──▶ WAITS.log
 //! ```
 //!
 //! Design: `.waits.answer` in `design/waits.md`.

@@ -119,6 +119,7 @@ impl Building {
     fn take_other(&mut self, at: u64, cpu: u32, row: &Row<'_>) {
         match *row {
             Row::Fork { parent, child, process } => self.fork(at, parent, child, process),
+            Row::Woken { target } => self.ready(at, target),
             Row::Exec { thread, was, path } => self.exec(at, thread, was, path),
             Row::Exit { thread } => self.exit(at, thread),
             Row::There { thread, process, state } => self.there(at, thread, process, state),

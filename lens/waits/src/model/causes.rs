@@ -121,7 +121,7 @@ impl Building {
 
     /// Returns the wake by a thread.
     fn by_thread(&mut self, at: u64, waker: u32) -> Wake {
-        let life = self.life_of(waker, at, What::Unknown);
+        let life = self.life_of(waker, at, What::Run);
         let from = self.model.life(life).map_or(NONE, |life| life.last);
         Wake { cause: Cause::Thread, from, aid: life }
     }

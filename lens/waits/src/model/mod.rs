@@ -13,6 +13,7 @@
 mod building;
 pub mod calls;
 mod causes;
+mod lifetimes;
 mod operations;
 pub(crate) mod rows;
 mod threads;

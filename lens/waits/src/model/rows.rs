@@ -17,6 +17,7 @@ const VALUE_COUNT_MAX: usize = 5;
 enum Word {
     Switch,
     Waking,
+    Woken,
     Fork,
     Exec,
     Exit,
@@ -44,9 +45,10 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 26] = [
+const WORDS: [(&str, Word, &[&str]); 27] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
+    ("Woken", Word::Woken, &["target"]),
     ("Fork", Word::Fork, &["parent", "child", "process"]),
     ("Exec", Word::Exec, &["thread", "was"]),
     ("Exit", Word::Exit, &["thread"]),
@@ -88,6 +90,7 @@ pub(crate) struct Request {
 pub(crate) enum Row<'e> {
     Switch { prev: u32, next: u32, state: u32, stack: u32 },
     Waking { waker: u32, target: u32, context: u32, stack: u32 },
+    Woken { target: u32 },
     Fork { parent: u32, child: u32, process: u32 },
     Exec { thread: u32, was: u32, path: &'e [u8] },
     Exit { thread: u32 },
@@ -191,6 +194,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
             let (waker, target) = (number(0), number(1));
             Row::Waking { waker, target, context: number(2), stack: number(3) }
         }
+        Word::Woken => Row::Woken { target: number(0) },
         Word::Fork => Row::Fork { parent: number(0), child: number(1), process: number(2) },
         Word::Exec => Row::Exec { thread: number(0), was: number(1), path: text() },
         Word::Exit => Row::Exit { thread: number(0) },

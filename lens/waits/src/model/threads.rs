@@ -1,4 +1,4 @@
-//! Who runs, who waits, since when: switches, forks, execs, ends, losses.
+//! Runs and waits of threads, as the rows come: switches, forks, execs, ends, losses.
 //!
 //! ```text
 //!  Switch: prev ├ run ┤ wait …      next … wait ┤ run …
@@ -7,7 +7,7 @@
 //!
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
-use super::building::{Building, cut};
+use super::building::Building;
 use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
 
 /// States of a thread that has ended: EXIT_DEAD and EXIT_ZOMBIE.
@@ -16,8 +16,6 @@ const ENDED: u32 = 0x30;
 const PREEMPTED: u32 = 0x100;
 /// System calls that are kept, at most.
 const CALL_COUNT_MAX: usize = 1 << 24;
-/// Gaps of a processor that are kept, at most; further ones make the last one longer.
-const GAP_COUNT_MAX: usize = 1 << 16;
 /// Gaps in one wait, at most; more are one gap.
 const SPLIT_COUNT_MAX: usize = 16;
 
@@ -39,15 +37,15 @@ pub(super) struct State {
     /// The system call that it is in.
     pub(super) call: Option<Call>,
     /// The index of that call in the model, once a wait has it.
-    call_index: u32,
+    pub(super) call_index: u32,
     /// The last operation of a block device that ended and was issued for it.
     pub(super) done: u32,
     /// When it last sent to a socket.
     pub(super) sent: u64,
     /// It ends at its last switch.
-    is_exiting: bool,
+    pub(super) is_exiting: bool,
     /// It could run as the log began.
-    is_ready: bool,
+    pub(super) is_ready: bool,
     /// The rest of its stretches is not kept.
     is_full: bool,
 }
@@ -72,7 +70,7 @@ impl Building {
     }
 
     /// Begins a life without a stretch. Returns [`NONE`] beyond the limit.
-    fn create(&mut self, thread: u32, at: u64, process: u32, parent: u32) -> u32 {
+    pub(super) fn create(&mut self, thread: u32, at: u64, process: u32, parent: u32) -> u32 {
         if self.model.lives.len() >= super::LIFE_COUNT_MAX {
             self.model.counts.left_out += 1;
             return NONE;
@@ -104,18 +102,18 @@ impl Building {
     }
 
     /// Returns the open stretch of a life.
-    fn now(&mut self, life: u32) -> Option<&mut Stretch> {
+    pub(super) fn now(&mut self, life: u32) -> Option<&mut Stretch> {
         let last = self.model.lives.get(life as usize)?.last;
         self.model.stretches.get_mut(last as usize)
     }
 
-    fn what(&self, life: u32) -> Option<What> {
+    pub(super) fn what(&self, life: u32) -> Option<What> {
         let last = self.model.lives.get(life as usize)?.last;
         self.model.stretch(last).map(|stretch| stretch.what)
     }
 
     /// Begins a stretch.
-    fn open(&mut self, life: u32, at: u64, what: What) {
+    pub(super) fn open(&mut self, life: u32, at: u64, what: What) {
         let Some(own) = self.model.lives.get_mut(life as usize) else { return };
         let Some(state) = self.states.get_mut(life as usize) else { return };
         if state.is_full {
@@ -151,14 +149,14 @@ impl Building {
         }
     }
 
-    fn close(&mut self, life: u32, at: u64) {
+    pub(super) fn close(&mut self, life: u32, at: u64) {
         if let Some(now) = self.now(life) {
             now.end = at.max(now.begin);
         }
     }
 
     /// Ends the open stretch of a life at a time in it, and begins another there.
-    fn cut_at(&mut self, life: u32, at: u64, what: What) {
+    pub(super) fn cut_at(&mut self, life: u32, at: u64, what: What) {
         let is_full = self.states.get(life as usize).is_none_or(|state| state.is_full);
         let is_ended = self.model.life(life).is_none_or(|own| own.is_ended);
         let Some(now) = self.now(life).filter(|_| !is_ended) else { return };
@@ -232,7 +230,7 @@ impl Building {
     }
 
     /// The processor on which a life ran does not run it any more.
-    fn leave(&mut self, life: u32) {
+    pub(super) fn leave(&mut self, life: u32) {
         let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
         if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
             cpu.current = NONE;
@@ -289,7 +287,7 @@ impl Building {
     }
 
     /// Ends a wait. The time in which events of the thread's processor were lost is lost.
-    fn end_wait(&mut self, life: u32, at: u64) {
+    pub(super) fn end_wait(&mut self, life: u32, at: u64) {
         self.close(life, at);
         let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
         let Some(now) = self.now(life) else { return };
@@ -347,149 +345,6 @@ impl Building {
         if now.woken == NEVER || now.woken == now.begin && is_kept {
             let Wake { cause, from, aid } = wake;
             (now.woken, now.cause, now.from, now.aid) = (at.max(now.begin), cause, from, aid);
-        }
-    }
-
-    pub(super) fn fork(&mut self, at: u64, parent: u32, child: u32, process: u32) {
-        let parent = self.life_of(parent, at, What::Unknown);
-        let old = self.find(child);
-        if child == 0 {
-            return;
-        }
-        if self.model.life(old).is_some_and(|old| !old.is_ended) {
-            self.model.counts.contradictions += 1;
-            self.close(old, at);
-            self.end_life(old, at);
-            self.named.remove(&child);
-        }
-        let of_parent = self.model.life(parent).map_or(0, |parent| parent.process);
-        let process = if process == 0 { of_parent } else { process };
-        let from = self.model.life(parent).map_or(NONE, |parent| parent.last);
-        let life = self.create(child, at, process, parent);
-        self.open(life, at, What::Wait);
-        if let Some(now) = self.now(life).filter(|now| now.what == What::Wait) {
-            (now.woken, now.cause, now.from, now.aid) = (at, Cause::Forked, from, parent);
-        }
-    }
-
-    /// A thread runs another program: another run follows, without a wait.
-    pub(super) fn exec(&mut self, at: u64, thread: u32, was: u32, path: &[u8]) {
-        let former = self.find(was);
-        if was != thread && self.model.life(former).is_some_and(|life| !life.is_ended) {
-            // A thread that was not the first one takes its number.
-            let leader = self.find(thread);
-            self.close(leader, at);
-            self.end_life(leader, at);
-            self.threads.remove(&was);
-            self.threads.insert(thread, former);
-            if let Some(life) = self.model.lives.get_mut(former as usize) {
-                life.thread = thread;
-            }
-        }
-        let life = self.life_of(thread, at, What::Run);
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
-            own.name = cut(name);
-        }
-        if self.what(life) == Some(What::Run) {
-            self.close(life, at);
-            self.open(life, at, What::Run);
-            if let Some(now) = self.now(life) {
-                now.is_exec = now.before != NONE && now.what == What::Run;
-            }
-        }
-    }
-
-    pub(super) fn exit(&mut self, at: u64, thread: u32) {
-        let life = self.life_of(thread, at, What::Unknown);
-        if let Some(state) = self.states.get_mut(life as usize) {
-            state.is_exiting = true;
-        }
-    }
-
-    fn end_life(&mut self, life: u32, at: u64) {
-        self.leave(life);
-        if let Some(life) = self.model.lives.get_mut(life as usize) {
-            (life.end, life.is_ended) = (at.max(life.begin), true);
-            self.named.remove(&life.thread);
-        }
-    }
-
-    pub(super) fn there(&mut self, at: u64, thread: u32, process: u32, bits: u32) {
-        if thread == 0 || self.model.life(self.find(thread)).is_some_and(|life| !life.is_ended) {
-            return;
-        }
-        let life = self.create(thread, at, process, NONE);
-        self.open(life, at, if bits == 0 { What::Unknown } else { What::Wait });
-        if let Some(state) = self.states.get_mut(life as usize) {
-            state.is_ready = bits == 0;
-        }
-    }
-
-    pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
-        let life = self.life_of(thread, at, What::Unknown);
-        if let Some(state) = self.states.get_mut(life as usize) {
-            (state.call, state.call_index) = (call, NONE);
-        }
-    }
-
-    /// Events of a processor are missing.
-    pub(super) fn lose(&mut self, at: u64, cpu: u32, from: u64) {
-        self.model.counts.gaps += 1;
-        let begin = self.model.begin;
-        if let Some(own) = self.cpu(cpu) {
-            // What the processor told is known.
-            let from = from.max(own.last_at).max(begin).min(at);
-            own.gap = Some(own.gap.map_or(from, |gap| gap.min(from)));
-        }
-    }
-
-    /// Ends the gap of a processor, if it has one.
-    pub(super) fn end_gap(&mut self, cpu: u32, at: u64) {
-        let Some(own) = self.cpus.get_mut(cpu as usize) else { return };
-        let Some(from) = own.gap.take() else { return };
-        let is_full = own.gaps.len() >= GAP_COUNT_MAX;
-        match own.gaps.last_mut().filter(|last| is_full || last.1 >= from) {
-            Some(last) => last.1 = at,
-            None => own.gaps.push((from, at)),
-        }
-    }
-
-    /// Ends a life that is open at the end of the log.
-    pub(super) fn end_life_open(&mut self, life: u32, end: u64) {
-        let Some(own) = self.model.life(life).filter(|own| !own.is_ended) else { return };
-        let (begin, last) = (own.begin, own.last);
-        let Some(state) = self.states.get(life as usize) else { return };
-        let (cpu, is_exiting) = (state.cpu, state.is_exiting);
-        let (what, woken, since) = self
-            .model
-            .stretch(last)
-            .map_or((What::Unknown, NEVER, begin), |now| (now.what, now.woken, now.begin));
-        let mut until = end;
-        match what {
-            // After its exit it never ran again.
-            What::Wait if is_exiting && woken == NEVER => {
-                (until, _) = (since, self.close(life, since));
-            }
-            What::Wait => {
-                self.end_wait(life, end);
-                if let Some(now) = self.now(life).filter(|_| woken == NEVER) {
-                    (now.cause, now.woken) = (Cause::Open, NEVER);
-                }
-            }
-            What::Run => {
-                let cpu = self.cpus.get(cpu as usize);
-                let gap = cpu.and_then(|cpu| cpu.gaps.last()).filter(|gap| gap.1 == end);
-                if let Some((from, _)) = gap.copied().filter(|(from, _)| *from < end) {
-                    self.cut_at(life, from.max(since), What::Lost);
-                }
-                self.close(life, end);
-            }
-            What::Unknown | What::Lost => self.close(life, end),
-        }
-        if let Some(own) = self.model.lives.get_mut(life as usize) {
-            own.end = until.max(begin);
-            own.is_ended = is_exiting && until < end;
         }
     }
 }

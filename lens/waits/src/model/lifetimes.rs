@@ -1,0 +1,167 @@
+//! How threads begin, change and end: forks, execs, exits, losses, the end of the log.
+//!
+//! ```text
+//!  Fork ──▶ a life, ready to run     Exec ──▶ another run     Exit, then a switch ──▶ the end
+//! ```
+//!
+//! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
+
+use super::building::{Building, cut};
+use super::{Call, Cause, NEVER, NONE, Stretch, What};
+
+/// Gaps of a processor that are kept, at most; further ones make the last one longer.
+const GAP_COUNT_MAX: usize = 1 << 16;
+
+impl Building {
+    pub(super) fn fork(&mut self, at: u64, parent: u32, child: u32, process: u32) {
+        let parent = self.life_of(parent, at, What::Unknown);
+        let old = self.find(child);
+        if child == 0 {
+            return;
+        }
+        if self.model.life(old).is_some_and(|old| !old.is_ended) {
+            self.model.counts.contradictions += 1;
+            self.close(old, at);
+            self.end_life(old, at);
+            self.named.remove(&child);
+        }
+        let of_parent = self.model.life(parent).map_or(0, |parent| parent.process);
+        let process = if process == 0 { of_parent } else { process };
+        let from = self.model.life(parent).map_or(NONE, |parent| parent.last);
+        let life = self.create(child, at, process, parent);
+        self.open(life, at, What::Wait);
+        if let Some(now) = self.now(life).filter(|now| now.what == What::Wait) {
+            (now.woken, now.cause, now.from, now.aid) = (at, Cause::Forked, from, parent);
+        }
+    }
+
+    /// A new thread can run: until now its parent was making it.
+    pub(super) fn ready(&mut self, at: u64, target: u32) {
+        let life = self.find(target);
+        let is_new = |now: &&mut Stretch| now.what == What::Wait && now.cause == Cause::Forked;
+        if let Some(now) = self.now(life).filter(is_new).filter(|now| now.woken == now.begin) {
+            now.woken = at;
+        }
+    }
+
+    /// A thread runs another program: another run follows, without a wait.
+    pub(super) fn exec(&mut self, at: u64, thread: u32, was: u32, path: &[u8]) {
+        let former = self.find(was);
+        if was != thread && self.model.life(former).is_some_and(|life| !life.is_ended) {
+            // A thread that was not the first one takes its number.
+            let leader = self.find(thread);
+            self.close(leader, at);
+            self.end_life(leader, at);
+            self.threads.remove(&was);
+            self.threads.insert(thread, former);
+            if let Some(life) = self.model.lives.get_mut(former as usize) {
+                life.thread = thread;
+            }
+        }
+        let life = self.life_of(thread, at, What::Run);
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
+            own.name = cut(name);
+        }
+        if self.what(life) == Some(What::Run) {
+            self.close(life, at);
+            self.open(life, at, What::Run);
+            if let Some(now) = self.now(life) {
+                now.is_exec = now.before != NONE && now.what == What::Run;
+            }
+        }
+    }
+
+    pub(super) fn exit(&mut self, at: u64, thread: u32) {
+        let life = self.life_of(thread, at, What::Unknown);
+        if let Some(state) = self.states.get_mut(life as usize) {
+            state.is_exiting = true;
+        }
+    }
+
+    pub(super) fn end_life(&mut self, life: u32, at: u64) {
+        self.leave(life);
+        if let Some(life) = self.model.lives.get_mut(life as usize) {
+            (life.end, life.is_ended) = (at.max(life.begin), true);
+            self.named.remove(&life.thread);
+        }
+    }
+
+    pub(super) fn there(&mut self, at: u64, thread: u32, process: u32, bits: u32) {
+        if thread == 0 || self.model.life(self.find(thread)).is_some_and(|life| !life.is_ended) {
+            return;
+        }
+        let life = self.create(thread, at, process, NONE);
+        self.open(life, at, if bits == 0 { What::Unknown } else { What::Wait });
+        if let Some(state) = self.states.get_mut(life as usize) {
+            state.is_ready = bits == 0;
+        }
+    }
+
+    pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
+        let life = self.life_of(thread, at, What::Unknown);
+        if let Some(state) = self.states.get_mut(life as usize) {
+            (state.call, state.call_index) = (call, NONE);
+        }
+    }
+
+    /// Events of a processor are missing.
+    pub(super) fn lose(&mut self, at: u64, cpu: u32, from: u64) {
+        self.model.counts.gaps += 1;
+        let begin = self.model.begin;
+        if let Some(own) = self.cpu(cpu) {
+            // What the processor told is known.
+            let from = from.max(own.last_at).max(begin).min(at);
+            own.gap = Some(own.gap.map_or(from, |gap| gap.min(from)));
+        }
+    }
+
+    /// Ends the gap of a processor, if it has one.
+    pub(super) fn end_gap(&mut self, cpu: u32, at: u64) {
+        let Some(own) = self.cpus.get_mut(cpu as usize) else { return };
+        let Some(from) = own.gap.take() else { return };
+        let is_full = own.gaps.len() >= GAP_COUNT_MAX;
+        match own.gaps.last_mut().filter(|last| is_full || last.1 >= from) {
+            Some(last) => last.1 = at,
+            None => own.gaps.push((from, at)),
+        }
+    }
+
+    /// Ends a life that is open at the end of the log.
+    pub(super) fn end_life_open(&mut self, life: u32, end: u64) {
+        let Some(own) = self.model.life(life).filter(|own| !own.is_ended) else { return };
+        let (begin, last) = (own.begin, own.last);
+        let Some(state) = self.states.get(life as usize) else { return };
+        let (cpu, is_exiting) = (state.cpu, state.is_exiting);
+        let (what, woken, since) = self
+            .model
+            .stretch(last)
+            .map_or((What::Unknown, NEVER, begin), |now| (now.what, now.woken, now.begin));
+        let mut until = end;
+        match what {
+            // After its exit it never ran again.
+            What::Wait if is_exiting && woken == NEVER => {
+                (until, _) = (since, self.close(life, since));
+            }
+            What::Wait => {
+                self.end_wait(life, end);
+                if let Some(now) = self.now(life).filter(|_| woken == NEVER) {
+                    (now.cause, now.woken) = (Cause::Open, NEVER);
+                }
+            }
+            What::Run => {
+                let cpu = self.cpus.get(cpu as usize);
+                let gap = cpu.and_then(|cpu| cpu.gaps.last()).filter(|gap| gap.1 == end);
+                if let Some((from, _)) = gap.copied().filter(|(from, _)| *from < end) {
+                    self.cut_at(life, from.max(since), What::Lost);
+                }
+                self.close(life, end);
+            }
+            What::Unknown | What::Lost => self.close(life, end),
+        }
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.end = until.max(begin);
+            own.is_ended = is_exiting && until < end;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What threads waited for: the commands on the events of a kernel.
+//!
+//! ```text
+//!  perf.data, trace.dat, text ── waits import ──▶ log "kernel"
+//! ```
+//!
+//! Design: `design/waits.md`.
+
+mod import;
+
+use clap::Subcommand;
+use cli::Stop;
+
+/// Make logs of a kernel's events: what threads waited for
+#[derive(Debug, clap::Args)]
+pub(crate) struct Waits {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(long_about = import::ABOUT, after_long_help = import::EXAMPLES)]
+    Import(import::Import),
+}
+
+/// Runs the command. Returns whether it found no fault.
+pub(crate) fn run(args: &Waits) -> Result<bool, Stop> {
+    match &args.command {
+        Command::Import(args) => import::run(args),
+    }
+}

@@ -9,9 +9,11 @@
 
 #[cfg(feature = "parquet")]
 use crate::command::parquet;
+#[cfg(feature = "waits")]
+use crate::command::waits;
 use crate::command::{
     calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
-    pairs, py, recover, report, stats, verify, waits,
+    pairs, py, recover, report, stats, verify,
 };
 #[cfg(feature = "sql")]
 use crate::command::{query, sql};
@@ -45,6 +47,7 @@ enum Command {
     Pairs(pairs::Pairs),
     Calls(calls::Calls),
     Lines(lines::Lines),
+    #[cfg(feature = "waits")]
     Waits(waits::Waits),
     Diff(diff::Diff),
     Follow(follow::Follow),
@@ -78,6 +81,7 @@ impl Args {
             Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Calls(args)) => calls::run(args),
             Some(Command::Lines(args)) => lines::run(args),
+            #[cfg(feature = "waits")]
             Some(Command::Waits(args)) => waits::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),

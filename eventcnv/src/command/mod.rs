@@ -35,4 +35,5 @@ pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod verify;
+#[cfg(feature = "waits")]
 pub(crate) mod waits;

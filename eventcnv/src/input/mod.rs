@@ -158,9 +158,14 @@ const COMPRESSED: [(&[u8], &str); 4] = [
     (b"BZh", "bzip2"),
 ];
 
+/// Returns the tool that decompresses a file that begins with these bytes, if it is compressed.
+pub(crate) fn compressed_by(head: &[u8]) -> Option<&'static str> {
+    COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, tool)| *tool)
+}
+
 /// Returns the error for a compressed file that begins with these bytes.
 fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
-    let (_, tool) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic))?;
+    let tool = compressed_by(head)?;
     let input =
         if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
     let what = format!("is compressed: {tool} -dc{input} | eventcnv -");

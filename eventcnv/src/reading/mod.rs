@@ -21,6 +21,7 @@ pub(crate) mod pairs;
 pub(crate) mod parallel;
 mod progress;
 pub(crate) mod statements;
+#[cfg(feature = "waits")]
 pub(crate) mod waits;
 
 use progress::Progress;

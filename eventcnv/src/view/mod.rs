@@ -31,6 +31,7 @@ pub(crate) mod registry;
 pub(crate) mod report;
 pub(crate) mod sheet;
 pub(crate) mod stats;
+#[cfg(feature = "waits")]
 pub(crate) mod waits;
 
 use crate::text;

@@ -19,7 +19,7 @@ pub mod events;
 pub mod model;
 pub mod names;
 pub mod output;
-pub mod source;
 mod shares;
+pub mod source;
 pub mod under;
 pub mod waited;

@@ -1,13 +1,16 @@
 //! What threads waited for: the commands on the events of a kernel.
 //!
 //! ```text
-//!  waits record ──▶ log "kernel" ─┐
-//!             the program's log ──┴─ waits explain ──▶ text │ JSON │ CSV │ log "waits"
+//!  perf.data, trace.dat, text ── waits import ─┐
+//!                                waits record ─┴─▶ log "kernel" ─┐
+//!                                           the program's log ──┴─ waits explain ──▶ text,
+//!                                                                  JSON, CSV, log "waits"
 //! ```
 //!
 //! Design: `design/waits.md`.
 
 mod explain;
+mod import;
 #[cfg(target_os = "linux")]
 mod record;
 
@@ -28,6 +31,8 @@ enum Command {
     Record(record::Record),
     #[command(long_about = explain::ABOUT, after_long_help = explain::EXAMPLES)]
     Explain(explain::Explain),
+    #[command(long_about = import::ABOUT, after_long_help = import::EXAMPLES)]
+    Import(import::Import),
 }
 
 /// Runs the command. Returns whether it found no fault.
@@ -36,5 +41,6 @@ pub(crate) fn run(args: &Waits) -> Result<bool, Stop> {
         #[cfg(target_os = "linux")]
         Command::Record(args) => record::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Import(args) => import::run(args),
     }
 }

@@ -16,6 +16,8 @@ use std::io::Read;
 
 /// Bytes of a chunk or section when decompressed, at most.
 pub(super) const PLAIN_SIZE_MAX: usize = 64 << 20;
+/// The mark of a frame of zstd.
+const ZSTD_MARK: &[u8] = b"\x28\xB5\x2F\xFD";
 /// Bytes that are decompressed at a time.
 const STEP_SIZE: usize = 1 << 17;
 
@@ -46,8 +48,9 @@ impl Codec {
     }
 }
 
-/// Decompresses a frame of zstd, a few blocks at a time.
-fn zstd(mut bytes: &[u8], size: usize, plain: &mut Vec<u8>) -> Option<()> {
+/// Decompresses a frame of zstd, a few blocks at a time. trace-cmd leaves out the mark before it.
+fn zstd(bytes: &[u8], size: usize, plain: &mut Vec<u8>) -> Option<()> {
+    let mut bytes = ZSTD_MARK.chain(bytes.strip_prefix(ZSTD_MARK).unwrap_or(bytes));
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(PLAIN_SIZE_MAX as u64);
     decoder.reset(&mut bytes).ok()?;
@@ -85,7 +88,9 @@ impl<'s> Pages<'s> {
         codec: Codec,
         page_size: usize,
     ) -> Pages<'s> {
-        let input = Input::new(source, place.offset, place.offset.saturating_add(place.size));
+        // The size of compressed pages does not count what stands before the chunks.
+        let size = if place.is_compressed { u64::MAX } else { place.size };
+        let input = Input::new(source, place.offset, place.offset.saturating_add(size));
         let codec = if place.is_compressed { codec } else { Codec::None };
         Pages {
             cpu: place.cpu,

@@ -16,6 +16,7 @@ use crate::source::import::{ImportError, Imported, Input, Place};
 use crate::source::page::Layout;
 use crate::source::tracepoints::Tracepoints;
 use eventlog::reader::Source;
+use std::collections::HashSet;
 
 /// Processors of a source, at most.
 const CPU_COUNT_MAX: u32 = 1 << 12;
@@ -107,10 +108,11 @@ impl Head {
         layout
     }
 
-    /// Returns the tracepoints.
-    pub(super) fn tracepoints(&self) -> Tracepoints {
-        // The head has the formats of all tracepoints of the kernel, recorded or not.
-        self.description.tracepoints(|_| true)
+    /// Returns the tracepoints, if these were recorded.
+    pub(super) fn tracepoints(&self, recorded: &HashSet<u16>) -> Tracepoints {
+        // A wake stands for a waker only where no waker was recorded.
+        self.description
+            .tracepoints(|format| &*format.name != "sched_waking" || recorded.contains(&format.id))
     }
 
     /// Returns the names of threads: lines of a number and a name.

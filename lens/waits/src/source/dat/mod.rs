@@ -18,7 +18,11 @@ use eventlog::format::ClockSource;
 use eventlog::reader::Source;
 use eventlog::writer::Origin;
 use head::Head;
+use std::collections::HashSet;
 use std::io::Write;
+
+/// Pages of each processor that are looked at before all are read.
+const LOOK_COUNT: usize = 64;
 
 /// Makes a log of a trace.dat.
 ///
@@ -37,8 +41,8 @@ pub fn import(
     let mut origin = origin(uuid, "trace-cmd record");
     done.clock = set_clock(&mut origin, &head);
     let mut out = Output::new(out, &origin)?;
-    let mut tracepoints = head.tracepoints();
     let layout = head.layout();
+    let mut tracepoints = head.tracepoints(&recorded(source, &head)?);
     let mut ring = Ring::new(layout);
     let mut cpus = Vec::new();
     for cpu in &head.cpus {
@@ -79,6 +83,26 @@ pub fn import(
     done.lost_count = counts.lost.max(counts.gaps);
     done.made = out.finish()?;
     Ok(done)
+}
+
+/// Returns the numbers of the tracepoints in the first pages. The head describes all tracepoints of
+/// the kernel, recorded or not.
+fn recorded(source: &dyn Source, head: &Head) -> Result<HashSet<u16>, ImportError> {
+    let (layout, mut ids) = (head.layout(), HashSet::new());
+    // Damage is reported when all pages are read.
+    let mut ignored = Imported::default();
+    for cpu in &head.cpus {
+        let mut pages = Pages::new(source, cpu, head.codec, layout.page_size);
+        for _ in 0..LOOK_COUNT {
+            if !pages.advance(&mut ignored)? {
+                break;
+            }
+            let records = layout.open(pages.page()).into_iter().flatten();
+            let bytes = records.filter_map(|record| record.bytes.get(..2));
+            ids.extend(bytes.filter_map(|id| layout.machine.number(id)).map(|id| id as u16));
+        }
+    }
+    Ok(ids)
 }
 
 /// Returns the processor whose next page begins first. A page without a meaning is next at once.

@@ -4,7 +4,8 @@
 //!  record │ record │ … ── blocks of zstd, one at a time ──▶ bytes of records
 //! ```
 //!
-//! A block gives at most 128 KiB, whatever it claims.
+//! A block gives at most 128 KiB, whatever it claims. The decoder holds the bytes of its window back:
+//! the last records come at the end.
 //!
 //! Design: `.waits.perf` in `design/waits.md`.
 
@@ -23,6 +24,8 @@ const WINDOW_SIZE_MAX: u64 = 32 << 20;
 const PLAIN_SIZE_MAX: usize = 64 << 20;
 /// The type of a block that repeats one byte.
 const REPEATS: usize = 1;
+/// A last block without data.
+const LAST_BLOCK: &[u8] = &[1, 0, 0];
 /// Bytes of a checksum after the last block of a frame.
 const CHECKSUM_SIZE: usize = 4;
 
@@ -81,6 +84,17 @@ impl Stream {
         all.drain(..used);
         self.rest = all;
         Some(())
+    }
+
+    /// Ends the stream: adds what the decoder holds back, as later blocks may repeat it. perf does
+    /// not end its frame.
+    pub(super) fn end(&mut self, plain: &mut Vec<u8>) -> Option<()> {
+        if !self.is_open {
+            return Some(());
+        }
+        self.rest.clear();
+        let checksum = if self.has_checksum { CHECKSUM_SIZE } else { 0 };
+        self.add(&[LAST_BLOCK, &[0; CHECKSUM_SIZE][..checksum]].concat(), plain)
     }
 
     /// Returns whether these bytes have a whole block, or a whole header of a frame.

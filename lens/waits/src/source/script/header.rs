@@ -14,6 +14,9 @@ const NAME_SIZE_MAX: usize = 64;
 /// Bytes of a thread's name in the kernel, at most.
 pub(super) const COMM_SIZE_MAX: usize = 15;
 
+/// The number of a thread that has ended.
+pub(super) const ENDED: u32 = u32::MAX;
+
 /// The beginning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header<'l> {
@@ -45,10 +48,18 @@ impl Header<'_> {
 
     fn named(line: &[u8], end: usize) -> Option<Header<'_>> {
         let (name, rest) = line.split_at_checked(end)?;
-        let (first, rest) = number(rest.trim_ascii_start())?;
+        let rest = rest.trim_ascii_start();
+        // The thread has ended, and perf does not know its number any more.
+        let (first, rest) = match rest.strip_prefix(b"-1") {
+            Some(rest) => (u64::from(ENDED), rest),
+            None => number(rest)?,
+        };
         let (process, thread, rest) = match rest.strip_prefix(b"/") {
             Some(rest) => {
-                let (thread, rest) = number(rest)?;
+                let (thread, rest) = match rest.strip_prefix(b"-1") {
+                    Some(rest) => (u64::from(ENDED), rest),
+                    None => number(rest)?,
+                };
                 (Some(first), thread, rest)
             }
             None => (None, first, rest),
@@ -71,7 +82,6 @@ impl Header<'_> {
 }
 
 fn small(number: u64) -> Option<u32> {
-    // Some versions print the idle thread of a processor as -1, which has no digits alone.
     u32::try_from(number).ok()
 }
 
@@ -181,6 +191,13 @@ mod tests {
         assert_eq!(header.event, b"cpu-clock:u");
         let lost = parse("perf 1 [000]  2.217010: PERF_RECORD_LOST lost 34").unwrap();
         assert_eq!((lost.event, lost.payload), (&b"PERF_RECORD_LOST"[..], &b"lost 34"[..]));
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_no_number() {
+        let header = parse(":-1    -1 [000]  5.766806143: sched:sched_switch: x").unwrap();
+        assert_eq!((header.name, header.thread), (&b":-1"[..], ENDED));
+        assert_eq!(parse(":-1 -1/-1 [000]  5.766806143: a:b: x").unwrap().thread, ENDED);
     }
 
     #[test]

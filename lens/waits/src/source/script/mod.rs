@@ -18,7 +18,7 @@ mod rows;
 mod running;
 
 use super::import::{ImportError, Imported, Input, Place, origin};
-use crate::output::Output;
+use crate::output::{CPU_COUNT_MAX, Output};
 use eventlog::reader::Source;
 use frames::Frames;
 use header::{COMM_SIZE_MAX, Header};
@@ -62,12 +62,13 @@ pub fn import(
     let mut input = Input::new(source, 0, source.size());
     let look = input.fill(LOOK_SIZE).map_err(ImportError::Read)?;
     let has_waking = memmem::find(look, b" sched:sched_waking: ").is_some();
+    let cpu_count = cpu_count(look);
     if look.starts_with(MARK) {
         input.skip(MARK.len() as u64);
     }
     let out = Output::new(out, &origin(uuid, "perf script"))?;
-    let mut text = Text::new(Rows::new(out, has_waking));
-    while let Some(size) = line_size(&mut input)? {
+    let mut text = Text::new(Rows::new(out, has_waking, cpu_count));
+    while let Some((size, is_ended)) = line_size(&mut input)? {
         let bytes = input.bytes();
         let is_long = size > LINE_SIZE_MAX;
         let line = bytes.get(..size.min(LINE_SIZE_MAX)).unwrap_or_default();
@@ -80,22 +81,34 @@ pub fn import(
             text.line(line)?
         }
         input.skip(size as u64);
-        if is_long {
+        if is_long && !is_ended {
             skip_line(&mut input)?;
         }
     }
     text.finish()
 }
 
-/// Returns the size of the next line with its end, `None` at the end. A size beyond the maximum
-/// stands for any.
-fn line_size(input: &mut Input<'_>) -> Result<Option<usize>, ImportError> {
+/// Returns the number of processors that a text names.
+fn cpu_count(text: &[u8]) -> u32 {
+    let mark = b" target_cpu=";
+    let numbers = memmem::find_iter(text, mark).filter_map(|at| text.get(at + mark.len()..));
+    let numbers = numbers.filter_map(header::number).map(|(cpu, _)| cpu);
+    let count = numbers.max().map_or(1, |cpu| cpu.saturating_add(1));
+    u32::try_from(count).unwrap_or(u32::MAX).min(CPU_COUNT_MAX)
+}
+
+/// Returns the size of the next line, and whether its end is in it; `None` at the end. A size beyond
+/// the maximum stands for any.
+fn line_size(input: &mut Input<'_>) -> Result<Option<(usize, bool)>, ImportError> {
     if let Some(at) = memchr::memchr(b'\n', input.bytes()) {
-        return Ok(Some(at + 1));
+        return Ok(Some((at + 1, true)));
     }
     let bytes = input.fill(LINE_SIZE_MAX + 1).map_err(ImportError::Read)?;
-    let size = memchr::memchr(b'\n', bytes).map_or(bytes.len().min(LINE_SIZE_MAX + 1), |at| at + 1);
-    Ok((size > 0).then_some(size))
+    Ok(match memchr::memchr(b'\n', bytes) {
+        Some(at) => Some((at + 1, true)),
+        None if bytes.is_empty() => None,
+        None => Some((bytes.len().min(LINE_SIZE_MAX + 1), false)),
+    })
 }
 
 /// Takes the rest of a line that is too long.

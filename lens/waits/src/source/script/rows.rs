@@ -7,7 +7,7 @@
 //! Design: `.waits.script` in `design/waits.md`.
 
 use super::frames::Frames;
-use super::header::{Header, number};
+use super::header::{ENDED, Header, number};
 use super::payload::{self, Fields, Function, Payload, Stage, Task};
 use super::running::Running;
 use crate::events::kernel::{
@@ -94,10 +94,10 @@ struct At {
 }
 
 impl<'o> Rows<'o> {
-    pub(super) fn new(out: Output<'o>, has_waking: bool) -> Rows<'o> {
+    pub(super) fn new(out: Output<'o>, has_waking: bool, cpu_count: u32) -> Rows<'o> {
         Rows {
             out,
-            running: Running::default(),
+            running: Running::new(cpu_count),
             timers: Timers::default(),
             has_waking,
             named: HashMap::default(),
@@ -169,7 +169,7 @@ impl<'o> Rows<'o> {
         let Header { thread, process, name, time, .. } = *header;
         let known = self.named.get(&thread).copied();
         let is_news = known.is_none() || known == Some(false) && process.is_some();
-        if !is_news || thread == 0 {
+        if !is_news || matches!(thread, 0 | ENDED) {
             return Ok(());
         }
         self.note_name(thread, process.is_some());

@@ -7,6 +7,7 @@
 //!
 //! Design: `.waits.script` in `design/waits.md`.
 
+use super::header::number;
 use crate::output::CPU_COUNT_MAX;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -14,11 +15,17 @@ use std::collections::HashMap;
 /// Threads whose place is kept, at most.
 const THREAD_COUNT_MAX: usize = 1 << 20;
 
+/// Threads of one processor, by the beginnings of their names; its number follows.
+const BOUND: [&[u8]; 5] = [b"swapper/", b"migration/", b"ksoftirqd/", b"cpuhp/", b"kworker/"];
+
 /// The threads that run, by processor.
 #[derive(Debug, Default)]
 pub(super) struct Running {
     /// By processor; `None` before its first event.
     threads: Vec<Option<u32>>,
+    /// When each processor had its last event, in events.
+    turns: Vec<u64>,
+    turn: u64,
     /// The processor of each thread that runs or was woken.
     places: HashMap<u32, u32, RandomState>,
     /// The processor of the last event of an idle thread.
@@ -26,33 +33,35 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the processor of an event that a thread caused, or interrupted.
-    pub(super) fn of(&mut self, thread: u32) -> u32 {
-        if thread != 0 {
-            if let Some(cpu) = self.places.get(&thread).filter(|cpu| self.runs(**cpu, thread)) {
-                return *cpu;
-            }
-            let cpu = self.free(self.places.get(&thread).copied());
-            self.set(cpu, thread);
-            return cpu;
-        }
-        if !self.runs(self.idle, 0) {
-            self.idle = self.free(None);
-            self.set(self.idle, 0);
-        }
-        self.idle
+    /// Returns the threads of this number of processors.
+    pub(super) fn new(cpu_count: u32) -> Running {
+        let count = cpu_count.min(CPU_COUNT_MAX) as usize;
+        Running { threads: vec![None; count], turns: vec![0; count], ..Running::default() }
     }
 
-    /// Returns the processor of a switch, and notes the thread that runs from now on. The names of
-    /// idle threads tell their processor.
-    pub(super) fn switch(&mut self, prev: (&[u8], u32), next: (&[u8], u32)) -> u32 {
-        let named = |(name, thread): (&[u8], u32)| {
-            let digits = (thread == 0).then(|| name.strip_prefix(b"swapper/"))??;
-            let cpu = str::from_utf8(digits).ok()?.parse().ok();
-            cpu.filter(|cpu| *cpu < CPU_COUNT_MAX)
+    /// Returns the processor of an event that a thread caused, or interrupted.
+    pub(super) fn of(&mut self, thread: u32) -> u32 {
+        let known = match thread {
+            0 => Some(self.idle),
+            _ => self.places.get(&thread).copied(),
         };
-        let named = named(prev).or_else(|| named(next));
-        let cpu = named.unwrap_or_else(|| self.of(prev.1));
+        let cpu = known.filter(|cpu| self.runs(*cpu, thread));
+        let cpu = cpu.unwrap_or_else(|| self.free(known.filter(|_| thread != 0)));
+        self.set(cpu, thread);
+        cpu
+    }
+
+    /// Returns the processor of a switch, and notes the thread that runs from now on.
+    pub(super) fn switch(&mut self, prev: (&[u8], u32), next: (&[u8], u32)) -> u32 {
+        let runs = |thread: u32| {
+            let cpu = self.places.get(&thread).copied();
+            cpu.filter(|cpu| thread != 0 && self.runs(*cpu, thread))
+        };
+        let cpu = bound(prev).or_else(|| bound(next)).or_else(|| runs(prev.1));
+        // A thread mostly runs where it was woken.
+        let woken = || self.places.get(&next.1).copied().filter(|_| next.1 != 0);
+        let cpu = cpu.or_else(|| woken().filter(|cpu| prev.1 != 0 || self.runs(*cpu, 0)));
+        let cpu = cpu.unwrap_or_else(|| self.of(prev.1));
         self.set(cpu, next.1);
         cpu
     }
@@ -68,24 +77,28 @@ impl Running {
         self.threads.get(cpu as usize) == Some(&Some(thread))
     }
 
-    /// Returns a processor for a thread of which none is known to run it: one without an event so
-    /// far, else an idle one, else the first.
+    /// Returns a processor for a thread that none is known to run: the one where it was woken, one
+    /// without an event so far, an idle one, else the one without an event for the longest time.
     fn free(&self, wish: Option<u32>) -> u32 {
         let is_free = |cpu: u32| !matches!(self.threads.get(cpu as usize), Some(Some(1..)));
         if let Some(cpu) = wish.filter(|cpu| is_free(*cpu)) {
             return cpu;
         }
         let find = |of: Option<u32>| self.threads.iter().position(|thread| *thread == of);
-        find(None).or_else(|| find(Some(0))).unwrap_or(0) as u32
+        let oldest = || self.turns.iter().enumerate().min_by_key(|(_, turn)| **turn);
+        let found = find(None).or_else(|| find(Some(0)));
+        found.or_else(|| oldest().map(|(cpu, _)| cpu)).unwrap_or(0) as u32
     }
 
     fn set(&mut self, cpu: u32, thread: u32) {
         let at = cpu as usize;
         if self.threads.len() <= at {
             self.threads.resize(at + 1, None);
+            self.turns.resize(at + 1, 0);
         }
-        if let Some(place) = self.threads.get_mut(at) {
-            *place = Some(thread);
+        self.turn += 1;
+        if let (Some(place), Some(turn)) = (self.threads.get_mut(at), self.turns.get_mut(at)) {
+            (*place, *turn) = (Some(thread), self.turn);
         }
         match thread {
             0 => self.idle = cpu,
@@ -98,6 +111,16 @@ impl Running {
             self.places.insert(thread, cpu);
         }
     }
+}
+
+/// Returns the processor of a thread that runs on one alone, as its name tells.
+fn bound((name, thread): (&[u8], u32)) -> Option<u32> {
+    let rest = BOUND.iter().find_map(|begin| name.strip_prefix(*begin))?;
+    let (cpu, rest) = number(rest)?;
+    let is_worker = name.starts_with(b"kworker/");
+    let is_bound = if is_worker { rest.starts_with(b":") } else { rest.is_empty() };
+    let cpu = u32::try_from(cpu).ok().filter(|cpu| *cpu < CPU_COUNT_MAX)?;
+    (is_bound && (thread == 0 || !name.starts_with(b"swapper/"))).then_some(cpu)
 }
 
 #[cfg(test)]
@@ -124,6 +147,15 @@ mod tests {
         running.switch((b"b", 8), (b"swapper/1", 0));
         running.woken(7, 1);
         assert_eq!(running.of(7), 1);
+    }
+
+    #[test]
+    fn threads_of_one_processor_tell_it() {
+        let mut running = Running::new(4);
+        assert_eq!(running.switch((b"a", 7), (b"ksoftirqd/2", 9)), 2);
+        assert_eq!(running.switch((b"b", 8), (b"kworker/3:1H", 10)), 3);
+        assert_eq!(super::bound((b"kworker/u4:1", 10)), None);
+        assert_eq!(super::bound((b"swapper/1", 10)), None, "a program");
     }
 
     #[test]

@@ -1,0 +1,195 @@
+//! Makes a log of what other tools recorded of a kernel.
+//!
+//! ```text
+//!  SOURCE ── first bytes: perf.data │ trace.dat │ text ── lens_waits::source ──▶ log "kernel"
+//! ```
+//!
+//! Design: `.waits.import` in `design/waits.md`.
+
+use crate::command::output::Output;
+use crate::input::{AnySource, compressed_by};
+use cli::{Stop, complain};
+use eventlog::reader::FileSource;
+use eventlog::writer::MakeError;
+use lens_waits::source::import::{Clock, Form, ImportError, Imported, uuid_of_source};
+use lens_waits::source::{dat, perf, script};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+pub(super) const ABOUT: &str = "\
+Makes a log of what other tools recorded of a kernel: perf.data, the text of perf script, trace.dat \
+of trace-cmd. The first bytes tell the form. The log has the registry \"kernel\": switches, wakes, \
+forks, interrupts, timers, disk, sockets, system calls, samples. Importing a source twice gives the \
+same bytes.";
+
+pub(super) const EXAMPLES: &str = "\
+Record what threads wait for, then import it:
+  perf record -a -k mono -o perf.data -e 'sched:sched_switch,sched:sched_waking,sched:sched_wakeup' \\
+      -e 'sched:sched_process_*,irq:irq_handler_*,timer:hrtimer_expire_entry,block:block_rq_*' \\
+      -e 'sock:*,raw_syscalls:*' -- ./program
+  eventcnv waits import perf.data -o kernel.log
+
+With -k mono the times are those of CLOCK_MONOTONIC, and can be laid beside other logs.
+
+Other sources:
+  eventcnv waits import trace.dat -o kernel.log            of trace-cmd record -C mono -e sched
+  perf script --ns | eventcnv waits import - -o kernel.log
+  perf script -F comm,tid,time,event,trace,sym,ip,dso > events.txt
+  eventcnv waits import events.txt -o kernel.log           without processors: found by what runs
+  xz -dc perf.data.xz | eventcnv waits import - -o kernel.log
+
+Then:
+  eventcnv stats kernel.log
+  eventcnv query kernel.log \"SELECT count(*) FROM Switch\"
+
+Exit status:
+  0  the source was read completely
+  1  faults were found and reported on standard error; the log has the readable events
+  2  a source could not be read, the log could not be written, or the command line is wrong";
+
+/// Make a log of perf.data, trace.dat or the text of perf script
+#[derive(Debug, clap::Args)]
+pub(crate) struct Import {
+    /// What was recorded; "-" is standard input
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Makes the log. Returns whether no source had a fault.
+pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
+    if args.sources.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(Stop::Message("standard input can be a source only once".into()));
+    }
+    let mut sources = Vec::new();
+    for path in &args.sources {
+        let name = cli::log::name(path);
+        let stop = |what: &dyn std::fmt::Display| Stop::Message(format!("{name}: {what}"));
+        let source = open(path).map_err(|error| stop(&error))?;
+        let (form, uuid) = examine(&source, path).map_err(|error| stop(&error))?;
+        if sources.iter().any(|(_, _, _, known)| *known == uuid) {
+            return Err(stop(&"is a source twice; name it once"));
+        }
+        sources.push((name, source, form, uuid));
+    }
+    let mut refused = None;
+    let written = args.output.write(&args.sources, |out| {
+        let mut all = Vec::new();
+        for (name, source, form, uuid) in &sources {
+            let import = match form {
+                Form::Perf => perf::import,
+                Form::Dat => dat::import,
+                Form::Script => script::import,
+            };
+            match import(&**source, *uuid, out) {
+                Ok(done) => all.push(done),
+                Err(ImportError::Make(MakeError::Io(error))) => return Err(error),
+                Err(error) => {
+                    refused = Some(format!("{name}: {error}"));
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+            }
+        }
+        Ok(all)
+    });
+    if let Some(refused) = refused {
+        return Err(Stop::Message(refused));
+    }
+    let all = written?;
+    let mut is_whole = true;
+    for ((name, _, form, _), done) in sources.iter().zip(&all) {
+        is_whole &= done.fault_count == 0;
+        report(name, *form, done);
+    }
+    let events: u64 = all.iter().map(|done| done.made.event_count).sum();
+    let size: u64 = all.iter().map(|done| done.made.size).sum();
+    args.output.print(&format!("{events} events, {size} bytes"))?;
+    Ok(is_whole)
+}
+
+/// Reports faults, losses, and what the log lacks.
+fn report(name: &str, form: Form, done: &Imported) {
+    let say = |what: &str| complain(&format!("eventcnv: {name}: {what}\n"));
+    for fault in &done.faults {
+        say(&fault.to_string());
+    }
+    match done.fault_count.saturating_sub(done.faults.len() as u64) {
+        0 => {}
+        rest => say(&format!("and {rest} more faults")),
+    }
+    if done.unknown_count > 0 {
+        say(&format!("note: {} events of other types are left out", done.unknown_count));
+    }
+    if done.lost_count > 0 {
+        say(&format!("note: {} events were lost while recording", done.lost_count));
+    }
+    let advice = match form {
+        Form::Perf => "perf record -k mono",
+        Form::Dat => "trace-cmd record -C mono",
+        // The text does not name its clock.
+        Form::Script => return,
+    };
+    if done.clock == Clock::Own {
+        say(&format!(
+            "note: its clock is not CLOCK_MONOTONIC, so its times cannot be laid beside other \
+             logs; record with {advice}"
+        ));
+    }
+}
+
+/// Returns the form of a source, and the UUID of its log.
+fn examine(source: &AnySource, path: &Path) -> Result<(Form, [u8; 16]), String> {
+    let mut head = vec![0; Form::HEAD_SIZE];
+    let read = source.read_at(0, &mut head).map_err(|error| error.to_string())?;
+    head.truncate(read);
+    refuse(&head, path)?;
+    let form = Form::of(&head).ok_or_else(|| match read {
+        0 => "is empty".to_owned(),
+        _ => "is not perf.data, trace.dat or the text of perf script".to_owned(),
+    })?;
+    let uuid = uuid_of_source(&**source).map_err(|error| error.to_string())?;
+    Ok((form, uuid))
+}
+
+/// Refuses a compressed source.
+fn refuse(head: &[u8], path: &Path) -> Result<(), String> {
+    let Some(tool) = compressed_by(head) else { return Ok(()) };
+    let input =
+        if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
+    Err(format!("is compressed: {tool} -dc{input} | eventcnv waits import - -o LOG"))
+}
+
+/// Opens a source. A pipe is copied to a file without a name.
+fn open(path: &Path) -> Result<AnySource, String> {
+    let fail = |error: io::Error| error.to_string();
+    let is_stdin = path.as_os_str() == "-";
+    let mut file = match is_stdin {
+        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        false => File::open(path),
+    }
+    .map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    if metadata.is_dir() {
+        return Err("is a directory".into());
+    }
+    let mut is_at_start = || file.stream_position().is_ok_and(|at| at == 0);
+    if metadata.is_file() && metadata.len() > 0 && (!is_stdin || is_at_start()) {
+        return Ok(Box::new(FileSource::new(file).map_err(fail)?));
+    }
+    let mut head = Vec::new();
+    (&file).take(Form::HEAD_SIZE as u64).read_to_end(&mut head).map_err(fail)?;
+    // The source may be endless: it is read on only if it has a form.
+    refuse(&head, path)?;
+    if Form::of(&head).is_none() {
+        return Ok(Box::new(head));
+    }
+    let mut spool = tempfile::tempfile().map_err(fail)?;
+    spool.write_all(&head).map_err(fail)?;
+    io::copy(&mut file, &mut spool).map_err(fail)?;
+    spool.seek(SeekFrom::Start(0)).map_err(fail)?;
+    Ok(Box::new(FileSource::new(spool).map_err(fail)?))
+}

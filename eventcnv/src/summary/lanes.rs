@@ -1,9 +1,9 @@
 //! What threads did over time: slices, other events, flows, in bounded memory.
 //!
 //! ```text
-//!  slices ──▶ the longest of each name ──▶ the longest of all ──▶ cells   what is no longer
-//!  events ──────────────────────────────────────────────────────▶ cells   among the longest
-//!  flows  ──▶ those that came after the longest pause of the receiver     goes on to the right
+//!  slices ──▶ the longest of each name ──▶ the longest of all ──▶ cells   a longer one takes
+//!  events ──────────────────────────────────────────────────────▶ cells   the place of a kept
+//!  flows  ──▶ those that came after the longest pause of the receiver     one, which goes right
 //! ```
 //!
 //! A lane is a thread, or the spans of a pair of a stream. The caller chooses the threads. Design:
@@ -252,7 +252,7 @@ impl Lanes {
         self.keep(bar);
     }
 
-    /// Keeps a slice, or the one that gives way to it; what is not kept goes into a cell.
+    /// Keeps a slice, or the one that gives way to it; the rest goes into a cell.
     fn keep(&mut self, bar: Bar) {
         let at = bar.name as usize;
         let mut left = Some(bar);
@@ -351,7 +351,7 @@ impl Lanes {
     }
 }
 
-/// Adds an item to the greatest `count_max` items. Returns what is not among them.
+/// Adds an item to the greatest `count_max` items. Returns the item without a place.
 fn push<T: Ord + Copy>(heap: &mut BinaryHeap<Reverse<T>>, item: T, count_max: usize) -> Option<T> {
     if heap.len() < count_max {
         heap.push(Reverse(item));

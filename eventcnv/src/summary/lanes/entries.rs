@@ -57,7 +57,7 @@ struct Parts {
 pub(crate) struct Kinds(Vec<Vec<Parts>>);
 
 impl Kinds {
-    /// Returns the parts that marks state. Events of the store are no entries.
+    /// Returns the parts that marks state. Events of the store make none.
     pub(crate) fn new(log: &Log, marks: &Marks) -> Kinds {
         let has_store = log.format() == Format::Stream;
         let of = |registry: &Registry| {

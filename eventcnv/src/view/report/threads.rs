@@ -176,7 +176,7 @@ impl Threads<'_> {
         (all.iter().map(row).collect(), places)
     }
 
-    /// Returns the text of a name, and its class: 0 a slice, 1 a run, 2 a wait, 3 a wait for a disk.
+    /// Returns the text of a name, and its class: 0 a slice, 1 a run, 2 a wait, 3 one for a disk.
     fn name(&self, at: u32) -> Value {
         let (pair, value) = self.lanes.names.get(at as usize).copied().unwrap_or_default();
         let (pair_name, value) = (self.marks.name(pair), self.values.name(value));

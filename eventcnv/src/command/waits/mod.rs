@@ -11,8 +11,15 @@ mod explain;
 use clap::Subcommand;
 use cli::Stop;
 
+const EXAMPLES: &str = "\
+Examples:
+  eventcnv waits explain kernel.log --of store       what the process waited for, and for how long
+  eventcnv waits explain store.log kernel.log        next to the events that the program recorded
+  eventcnv waits explain store.log kernel.log -o waits.log --force   runs, waits, wakes as a log";
+
 /// Explain what threads waited for, from the events of a kernel
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Waits {
     #[command(subcommand)]
     command: Command,

@@ -38,6 +38,9 @@ fn prepare(directory: &Path) {
     for name in ["till.log", "older-till.log"] {
         copy(&golden_path("lines/till.log"), name);
     }
+    for name in ["kernel.log", "store.log"] {
+        copy(&golden_path(&format!("explain/{name}")), name);
+    }
     // The source file of its statements is older than the log.
     fs::create_dir(directory.join("src")).unwrap();
     copy(&golden_path("lines/shop.txt"), "src/shop.rs");

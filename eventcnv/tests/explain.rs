@@ -159,6 +159,12 @@ fn explain(args: &[&str]) -> String {
 }
 
 #[test]
+fn the_logs_are_the_golden_ones_which_the_examples_use() {
+    assert_golden("explain/kernel.log", &kernel());
+    assert_golden("explain/store.log", &program(BOOT, 0));
+}
+
+#[test]
 fn the_answer_names_the_lock_its_holder_and_what_both_did() {
     let logs = logs();
     let text = explain(&[&logs.program, &logs.kernel, "--of", "store"]);

@@ -43,11 +43,11 @@ earlier than the wait, and ends no later than the waiting thread runs again. --g
 tolerance for both.
 
 Examples:
-  eventcnv waits explain kernel.log --of shop            the process, or all threads, of this name
-  eventcnv waits explain mpsio.log kernel.log            the process that recorded mpsio.log
-  eventcnv waits explain mpsio.log kernel.log --from GetBegin --to GetEnd --path
-  eventcnv waits explain kernel.log --of tid:4713 --json
-  eventcnv waits explain kernel.log --of shop -o waits.log
+  eventcnv waits explain kernel.log --of store           the process, or all threads, of this name
+  eventcnv waits explain store.log kernel.log            the process that recorded store.log
+  eventcnv waits explain store.log kernel.log --from GetBegin --to GetEnd --path
+  eventcnv waits explain kernel.log --of tid:101 --json
+  eventcnv waits explain kernel.log --of store -o waits.log
   eventcnv export waits.log -o waits.pftrace             runs, waits, wakes for ui.perfetto.dev
   eventcnv export waits.log -o waits.folded --weight ns  the flame graph of waits, with wakers
   eventcnv query waits.log \"SELECT sum(ns), stack FROM WaitEnd GROUP BY stack ORDER BY 1 DESC\"";

@@ -17,8 +17,16 @@ mod record;
 use clap::Subcommand;
 use cli::Stop;
 
+const EXAMPLES: &str = "\
+Examples:
+  eventcnv waits record -o kernel.log -- ./store     what the kernel did meanwhile; needs root
+  eventcnv waits explain kernel.log --of store       what the process waited for, and for how long
+  eventcnv waits explain store.log kernel.log        next to the events that the program recorded
+  eventcnv waits explain store.log kernel.log -o waits.log --force   runs, waits, wakes as a log";
+
 /// Record the kernel's events, and explain what threads waited for
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Waits {
     #[command(subcommand)]
     command: Command,

@@ -1,5 +1,5 @@
-//! Pages of the kernel's ring buffer, and a format: the fuzzer's bytes, first as text, then as pages
-//! of two processors. The log that they become is sound.
+//! Pages of the kernel's ring buffer, and a format: the fuzzer's bytes, as text and as the pages of
+//! two processors. The log that they become is sound.
 #![no_main]
 
 use eventlog::reader::{Filter, Log, Order};

@@ -41,7 +41,7 @@ Examples:
   sudo eventcnv waits record -- ./server --port 80     log: kernel.log
   sudo eventcnv waits record -o k.log --seconds 10     the system, for ten seconds
   sudo eventcnv waits record --stacks -- make          with the stacks of switches and wakes
-  eventcnv stats k.log                                 how much of which event
+  eventcnv stats k.log                                 events by type
   eventcnv query k.log 'SELECT count(*) FROM Switch'   in SQL
 
 Exit status: that of the program, or 128 plus the number of the signal that ended it; 0 without a

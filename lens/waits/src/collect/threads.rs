@@ -5,7 +5,7 @@
 //!  /proc/P/maps ──▶ Mapping                       /proc/kallsyms ──▶ Symbol
 //! ```
 //!
-//! Processes begin and end while this reads: a file that is gone is no error.
+//! Processes begin and end while this reads: a missing file is not an error.
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 

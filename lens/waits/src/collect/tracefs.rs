@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  /sys/kernel/tracing, mounted ───────────────────┐
-//!  not mounted: a mount that no path leads to ─────┴─▶ instances/eventcnv-PID-START-N ── drop: gone
+//!  not mounted: a mount that no path leads to ─────┴─▶ instances/eventcnv-PID-START-N
 //! ```
 //!
 //! The name of an instance has the process and its start: the next recording removes those whose
@@ -118,7 +118,7 @@ fn mount() -> io::Result<OwnedFd> {
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
 }
 
-/// Reads a file of tracefs, some of which give their text to the first read alone.
+/// Reads a file of tracefs. Some files give their text to the first read alone.
 fn read(path: PathBuf) -> Result<String, CollectError> {
     let mut text = vec![0; TEXT_SIZE_MAX];
     let mut read = || -> io::Result<usize> {

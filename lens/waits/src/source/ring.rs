@@ -88,7 +88,8 @@ impl Ring {
         let Some(mut page) = self.layout.open(bytes) else {
             self.counts.damaged_pages += 1;
             state.broken.get_or_insert(state.last);
-            return Ok(self.put_back(cpu, state));
+            self.put_back(cpu, state);
+            return Ok(());
         };
         if let Some(count) = page.lost() {
             self.counts.gaps += 1;
@@ -110,7 +111,8 @@ impl Ring {
             self.counts.first = page.begin();
         }
         self.counts.last = self.counts.last.max(state.last);
-        Ok(self.put_back(cpu, state))
+        self.put_back(cpu, state);
+        Ok(())
     }
 
     /// States that a processor lost further records, after those that were read.
@@ -132,7 +134,8 @@ impl Ring {
         self.counts.gaps += 1;
         self.counts.lost = self.counts.lost.saturating_add(count);
         tracepoints.lose(out, cpu, state.last, ticks.max(state.last), count)?;
-        Ok(self.put_back(cpu, state))
+        self.put_back(cpu, state);
+        Ok(())
     }
 
     /// Adds the rows that wait. Call it after the last page.

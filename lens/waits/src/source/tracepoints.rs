@@ -75,8 +75,8 @@ pub enum Sort {
 
 /// The tracepoints of a kernel.
 ///
-/// Give [`Tracepoints::learn`] the formats of the tracepoints that the source has, and of no others:
-/// where `sched_waking` was not recorded, `sched_wakeup` stands for it.
+/// Give [`Tracepoints::learn`] the formats of the tracepoints that the source has, and no others.
+/// Where `sched_waking` was not recorded, `sched_wakeup` stands for it.
 ///
 /// ```
 /// use lens_waits::output::Output;

@@ -7,7 +7,7 @@
 //! Design: `.waits.events` in `design/waits.md`.
 
 pub mod kernel {
-    //! What a kernel tells of its threads: who runs, who wakes whom, interrupts, disk, network.
+    //! What a kernel tells of its threads: runs, wakes, interrupts, disk, network.
 
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the
@@ -36,8 +36,8 @@ pub mod kernel {
             prev: U,
             /// the thread that runs from now on
             next: U,
-            /// the state of the first: 0 it can still run, 1 it sleeps, 2 it sleeps without signals;
-            /// else the kernel's bits
+            /// the state of the first: 0 it can still run, 1 it sleeps, 2 it sleeps without
+            /// signals; else the kernel's bits
             state: U,
             /// the stack of the first; 0: unknown
             stack: U,

@@ -33,7 +33,10 @@ proptest! {
     fn what_was_written_comes_back(
         machine in machine(),
         begin in any::<u64>(),
-        records in prop::collection::vec((0..1u64 << 40, stamp(), 0..400usize, any::<bool>()), 0..60),
+        records in prop::collection::vec(
+            (0..1u64 << 40, stamp(), 0..400usize, any::<bool>()),
+            0..60,
+        ),
     ) {
         let mut writer = Writer::new(machine);
         let mut ticks = begin / 2;
@@ -60,7 +63,10 @@ proptest! {
     }
 
     #[test]
-    fn no_page_makes_the_reader_panic(machine in machine(), page in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_page_makes_the_reader_panic(
+        machine in machine(),
+        page in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
         if let Some(mut page) = Layout::of(machine).open(&page) {
             prop_assert!(page.by_ref().count() <= 300 / 4);
         }

@@ -1,8 +1,8 @@
 //! The text that describes the fields of a tracepoint, and values by their fields.
 //!
 //! ```text
-//!  field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
-//!        └type┘└─name─┘         │       │        │
+//!  field:pid_t prev_pid;  offset:24;  size:4;  signed:1;
+//!        └type┘└─name─┘         │        │       │
 //!  record: 00 … [24] 2a 00 00 00 … ── value ──▶ 42
 //! ```
 //!
@@ -88,12 +88,14 @@ pub enum FormatError {
     Size { size: usize },
     /// A line lacks a part, or has a number that is none.
     #[error(
-        "the line {line:?} does not describe a field; expected \"field:TYPE NAME; offset:N; size:N; signed:N;\""
+        "the line {line:?} does not describe a field; expected \"field:TYPE NAME; offset:N; \
+         size:N; signed:N;\""
     )]
     Line { line: String },
     /// A field lies outside of each record.
     #[error(
-        "the field {name:?} has offset {offset} and size {size}; a record has at most {RECORD_SIZE_MAX} bytes"
+        "the field {name:?} has offset {offset} and size {size}; a record has at most \
+         {RECORD_SIZE_MAX} bytes"
     )]
     Place { name: String, offset: u64, size: u64 },
     /// The format has too many fields.

@@ -4,7 +4,7 @@
 //!  ┌ header ────────────────┬ record ──────────────────────────┬ record ─┬ unused ┬ missed ┐
 //!  │ ticks u64 │ size, flags│ type 5 bits │ ticks 27 bits │ data│ …       │        │ count  │
 //!  └────────────────────────┴──────────────────────────────────┴─────────┴────────┴────────┘
-//!  type 0: data with its size in a word │ 1-28: so many words of data │ 29 padding
+//!  type 0: data with its size in a word │ 1-28: words of data │ 29 padding
 //!       30: ticks to add │ 31: absolute ticks
 //! ```
 //!

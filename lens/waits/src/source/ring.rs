@@ -30,6 +30,12 @@ pub struct Counts {
     pub gaps: u64,
     /// Records that the kernel reports as lost, as far as it counts them.
     pub lost: u64,
+    /// Switches of processors, which are among the known records.
+    pub switches: u64,
+    /// The ticks of the first page; 0 without one.
+    pub first: u64,
+    /// The ticks of the last record.
+    pub last: u64,
 }
 
 /// The ring buffers of a trace.
@@ -82,7 +88,8 @@ impl Ring {
         let Some(mut page) = self.layout.open(bytes) else {
             self.counts.damaged_pages += 1;
             state.broken.get_or_insert(state.last);
-            return Ok(self.put_back(cpu, state));
+            self.put_back(cpu, state);
+            return Ok(());
         };
         if let Some(count) = page.lost() {
             self.counts.gaps += 1;
@@ -100,7 +107,35 @@ impl Ring {
             state.broken = Some(page.ticks());
         }
         state.last = page.ticks();
-        Ok(self.put_back(cpu, state))
+        if self.counts.first == 0 || page.begin() < self.counts.first {
+            self.counts.first = page.begin();
+        }
+        self.counts.last = self.counts.last.max(state.last);
+        self.put_back(cpu, state);
+        Ok(())
+    }
+
+    /// States that a processor lost further records, after those that were read.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Output::add`] does.
+    pub fn lose(
+        &mut self,
+        tracepoints: &mut Tracepoints,
+        out: &mut Output<'_>,
+        cpu: u32,
+        ticks: u64,
+        count: u64,
+    ) -> Result<(), MakeError> {
+        let cpu = cpu.min(CPU_COUNT_MAX);
+        let mut state = self.take(cpu);
+        self.flush(tracepoints, out, cpu, &mut state)?;
+        self.counts.gaps += 1;
+        self.counts.lost = self.counts.lost.saturating_add(count);
+        tracepoints.lose(out, cpu, state.last, ticks.max(state.last), count)?;
+        self.put_back(cpu, state);
+        Ok(())
     }
 
     /// Adds the rows that wait. Call it after the last page.
@@ -188,12 +223,14 @@ impl Ring {
         ticks: u64,
         bytes: &[u8],
     ) -> Result<(), MakeError> {
-        let stack = match self.frames.is_empty() {
-            true => 0,
-            false => out.stack(ticks, self.frames.iter().copied())?,
-        };
+        let has_stack = !self.frames.is_empty() && tracepoints.has_stack(bytes);
+        let frames = self.frames.iter().copied();
+        let stack = if has_stack { out.stack(ticks, frames)? } else { 0 };
         match tracepoints.put(out, &Record { cpu, ticks, stack, bytes })? {
-            Seen::Known => self.counts.known += 1,
+            Seen::Known => {
+                self.counts.known += 1;
+                self.counts.switches += u64::from(tracepoints.is_switch(bytes));
+            }
             Seen::Unknown => self.counts.unknown += 1,
             Seen::Damaged => self.counts.damaged += 1,
         }

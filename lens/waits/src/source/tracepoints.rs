@@ -16,6 +16,7 @@ mod sched;
 mod timers;
 
 pub use io::operation;
+pub use kinds::RECORDED;
 pub use sched::{context, state};
 pub use timers::Timers;
 
@@ -74,8 +75,8 @@ pub enum Sort {
 
 /// The tracepoints of a kernel.
 ///
-/// Give [`Tracepoints::learn`] the formats of the tracepoints that the source has, and of no others:
-/// where `sched_waking` was not recorded, `sched_wakeup` stands for it.
+/// Give [`Tracepoints::learn`] the formats of the tracepoints that the source has, and no others.
+/// Where `sched_waking` was not recorded, `sched_wakeup` stands for it.
 ///
 /// ```
 /// use lens_waits::output::Output;
@@ -185,6 +186,22 @@ impl Tracepoints {
                 Some(address) if size == 4 && address >= u64::from(u32::MAX - 4095) => {}
                 Some(address) => frames.push(address),
             }
+        }
+    }
+
+    /// Returns whether a record is a switch of a processor.
+    #[inline]
+    pub fn is_switch(&self, bytes: &[u8]) -> bool {
+        self.kind(bytes).is_some_and(|kind| matches!(kind.fields, Fields::Switch { .. }))
+    }
+
+    /// Returns whether the row of a record has a stack: switches and wakes.
+    #[inline]
+    pub fn has_stack(&self, bytes: &[u8]) -> bool {
+        let kind = self.kind(bytes).map(|kind| &kind.fields);
+        match kind {
+            Some(Fields::Woken { is_new, .. }) => !self.has_waking && !is_new,
+            _ => matches!(kind, Some(Fields::Switch { .. } | Fields::Waking { .. })),
         }
     }
 

@@ -10,6 +10,30 @@
 
 use crate::source::format::{Format, Slot};
 
+/// The tracepoints that a recording needs, each with its group: those with a row, except
+/// `sched_wakeup`, since `sched_waking` tells the same earlier and in the waker's context.
+pub const RECORDED: [(&str, &str); 19] = [
+    ("sched", "sched_switch"),
+    ("sched", "sched_waking"),
+    ("sched", "sched_wakeup_new"),
+    ("task", "task_newtask"),
+    ("sched", "sched_process_fork"),
+    ("sched", "sched_process_exec"),
+    ("sched", "sched_process_exit"),
+    ("irq", "irq_handler_entry"),
+    ("irq", "irq_handler_exit"),
+    ("timer", "hrtimer_expire_entry"),
+    ("block", "block_rq_insert"),
+    ("block", "block_rq_issue"),
+    ("block", "block_rq_complete"),
+    ("sock", "sock_send_length"),
+    ("sock", "sock_recv_length"),
+    ("sock", "sk_data_ready"),
+    ("sock", "inet_sock_set_state"),
+    ("raw_syscalls", "sys_enter"),
+    ("raw_syscalls", "sys_exit"),
+];
+
 /// A tracepoint with a meaning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {

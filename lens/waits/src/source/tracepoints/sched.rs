@@ -31,8 +31,8 @@ pub fn context(flags: u8) -> u32 {
 }
 
 /// Returns the state of a thread that was switched out, as in
-/// [`Switch`](crate::events::kernel::Switch). `preempted` is the bit of a thread that can still run:
-/// 0x100 in kernels since 4.14.
+/// [`Switch`](crate::events::kernel::Switch). `preempted` is the bit of a thread that can still
+/// run: 0x100 in kernels since 4.14.
 #[inline]
 pub fn state(kernel: u64, preempted: u64) -> u32 {
     if kernel & preempted != 0 { 0 } else { kernel as u32 }

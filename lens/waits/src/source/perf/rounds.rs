@@ -1,7 +1,7 @@
 //! Records in order of time: each processor's records come in their order, but processors by turns.
 //!
 //! ```text
-//!  cpu 0: 1 4 │ cpu 1: 2 3 │ round ── records up to the latest time of the round before ──▶ 1 2 3 …
+//!  cpu 0: 1 4 │ cpu 1: 2 3 │ round ── records up to the latest time of the round before ──▶ 1 2 …
 //! ```
 //!
 //! A source without rounds is put in order by halves of the memory limit.

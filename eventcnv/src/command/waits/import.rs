@@ -19,19 +19,20 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
-Makes a log of what other tools recorded of a kernel: perf.data, the text of perf script, trace.dat \
-of trace-cmd. The first bytes tell the form. The log has the registry \"kernel\": switches, wakes, \
-forks, interrupts, timers, disk, sockets, system calls, samples. Importing a source twice gives the \
-same bytes.";
+Makes a log of what other tools recorded of a kernel: perf.data, the text of perf script, \
+trace.dat of trace-cmd. The first bytes tell the form. The log has the registry \"kernel\": \
+switches, wakes, forks, interrupts, timers, disk, sockets, system calls, samples. Importing a \
+source twice gives the same bytes.";
 
 pub(super) const EXAMPLES: &str = "\
 Record what threads wait for, then import it:
-  perf record -a -k mono -o perf.data -e 'sched:sched_switch,sched:sched_waking,sched:sched_wakeup' \\
+  perf record -a -k mono -o perf.data \\
+      -e 'sched:sched_switch,sched:sched_waking,sched:sched_wakeup' \\
       -e 'sched:sched_process_*,irq:irq_handler_*,timer:hrtimer_expire_entry,block:block_rq_*' \\
       -e 'sock:*,raw_syscalls:*' -- ./program
   eventcnv waits import perf.data -o kernel.log
 
-With -k mono the times are those of CLOCK_MONOTONIC, and can be laid beside other logs.
+With -k mono the times are those of CLOCK_MONOTONIC, and can be laid next to other logs.
 
 Other sources:
   eventcnv waits import trace.dat -o kernel.log            of trace-cmd record -C mono -e sched
@@ -135,8 +136,8 @@ fn report(name: &str, form: Form, done: &Imported) {
     };
     if done.clock == Clock::Own {
         say(&format!(
-            "note: its clock is not CLOCK_MONOTONIC, so its times cannot be laid beside other \
-             logs; record with {advice}"
+            "note: its clock is not CLOCK_MONOTONIC, so its times cannot be laid next to \
+             other logs; record with {advice}"
         ));
     }
 }

@@ -43,7 +43,8 @@ fn golden(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn import(bytes: &Vec<u8>) -> Imported {
+fn import(bytes: &[u8]) -> Imported {
+    let bytes = &bytes;
     let uuid = uuid_of_source(bytes).expect("memory can be read");
     let mut log = std::io::sink();
     let done = match Form::of(bytes) {
@@ -84,10 +85,9 @@ fn repeated(name: &str) -> Vec<u8> {
 }
 
 fn measure(name: &str, bytes: &[u8]) {
-    let source = bytes.to_vec();
     let runs = (0..RUN_COUNT).map(|_| {
         let start = Instant::now();
-        let done = import(&source);
+        let done = import(bytes);
         (start.elapsed().as_secs_f64(), done)
     });
     let (seconds, done) =

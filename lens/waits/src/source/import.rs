@@ -1,7 +1,7 @@
 //! What all imports share: bytes in their order, faults with their places, the result.
 //!
 //! ```text
-//!  Source ── Input: 1 MiB at a time ──▶ lines, records        a fault ──▶ counted, the first are kept
+//!  Source ── Input: 1 MiB at a time ──▶ lines, records     a fault ──▶ counted, the first are kept
 //! ```
 //!
 //! Design: `.waits.import` in `design/waits.md`.

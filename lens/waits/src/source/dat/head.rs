@@ -1,7 +1,7 @@
 //! The head of a trace.dat: formats, names of threads, the clock, and where the pages are.
 //!
 //! ```text
-//!  6: header_page │ formats │ functions │ printk │ names │ processors │ options │ flyrecord │ places
+//!  6: header_page │ formats │ functions │ printk │ names │ processors │ options │ places
 //!  7: codec │ offset of options ──▶ id, size, data │ … │ 0: offset of further options
 //!                                    └▶ offsets of sections, each with 16 bytes of its own
 //! ```

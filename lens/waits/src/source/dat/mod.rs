@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  head ── 6: all in one order │ 7: options ──▶ sections ─┐
-//!  pages of each processor, plain or in chunks ───────────┴─ the oldest page next ──▶ ring ──▶ rows
+//!  pages of each processor, plain or in chunks ───────────┴─ the oldest page ──▶ ring ──▶ rows
 //! ```
 //!
 //! Design: `.waits.dat` in `design/waits.md`.
@@ -52,8 +52,7 @@ pub fn import(
         }
     }
     let mut is_first = true;
-    // The page that begins first is next. Processors are few, but for damaged heads: a heap is not
-    // worth its keep below the limit on them.
+    // The page that begins first is next.
     while let Some(next) = next(&cpus, &layout) {
         let Some(pages) = cpus.get_mut(next) else { break };
         if std::mem::take(&mut is_first) {

@@ -1,7 +1,7 @@
 //! The head of a perf.data: what is recorded how, and the sections after the records.
 //!
 //! ```text
-//!  PERFILE2 │ size │ attributes │ records │ … │ features      size 16: a pipe, all of it in records
+//!  PERFILE2 │ size │ attributes │ records │ … │ features   size 16: a pipe, all of it in records
 //!                        │           │          └▶ {offset, size} of each, after the records
 //!                        │           └▶ {offset, size}
 //!                        └▶ perf_event_attr, {offset, size} of its numbers

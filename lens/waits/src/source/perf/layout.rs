@@ -1,7 +1,7 @@
 //! What the records of an attribute consist of: the fields of a sample, and of the end of others.
 //!
 //! ```text
-//!  sample: identifier │ ip │ pid, tid │ time │ addr │ id │ stream │ cpu │ period │ read │ chain │ raw
+//!  sample: identifier │ ip │ pid, tid │ time │ addr │ id │ stream │ cpu │ period │ … │ chain │ raw
 //!  others: … │ pid, tid │ time │ id │ stream │ cpu │ identifier        each if its bit is set
 //! ```
 //!
@@ -180,7 +180,7 @@ impl Layout {
         Some(())
     }
 
-    /// Returns the facts at the end of a record that is no sample.
+    /// Returns the facts at the end of a record other than a sample.
     pub(super) fn end(&self, machine: Machine, body: &[u8]) -> Option<Facts> {
         if !self.has_ends {
             return None;

@@ -210,7 +210,7 @@ impl Rows<'_, '_> {
         self.out.stack(self.now, self.frames.iter().copied())
     }
 
-    /// Adds the rows of a record that is no sample. Returns `None` if it is too short.
+    /// Adds the rows of a record other than a sample. Returns `None` if it is too short.
     fn other(
         &mut self,
         entry: &Entry,

@@ -4,8 +4,8 @@
 //!  record │ record │ … ── blocks of zstd, one at a time ──▶ bytes of records
 //! ```
 //!
-//! A block gives at most 128 KiB, whatever it claims. The decoder holds the bytes of its window back:
-//! the last records come at the end.
+//! A block gives at most 128 KiB, whatever it claims. The decoder holds back the bytes of its
+//! window: the last records come at the end.
 //!
 //! Design: `.waits.perf` in `design/waits.md`.
 

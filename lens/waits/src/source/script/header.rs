@@ -32,7 +32,7 @@ pub(super) struct Header<'l> {
     pub(super) time: u64,
     /// As `sched:sched_switch` or `cpu-clock`.
     pub(super) event: &'l [u8],
-    /// What comes after the event's name.
+    /// The text after the event's name.
     pub(super) payload: &'l [u8],
 }
 

@@ -1,4 +1,4 @@
-//! The text of `perf script` to rows: the default form, and forms of `-F comm,tid,time,event,trace`.
+//! The text of `perf script` to rows: the default form, and `-F comm,tid,time,event,trace`.
 //!
 //! ```text
 //!  name 7 [000] 1.000002: sched:sched_switch: prev_comm=…      header and payload
@@ -97,8 +97,8 @@ fn cpu_count(text: &[u8]) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).min(CPU_COUNT_MAX)
 }
 
-/// Returns the size of the next line, and whether its end is in it; `None` at the end. A size beyond
-/// the maximum stands for any.
+/// Returns the size of the next line, and whether its end is in it; `None` at the end. A size
+/// beyond the maximum stands for any.
 fn line_size(input: &mut Input<'_>) -> Result<Option<(usize, bool)>, ImportError> {
     if let Some(at) = memchr::memchr(b'\n', input.bytes()) {
         return Ok(Some((at + 1, true)));

@@ -1,0 +1,106 @@
+//! What threads waited for: recordings of other tools become logs.
+//!
+//! ```text
+//!  tests/golden/waits/load* ── eventcnv waits import ──▶ log ── query, verify
+//! ```
+//!
+//! Design: `.waits.import` in `design/waits.md`.
+#![cfg(feature = "waits")]
+
+mod support;
+
+use flate2::read::GzDecoder;
+use std::fs;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use support::{eventcnv, golden_path, run, told};
+use tempfile::TempDir;
+
+/// Returns the bytes of a recording, decompressed.
+fn recording(name: &str) -> Vec<u8> {
+    let bytes = fs::read(golden_path("waits").join(name)).unwrap();
+    if !name.ends_with(".gz") {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+/// Writes a recording to a directory, and returns its path and that of the log to be made.
+fn paths(directory: &TempDir, name: &str, bytes: &[u8]) -> (String, String) {
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path(name), bytes).unwrap();
+    (path(name), path(&format!("{name}.log")))
+}
+
+#[test]
+fn each_form_of_a_recording_becomes_a_sound_log() {
+    let directory = TempDir::new().unwrap();
+    let all = ["load.perf.data.gz", "load.6.dat.gz", "load.7.zstd.dat", "load-g.seed.txt.gz"];
+    for (name, switches) in all.into_iter().zip([147, 339, 339, 84]) {
+        let (source, log) = paths(&directory, name, &recording(name));
+        let (told, code, errors) = run(&["waits", "import", &source, "-o", &log]);
+        assert_eq!((code, errors.as_str()), (0, ""), "{name}");
+        assert!(String::from_utf8(told).unwrap().contains(" events, "));
+        let (_, code, errors) = run(&["verify", &log]);
+        assert_eq!(code, 0, "{name}: {errors}");
+        if cfg!(feature = "sql") {
+            let (count, _, _) = run(&["query", &log, "SELECT count(*) FROM Switch", "--csv"]);
+            let count = String::from_utf8(count).unwrap();
+            assert!(count.lines().any(|line| line == switches.to_string()), "{name}: {count}");
+        }
+    }
+}
+
+#[test]
+fn importing_a_source_twice_gives_the_same_bytes() {
+    let directory = TempDir::new().unwrap();
+    let bytes = recording("load-g.perf.data.gz");
+    let (source, log) = paths(&directory, "perf.data", &bytes);
+    run(&["waits", "import", &source, "-o", &log]);
+    let mut child = eventcnv(&["waits", "import", "-", "-o", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+    let (piped, code, errors) = told(child.wait_with_output().unwrap());
+    writer.join().unwrap().unwrap();
+    assert_eq!(code, 0, "{errors}");
+    assert!(piped == fs::read(&log).unwrap(), "a pipe gives what a file gives");
+}
+
+#[test]
+fn a_cut_source_gives_its_good_part_and_a_fault_with_its_place() {
+    let directory = TempDir::new().unwrap();
+    let bytes = recording("load.6.dat.gz");
+    let (source, log) = paths(&directory, "cut.dat", &bytes[..bytes.len() - 5000]);
+    let (_, code, errors) = run(&["waits", "import", &source, "-o", &log]);
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains("cut.dat: offset 0x"), "{errors}");
+    assert_eq!(run(&["verify", &log]).1, 0);
+}
+
+#[test]
+fn a_source_that_is_none_is_refused_and_leaves_no_file() {
+    let directory = TempDir::new().unwrap();
+    let compressed = fs::read(golden_path("waits").join("load.perf.data.gz")).unwrap();
+    let log = fs::read(golden_path("calls/shop.log")).unwrap();
+    let cases: [(&str, &[u8], &str); 5] = [
+        ("a.gz", &compressed, "is compressed: gzip -dc"),
+        ("a.log", &log, "is not perf.data, trace.dat or the text"),
+        ("empty", b"", "is empty"),
+        ("letter.txt", b"Dear reader,\nthis is a letter.\n", "has no event"),
+        ("cut.data", b"PERFILE2\x68\0\0\0\0\0\0\0", "within the header"),
+    ];
+    for (name, bytes, expected) in cases {
+        let (source, log) = paths(&directory, name, bytes);
+        let (_, code, errors) = run(&["waits", "import", &source, "-o", &log]);
+        assert_eq!(code, 2, "{name}: {errors}");
+        assert!(errors.contains(expected), "{name}: {errors}");
+        assert!(!fs::exists(&log).unwrap(), "{name}");
+    }
+}

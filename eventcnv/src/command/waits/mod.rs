@@ -11,8 +11,14 @@ mod import;
 use clap::Subcommand;
 use cli::Stop;
 
+const EXAMPLES: &str = "\
+Examples:
+  eventcnv waits import perf.data -o imported.log      what perf record wrote
+  eventcnv waits import events.txt -o events.log       what perf script printed";
+
 /// Make logs of a kernel's events: what threads waited for
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Waits {
     #[command(subcommand)]
     command: Command,

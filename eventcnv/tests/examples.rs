@@ -41,6 +41,8 @@ fn prepare(directory: &Path) {
     for name in ["kernel.log", "store.log"] {
         copy(&golden_path(&format!("explain/{name}")), name);
     }
+    copy(&golden_path("waits/tiny.perf.data"), "perf.data");
+    fs::write(directory.join("events.txt"), EVENTS_TEXT).unwrap();
     // The source file of its statements is older than the log.
     fs::create_dir(directory.join("src")).unwrap();
     copy(&golden_path("lines/shop.txt"), "src/shop.rs");
@@ -56,6 +58,10 @@ fn prepare(directory: &Path) {
         copy(&golden_path(&format!("eventdef/{name}.h")), &format!("{name}/eventdef.h"));
     }
 }
+
+/// What `perf script` prints of one event.
+const EVENTS_TEXT: &str =
+    "a 7 [000] 1.000002: sched:sched_process_exit: comm=a pid=7 prio=120 group_dead=true\n";
 
 /// The `eventdef.h` of another version of the MPS, with the events of [`older_log`].
 const EVENTDEF: &str = "\

@@ -41,7 +41,11 @@ fn each_form_of_a_recording_becomes_a_sound_log() {
     for (name, switches) in all.into_iter().zip([147, 339, 339, 84]) {
         let (source, log) = paths(&directory, name, &recording(name));
         let (told, code, errors) = run(&["waits", "import", &source, "-o", &log]);
-        assert_eq!((code, errors.as_str()), (0, ""), "{name}");
+        assert_eq!(code, 0, "{name}: {errors}");
+        // trace-cmd did not note the clock of these pages.
+        let is_noted = errors.contains("its clock is not CLOCK_MONOTONIC");
+        let is_dat = name.starts_with("load.6") || name.starts_with("load.7");
+        assert_eq!((is_noted, errors.lines().count()), (is_dat, is_dat.into()), "{errors}");
         assert!(String::from_utf8(told).unwrap().contains(" events, "));
         let (_, code, errors) = run(&["verify", &log]);
         assert_eq!(code, 0, "{name}: {errors}");
@@ -81,7 +85,8 @@ fn a_cut_source_gives_its_good_part_and_a_fault_with_its_place() {
     let (_, code, errors) = run(&["waits", "import", &source, "-o", &log]);
     assert_eq!(code, 1, "{errors}");
     assert!(errors.contains("cut.dat: offset 0x"), "{errors}");
-    assert_eq!(run(&["verify", &log]).1, 0);
+    // The log states that the events of the cut page are lost.
+    assert_eq!(run(&["verify", &log]).1, 3);
 }
 
 #[test]

@@ -20,8 +20,8 @@ use waits::{RunBegin, RunEnd, WaitBegin, WaitEnd, WakeReceive, WakeSend};
 /// The registries of waits.
 #[path = "../../../lens/waits/src/events.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the lens uses the rest")]
-mod kernel;
-use kernel::waits;
+mod registries;
+use registries::waits;
 
 mod play {
     eventdef::events! {

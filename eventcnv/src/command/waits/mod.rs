@@ -19,7 +19,8 @@ use cli::Stop;
 
 const EXAMPLES: &str = "\
 Examples:
-  eventcnv waits record -o kernel.log -- ./store     what the kernel did meanwhile; needs root
+  eventcnv waits import perf.data -o imported.log    what perf record wrote
+  eventcnv waits import events.txt -o events.log     what perf script printed
   eventcnv waits explain kernel.log --of store       what the process waited for, and for how long
   eventcnv waits explain store.log kernel.log        next to the events that the program recorded
   eventcnv waits explain store.log kernel.log -o waits.log --force   runs, waits, wakes as a log";

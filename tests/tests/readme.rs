@@ -124,6 +124,19 @@ fn the_commands_for_calls_print_a_tree_and_make_a_page() {
     assert!(page.contains("shop::shop::discount") && page.contains("Flame graph"));
 }
 
+/// The command for waits prints the sentence that the README shows.
+#[test]
+fn the_command_for_waits_names_the_lock_and_its_holder() {
+    let text = document("README.md");
+    let (_, section) = text.split_once("## Waits\n").expect("a section");
+    let (section, _) = section.split_once("\n## ").expect("another section");
+    let command = block_of("README.md", "## Waits\n", "sh");
+    let words = command.trim().strip_prefix("cargo run -q -p mps-eventcnv -- ").expect("a command");
+    let printed = lines(eventcnv().args(words.split(' ')).current_dir(root()));
+    let shown = printed.iter().find(|line| line.contains("`arena`")).expect("the lock");
+    assert!(section.contains(shown.as_str()), "{shown}");
+}
+
 /// Runs a step of a command line of the README, with the replayer of this build and its files in
 /// `$OUT`.
 fn replay_step(directory: &Path, words: &str) -> Vec<String> {

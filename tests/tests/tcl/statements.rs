@@ -197,7 +197,8 @@ fn k7_each_method_takes_more_out_than_the_one_before() {
         let name = format!("[multiply {n:>5} {m:>2}]");
         println!("{name:<22} {:>8} {:>8} | {:?}", plain[0][at], plain[1][at], times.map(of));
         let [raw, outer, calibrated, _] = times;
-        assert!(raw >= outer && outer >= calibrated, "{times:?}");
+        // What is left of a statement of a µs is within the noise of what was taken out.
+        assert!(raw >= outer && outer + raw / 20.0 >= calibrated, "{times:?}");
     }
     let app = |rows: &[Row]| {
         let all = rows.iter().filter(|row| row.file == "program.tcl" && row.line > 12);

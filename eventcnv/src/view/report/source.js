@@ -14,7 +14,7 @@ const sourceTab = (root, data, page) => {
   const TEXT_MAX = 90; // Letters of a statement in the table.
   const { time, share, many, button } = tabTools({ isNs: data.isNs, time: data.own }, [], page);
   const columns = ["count", "own", "ownError", "percent", "total", "totalError", "mean", "min",
-    "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
+    "traced", "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
 
   // A number of the log: itself, at most itself, or about itself.
   const plain = (value) => (Array.isArray(value) ? value[0] : value);
@@ -288,9 +288,10 @@ const sourceTab = (root, data, page) => {
     const list = node("dl");
     const { cells } = row;
     const error = (ns) => (ns ? ` ± ${time(ns)}` : "");
+    const covered = cells.traced === undefined ? "" : ` (of ${count(cells.traced)} traced runs)`;
     for (const [name, value, more] of [["ran", count(row.count)],
       ["own time", cells.own, error(cells.ownError)], ["total time", cells.total, error(cells.totalError)],
-      ["time with waiting", cells.waiting], ["average", cells.mean], ["shortest", cells.min], ["median", cells.p50],
+      ["time with waiting", cells.waiting], ["average", cells.mean], ["shortest", cells.min], ["median", cells.p50, covered],
       ["p90", cells.p90], ["p99", cells.p99], ["p99.9", cells.p999], ["longest", cells.max],
       ["deviation", cells.deviation]]) {
       if (value === undefined) continue;

@@ -35,7 +35,7 @@ const LINE_LENGTH_MAX: usize = 400;
 /// Lines above a function's first statement that its definition may take.
 const HEAD_COUNT_MAX: u32 = 50;
 /// The columns of a row of numbers, in the table of statements.
-const NUMBERS: std::ops::Range<usize> = 2..17;
+const NUMBERS: std::ops::Range<usize> = 2..18;
 
 /// The statements of a log, and their texts.
 pub(crate) struct Lines<'l> {

@@ -256,6 +256,33 @@ fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
     }
 }
 
+/// T15: the time of day of each call is known when the recording ends, while the program goes on.
+/// `.ring.sync`: a thousand flushes put few clock syncs.
+#[test]
+fn t15_a_capture_in_direct_mode_tells_the_time() {
+    let what = || {
+        let released = release("-enabled -commitMode direct -dbPath logs");
+        sell();
+        let path = released.path().unwrap();
+        drop(released);
+        (0..1000).for_each(|_| telemetry::flush());
+        let log = open_partly(&path);
+        let mut times = Vec::new();
+        common::each(&log, |event| {
+            times.extend((&*event.registry.name == "calls").then(|| event.wall_time()));
+        });
+        let now = std::time::SystemTime::now();
+        assert_eq!(times.len(), 2);
+        let syncs = log.streams()[0].syncs.len();
+        assert!((2..64).contains(&syncs), "{syncs}");
+        for time in times {
+            let age = time.and_then(|time| now.duration_since(time).ok());
+            assert!(age.is_some_and(|age| age < Duration::from_secs(60)), "{time:?}");
+        }
+    };
+    let _ = ran("t15_a_capture_in_direct_mode_tells_the_time", &[], what);
+}
+
 /// T8, T9: in the staged mode a killed program loses at most one interval.
 #[test]
 fn t8_a_killed_program_loses_an_interval_in_staged_mode() {

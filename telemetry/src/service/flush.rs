@@ -11,6 +11,7 @@ use crate::offered::{Losses, Moment};
 use crate::os::atomic::Ordering;
 use crate::os::sync::Entry;
 use crate::os::{observers, ordinary};
+use crate::plinth::region;
 use crate::registry::registration::{self, Registered, SLOT_COUNT};
 use crate::registry::unhoused;
 use crate::rings::ring::Ring;
@@ -33,7 +34,18 @@ pub fn flush() {
     mask_changes::notice(&entry);
     ordinary::catch_up(&entry);
     flush_rings(&entry);
+    put_sync(&entry);
     stream::write_out(&entry);
+}
+
+/// Puts a clock sync into a mapped file, whose blocks have none before they are full.
+fn put_sync(entry: &Entry) {
+    if region::is_open()
+        && let Some(header) = thread::rings().find_map(|ring| ring.account_in_file(entry))
+        && let Some(mut parts) = stream::parts(entry)
+    {
+        parts.put_sync(header);
+    }
 }
 
 fn flush_rings(entry: &Entry) {

@@ -280,6 +280,17 @@ impl Parts<'_> {
         put
     }
 
+    /// Puts a clock sync, in a part without events, if a file that is mapped has room for it, and
+    /// the last one is from the first half of the time since the file began (`.ring.sync`).
+    pub(crate) fn put_sync(&mut self, header: BlockHeader) {
+        let [first, last] =
+            self.state.syncs.map(|ticks| header.sync_ticks.get().wrapping_sub(ticks));
+        let is_due = last >= first / 2 && region::has_room_to_tell();
+        if is_due && self.push_events(header, |_, _| {}) {
+            self.state.syncs[1] = header.sync_ticks.get();
+        }
+    }
+
     /// Writes a copy of a block that is still being filled. `fill` puts the bytes of [last, top),
     /// and may complete the header. Returns false if the host refuses it, or the registry.
     pub(crate) fn write_copy(

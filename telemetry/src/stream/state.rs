@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) copy: Option<&'static mut [u8]>,
     /// The beginning of the stream, for its headers.
     pub(crate) start: u64,
+    /// The ticks of the clock sync in its header, and of the last one that a flush put.
+    pub(crate) syncs: [u64; 2],
     /// A parts block of the previous volume, with parts that the host refused.
     pub(crate) carried: Option<PartsBlock>,
     /// Whether its parts are being put now.
@@ -66,6 +68,7 @@ impl State {
             registry_offset: 0,
             copy: None,
             start: 0,
+            syncs: [0; 2],
             carried: None,
             is_carrying: false,
             waiting: Waiting::NONE,
@@ -84,6 +87,7 @@ impl State {
             parts.keep_room();
         }
         self.parts = Some(parts);
+        self.syncs = [header.sync_ticks.get(); 2];
         (self.kept, self.is_last) = (Kept::NONE, false);
     }
 

@@ -20,7 +20,7 @@ use crate::os::sync::{Entry, Guard};
 use crate::plinth::region;
 use crate::store::intern;
 use crate::stream::{self, Standing, outlet};
-use eventlog::format::BLOCK_MAGIC;
+use eventlog::format::{BLOCK_MAGIC, BlockHeader};
 
 /// Of a ring whose newest block is private.
 const PRIVATE: u32 = 0;
@@ -102,6 +102,13 @@ impl Ring {
                 return Some(recorded);
             }
         }
+    }
+
+    /// Its counts, if its newest block is one of the file.
+    pub(crate) fn account_in_file(&self, entry: &Entry) -> Option<BlockHeader> {
+        // With the lock held, the block is not given to another ring meanwhile.
+        let _state = shares::lock(entry)?;
+        self.file_place().and_then(|_| self.any_account())
     }
 
     /// What [`Ring::flush`] does where there is a file: of what is private a copy goes there.

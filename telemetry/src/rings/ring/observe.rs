@@ -56,6 +56,11 @@ impl Ring {
     /// A part without events that says how many there were, and what was lost (`.part.account`), if
     /// the kind is output.
     pub(crate) fn account(&self) -> Option<BlockHeader> {
+        self.is_output().then(|| self.any_account()).flatten()
+    }
+
+    /// The same, whether the kind is output or not.
+    pub(crate) fn any_account(&self) -> Option<BlockHeader> {
         let recorded = self.losses().recorded;
         let mut header = self.block().header();
         header.flags &= !SEALED;
@@ -66,7 +71,7 @@ impl Ring {
         header.base = header.base_last;
         header.set_sync(root::sync());
         self.counts.put(&mut header);
-        (self.is_output() && recorded > 0).then_some(header)
+        (recorded > 0).then_some(header)
     }
 
     pub(crate) fn losses(&self) -> Losses {

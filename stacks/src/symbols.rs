@@ -125,8 +125,23 @@ impl Table {
             });
             functions.push(Function { name: readable(&name), line });
         }
+        // Where a file has line tables alone, a function that others are inlined into has the last
+        // part of its name there.
+        if functions.len() < INLINED_COUNT_MAX
+            && let Some(outermost) = functions.last_mut()
+            && let Some(symbol) = self.loader.find_symbol(address).map(readable)
+            && !outermost.name.contains("::")
+            && symbol.split("::").any(|part| bare(part) == bare(&outermost.name))
+        {
+            outermost.name = symbol;
+        }
         Some(functions)
     }
+}
+
+/// Returns a part of a name without its parameters.
+fn bare(part: &str) -> &str {
+    part.split(['<', '(']).next().unwrap_or_default()
 }
 
 /// Returns a readable name without characters that steer a terminal.
@@ -172,6 +187,26 @@ mod tests {
         assert_eq!(symbols.functions(&path, u64::MAX), []);
         assert_eq!(symbols.functions(Path::new("/no/such/file"), place), []);
         assert_eq!(symbols.functions(Path::new("/proc/self/maps"), place), [], "not an ELF file");
+    }
+
+    #[inline(always)]
+    fn inlined(path: &Path) -> bool {
+        path.file_name().is_some_and(|name| !name.is_empty())
+    }
+
+    #[inline(never)]
+    fn around_inlined(path: &Path) -> bool {
+        inlined(path)
+    }
+
+    #[test]
+    fn a_function_around_an_inlined_one_has_its_whole_name() {
+        let function: fn(&Path) -> bool = around_inlined;
+        let (place, path) = mapped(function as usize as u64 + 1);
+        assert!(around_inlined(&path));
+        let functions = Symbols::default().functions(&path, place);
+        let text = functions.last().unwrap().to_string();
+        assert!(text.contains("symbols::tests::around_inlined symbols.rs:"), "{text}");
     }
 
     #[test]

@@ -158,6 +158,40 @@ fn explain(args: &[&str]) -> String {
     String::from_utf8(text).unwrap()
 }
 
+/// `.waits.answer`: a name may fit a process that slept all the time.
+#[test]
+fn a_busy_target_comes_before_an_idle_namesake() {
+    let directory = TempDir::new().unwrap();
+    let mut bytes = Vec::new();
+    let mut out = Output::new(&mut bytes, &origin("kernel", BOOT)).unwrap();
+    for (thread, process) in [(100, 100), (200, 200)] {
+        out.thread(1, thread, process, b"shop").unwrap();
+    }
+    let switch = |prev, next, state| Switch { prev, next, state, stack: 0 };
+    out.add(1, MS, &switch(0, 200, 0)).unwrap();
+    out.add(1, MS + 1000, &switch(200, 0, 1)).unwrap();
+    for round in 1..9 {
+        let waking = Waking { waker: 0, target: 100, context: 2, stack: 0 };
+        out.add(0, round * 10 * MS, &waking).unwrap();
+        out.add(0, round * 10 * MS + 5000, &switch(0, 100, 0)).unwrap();
+        out.add(0, round * 10 * MS + 4 * MS, &switch(100, 0, 1)).unwrap();
+    }
+    out.finish().unwrap();
+    let path = directory.path().join("k.log");
+    fs::write(&path, bytes).unwrap();
+    let log = path.to_str().unwrap();
+    let told: Value = serde_json::from_str(&explain(&[log, "--of", "shop", "--json"])).unwrap();
+    let waits = told["waits"].as_array().unwrap();
+    let of = |at: usize| waits[at]["ns"].as_u64().unwrap();
+    let longest = waits.iter().map(|wait| wait["ns"].as_u64().unwrap()).max();
+    assert_eq!(Some(of(waits.len() - 1)), longest, "the namesake waited for longer: {told}");
+    assert!(waits.len() > 1 && of(0) < of(waits.len() - 1), "{told}");
+    assert!(told["path_of"].as_str().unwrap().contains("100"), "{told}");
+    // Alone, the namesake is the target.
+    let told: Value = serde_json::from_str(&explain(&[log, "--of", "200", "--json"])).unwrap();
+    assert!(told["path_of"].as_str().unwrap().contains("200"), "{told}");
+}
+
 #[test]
 fn the_logs_are_the_golden_ones_which_the_examples_use() {
     assert_golden("explain/kernel.log", &kernel());
@@ -264,7 +298,7 @@ fn the_log_of_the_answer_has_the_shares_and_the_events_in_sql() {
     };
     assert!(query("SELECT sum(ns) FROM Share").contains("50000000"));
     // The number of the GetBegin that was open.
-    let found = query("SELECT buffer, number_ FROM WaitEnd WHERE ns = 8000000");
+    let found = query("SELECT openBuffer, openNumber FROM WaitEnd WHERE ns = 8000000");
     assert!(found.lines().last().unwrap().split_whitespace().eq(["1", "2"]), "{found}");
 }
 

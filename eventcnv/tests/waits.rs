@@ -109,3 +109,47 @@ fn a_source_that_is_none_is_refused_and_leaves_no_file() {
         assert!(!fs::exists(&log).unwrap(), "{name}");
     }
 }
+
+#[test]
+fn an_import_with_the_boot_of_a_program_lies_next_to_its_log() {
+    let directory = TempDir::new().unwrap();
+    let program = golden_path("explain/store.log");
+    let program = program.to_str().unwrap();
+    let (source, log) = paths(&directory, "perf.data", &recording("load.perf.data.gz"));
+    let explained = || run(&["waits", "explain", program, &log]).2;
+    assert_eq!(run(&["waits", "import", &source, "-o", &log]).1, 0);
+    let refused = explained();
+    assert!(refused.contains("`eventcnv waits import --boot-of PROGRAM.log`"), "{refused}");
+    let first = fs::read(&log).unwrap();
+    let again = ["waits", "import", &source, "-o", &log, "--force", "--boot-of", program];
+    let (_, code, errors) = run(&again);
+    assert_eq!(code, 0, "{errors}");
+    assert_ne!(fs::read(&log).unwrap(), first);
+    // Now the boot is one, and the times are compared: the recordings are years apart.
+    let refused = explained();
+    assert!(refused.contains("have no time in common"), "{refused}");
+}
+
+#[test]
+fn the_boot_of_a_program_is_refused_to_times_of_another_clock() {
+    let directory = TempDir::new().unwrap();
+    let program = golden_path("explain/store.log");
+    let program = program.to_str().unwrap();
+    for (name, expected) in [
+        ("load.6.dat.gz", "record with trace-cmd record -C mono"),
+        ("load.seed.txt.gz", "the text does not name its clock"),
+    ] {
+        let (source, log) = paths(&directory, name, &recording(name));
+        let (_, code, errors) =
+            run(&["waits", "import", &source, "-o", &log, "--boot-of", program]);
+        assert_eq!(code, 2, "{name}: {errors}");
+        assert!(errors.contains("--boot-of: ") && errors.contains(expected), "{name}: {errors}");
+        assert!(!fs::exists(&log).unwrap(), "{name}");
+    }
+    let (source, log) = paths(&directory, "perf.data", &recording("load.perf.data.gz"));
+    assert_eq!(run(&["waits", "import", &source, "-o", &log]).1, 0);
+    let other = format!("{log}.again");
+    let (_, code, errors) = run(&["waits", "import", &source, "-o", &other, "--boot-of", &log]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("does not state its boot"), "{errors}");
+}

@@ -10,12 +10,14 @@
 use eventlog::reader::{Clock, ClockBase, Faults, Filter, Log, Order};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of};
-use lens_waits::critical::{Path, Walker, path};
-use lens_waits::model::{self, Cause, Life, Model, NONE, Options};
+use lens_waits::critical::Walker;
+use lens_waits::frames::Locks;
+use lens_waits::model::{self, Cause, Life, Model, NONE, Options, What};
 use lens_waits::names::Names;
+use lens_waits::path::{Path, path};
 use lens_waits::under::{Around, Moment, Own, Threads, Under, intervals, under};
 use lens_waits::waited::{Group, Waited, groups, waits_of};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 /// A question about a target.
@@ -119,7 +121,8 @@ fn check_clocks(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
     for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
         if own.boot_id == [0; 16] {
             return Err("the log of the kernel does not state its boot: no other log can be read \
-                        with it; record it again, or explain it alone"
+                        with it; if both are of one boot, import it again with `eventcnv waits \
+                        import --boot-of PROGRAM.log`"
                 .into());
         }
         if stream.boot_id != own.boot_id {
@@ -196,8 +199,10 @@ impl<'k> Explained<'k> {
             around.and_then(|around| around.open).map_or(NONE, |own| own.name)
         };
         let events = |at: usize| moments.get(at).copied().unwrap_or_default().map(event);
-        let groups = groups(model, &waits, events, |call| names.has_object(call));
-        let window = longest(model, &windows, question.between.is_some());
+        let mut groups = groups(model, &waits, events, |call| names.has_object(call));
+        let busy = Busy::of(model, &windows);
+        groups.sort_by_key(|group| !busy.has(group.key.process));
+        let window = longest(model, &windows, question.between.is_some(), &busy);
         let (path_of, path) = match window {
             Some(own) => (own.life, path(model, own.life, (own.from, own.to), &mut walker)),
             None => (NONE, Path::default()),
@@ -209,7 +214,7 @@ impl<'k> Explained<'k> {
                 open.insert(waited.place, own);
             }
         }
-        let mut notes = notes(model, dropped);
+        let mut notes = notes(model, &windows, dropped);
         if !walker.is_complete() {
             notes
                 .push("the log has too many wakes: some waits for threads are not followed".into());
@@ -228,6 +233,22 @@ impl<'k> Explained<'k> {
             moments,
             notes,
         })
+    }
+
+    /// Returns the names of the locks that were waited for.
+    pub(crate) fn locks(&self) -> Locks {
+        let mut locks = Locks::default();
+        for (at, waited) in self.waits.iter().enumerate() {
+            let [own, _] = self.around(at);
+            let Some(label) = own.and_then(|own| own.label) else { continue };
+            let model = &self.kernel.model;
+            let Some(wait) = model.stretch(waited.place) else { continue };
+            let process = model.life(wait.life).map_or(0, |life| life.process);
+            if let Some(futex) = self.names.futex(wait) {
+                locks.insert((process, futex), self.under.name(label).to_owned());
+            }
+        }
+        locks
     }
 
     /// Returns the program's events around a wait, and around the wake of its waker.
@@ -279,23 +300,63 @@ fn check_events(log: &Log, kernel: u16, between: [&str; 2]) -> Result<(), String
     Ok(())
 }
 
-/// Returns the window whose critical path is shown: the longest interval; of whole lives, that of
-/// the first thread of a process, else the longest.
-fn longest(model: &Model, windows: &[Window], is_interval: bool) -> Option<Window> {
+/// The run time in ns of each process of a target. A name may fit a stranger too, which slept all
+/// the time: its few long waits come after those of processes that worked.
+struct Busy {
+    runs: HashMap<u32, u64, RandomState>,
+    most: u64,
+}
+
+impl Busy {
+    fn of(model: &Model, windows: &[Window]) -> Busy {
+        let mut runs: HashMap<u32, u64, RandomState> = HashMap::default();
+        for window in windows {
+            let own = model.backwards(window.life).map(|(_, stretch)| stretch);
+            let own = own.skip_while(|stretch| stretch.begin >= window.to);
+            let own = own.take_while(|stretch| stretch.end > window.from);
+            let ns = own.filter(|stretch| stretch.what == What::Run).map(|stretch| {
+                stretch.end.min(window.to).saturating_sub(stretch.begin.max(window.from))
+            });
+            let sum = runs.entry(process_of(model, window)).or_default();
+            *sum = sum.saturating_add(ns.sum());
+        }
+        let most = runs.values().copied().max().unwrap_or(0);
+        Busy { runs, most }
+    }
+
+    /// Returns whether a process ran for at least a hundredth of the time of the busiest one.
+    fn has(&self, process: u32) -> bool {
+        self.runs.get(&process).is_some_and(|ns| ns.saturating_mul(100) >= self.most)
+    }
+}
+
+fn process_of(model: &Model, window: &Window) -> u32 {
+    model.life(window.life).map_or(0, |life| life.process)
+}
+
+/// Returns the window whose critical path is shown: of a busy process the longest interval; of
+/// whole lives, that of the first thread of a process, else the longest.
+fn longest(model: &Model, windows: &[Window], is_interval: bool, busy: &Busy) -> Option<Window> {
     let leads = |window: &Window| {
         let life = model.life(window.life);
         !is_interval && life.is_some_and(|life| life.process == life.thread)
     };
-    windows.iter().max_by_key(|own| (leads(own), own.to - own.from)).copied()
+    let is_busy = |window: &Window| busy.has(process_of(model, window));
+    windows.iter().max_by_key(|own| (is_busy(own), leads(own), own.to - own.from)).copied()
 }
 
 /// Returns what the user must know about the model.
-fn notes(model: &Model, dropped: u64) -> Vec<String> {
+fn notes(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
     let counts = &model.counts;
+    let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
+    let lives = || lives.iter().filter_map(|life| model.life(*life));
+    let missing = lives().map(|life| u64::from(life.missing)).sum();
+    let samples = lives().map(|life| u64::from(life.samples_dropped)).sum();
     let all = [
         (counts.gaps, "gaps: the kernel lost events there; their time is `lost`"),
-        (counts.contradictions, "switches contradict earlier ones: the time between is unknown"),
-        (counts.samples_dropped, "samples belong to no run and are left out"),
+        (counts.contradictions, "new threads have the number of a thread that had not ended"),
+        (missing, "switches of these threads are not in the log: the time between is unknown"),
+        (samples, "samples of these threads belong to no run and are left out"),
         (counts.backwards, "events have an earlier time than the event before on their processor"),
         (counts.not_kept, "runs and waits are too many to be kept: their time is unknown"),
         (counts.left_out, "events are left out, as a table is full"),

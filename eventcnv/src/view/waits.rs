@@ -319,6 +319,8 @@ impl Shown<'_> {
             "events": counts.rows,
             "gaps": counts.gaps,
             "contradictions": counts.contradictions,
+            "missing_switches": counts.missing,
+            "samples_dropped": counts.samples_dropped,
         });
         escaped(&format!("{all:#}\n")).into_bytes()
     }

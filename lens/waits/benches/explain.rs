@@ -113,9 +113,18 @@ fn main() {
     let model = read();
     let lives: Vec<u32> = (0..model.lives.len() as u32).collect();
     let windows = windows_of(&model, &lives);
-    let (time, _) = best(|| {
-        let mut walker = Walker::new(&model, Options::default().grace);
-        account(&model, &windows, &mut walker).total
-    });
-    println!("account     {:7.2} M events/s, of all {} threads", rate(time), lives.len());
+    for windows in [&windows[..1], &windows] {
+        let mut piece_count = 0u64;
+        for window in windows {
+            let mut walker = Walker::new(&model, Options::default().grace);
+            walker.walk(window.life, window.from, window.to, |_| piece_count += 1);
+        }
+        let (time, _) = best(|| {
+            let mut walker = Walker::new(&model, Options::default().grace);
+            account(&model, windows, &mut walker).total
+        });
+        let pieces = piece_count as f64 / time.as_secs_f64() / 1e6;
+        let (rate, of) = (rate(time), windows.len());
+        println!("account     {rate:7.2} M events/s, {pieces:.2} M pieces/s, threads: {of}");
+    }
 }

@@ -5,11 +5,14 @@
 //!  process 4711 ──▶ stream:  thread 1 ├ Run ┤ Wait futex: woken by teller 2 ┤ Run ┤  wakes
 //!                            thread 2 ├ Run ────────────┤ Wait …
 //!                            path     ├ teller 2 (4713): running ┤ disk ┤ …
+//!                            flame    ├ frames of pseudo-stacks ┤ …
 //! ```
 //!
 //! The streams have the boot, the process and the start of the program's own log, so that their
 //! threads are those of that log. Ticks are the ns of the common clock. Design: `.waits.answer` in
 //! `design/waits.md`.
+
+mod flame;
 
 use crate::account::{Account, Window};
 use crate::critical::{Piece, Share};
@@ -17,8 +20,10 @@ use crate::events::waits::{
     PathBegin, PathEnd, REGISTRY, RunBegin, RunEnd, Share as ShareRow, WaitBegin, WaitEnd,
     WakeReceive, WakeSend,
 };
-use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use crate::frames::Locks;
+use crate::model::{Model, NEVER, NONE, Stretch, What};
 use crate::names::Names;
+use crate::stack::Stacks;
 use crate::under::Own;
 use eventdef::field::A;
 use eventlog::format::ClockSync;
@@ -58,6 +63,10 @@ pub struct Answer<'a> {
     pub path: &'a [Piece],
     /// The life of that path; [`NONE`] without a path.
     pub path_of: u32,
+    /// The pseudo-stacks of the target.
+    pub stacks: &'a Stacks,
+    /// The names that programs gave to locks.
+    pub locks: &'a Locks,
     /// The program's event that was open at the beginning of a wait, by the place of the wait.
     pub open: &'a HashMap<u32, Own, RandomState>,
 }
@@ -94,6 +103,10 @@ impl Answer<'_> {
     pub fn write(&self, out: &mut dyn Write) -> Result<Made, MakeError> {
         let mut lives: Vec<u32> = self.account.owners.keys().copied().collect();
         lives.extend(self.windows.iter().map(|window| window.life));
+        let Stacks { paths, parts, links, .. } = self.stacks;
+        let places = parts.iter().map(|part| part.place).chain(links.iter().map(|link| link.wait));
+        lives.extend(places.filter_map(|place| self.model.stretch(place)).map(|own| own.life));
+        lives.extend(paths.iter().map(|path| path.life));
         lives.sort_unstable();
         lives.dedup();
         let mut processes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -105,6 +118,7 @@ impl Answer<'_> {
         }
         let sends = self.sends(&lives);
         let mut maker = Maker::new(out);
+        let target = self.windows.first().map_or(NONE, |window| window.life);
         for (process, lives) in &processes {
             maker.begin(&self.origin(*process))?;
             maker.registry(&REGISTRY)?;
@@ -115,6 +129,9 @@ impl Answer<'_> {
             let thread = lives.len() as u32 + 1;
             if lives.contains(&self.path_of) {
                 self.write_path(&mut maker, &mut labels, thread)?;
+            }
+            if lives.contains(&target) {
+                self.write_flame(&mut maker, &mut labels, thread + 1)?;
             }
             let is_target = |window: &&Window| lives.contains(&window.life);
             if let Some(window) = self.windows.iter().find(is_target) {
@@ -173,7 +190,7 @@ impl Answer<'_> {
         let mut sends: HashMap<u32, Vec<(u64, u32, u32)>, RandomState> = HashMap::default();
         for life in lives {
             for (place, wait) in self.model.backwards(*life) {
-                let waker = self.waker(wait);
+                let waker = self.model.waker(wait);
                 if waker != NONE && lives.binary_search(&waker).is_ok() {
                     let thread = self.model.life(*life).map_or(0, |life| life.thread);
                     sends.entry(waker).or_default().push((wait.woken, place, thread));
@@ -182,18 +199,6 @@ impl Answer<'_> {
         }
         sends.values_mut().for_each(|own| own.sort_unstable());
         sends
-    }
-
-    /// Returns the life that woke a wait.
-    fn waker(&self, wait: &Stretch) -> u32 {
-        match wait.cause {
-            Cause::Thread | Cause::Forked => wait.aid,
-            Cause::Network => {
-                let wake = self.model.network_wakes.get(wait.aid as usize);
-                wake.map_or(NONE, |wake| wake.peer)
-            }
-            _ => NONE,
-        }
     }
 
     fn write_life(
@@ -247,7 +252,7 @@ impl Answer<'_> {
         let name = self.frame(wait);
         let cause = labels.value(maker, &name, wait.cause.name())?;
         maker.add(thread, thread, wait.begin, &WaitBegin { cause, call, object: A(object) })?;
-        let waker = self.waker(wait);
+        let waker = self.model.waker(wait);
         let of_waker = self.model.life(waker).map_or(0, |life| life.thread);
         if of_waker != 0 && self.account.owners.contains_key(&waker) {
             let at = wait.woken.clamp(wait.begin, wait.end);
@@ -266,8 +271,8 @@ impl Answer<'_> {
             ns: wait.ns() as usize,
             delay: wait.delay() as usize,
             object: A(object),
-            buffer: own.map_or(NONE, |own| own.id.buffer),
-            number: own.map_or(0, |own| own.id.number as usize),
+            openBuffer: own.map_or(NONE, |own| own.id.buffer),
+            openNumber: own.map_or(0, |own| own.id.number as usize),
             stack: stack.as_bytes(),
         };
         maker.add(thread, thread, wait.end, &row)

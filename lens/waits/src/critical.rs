@@ -20,6 +20,8 @@ const DEPTH_MAX: usize = 64;
 const GROUP_COUNT_MAX: usize = 1 << 12;
 /// Stretches that all walks of one answer visit, at most; then waits for threads stay as they are.
 const STEP_COUNT_MAX: u64 = 1 << 28;
+/// Waits in which pieces lie, at most; what lies in further ones is not followed.
+const LINK_COUNT_MAX: usize = 1 << 22;
 
 /// A piece of time with one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,34 @@ pub struct Piece {
     pub share: Share,
     /// How many waits lie between it and the target: 0 is the target's own.
     pub depth: u32,
+    /// The innermost of these waits, by its place in [`Walker::links`]; [`NONE`] if it lies in
+    /// none, or if the walker keeps no links.
+    pub within: u32,
+}
+
+/// A wait of a pseudo-stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The wait around it, by its place among the links; [`NONE`] for a wait of the target.
+    pub parent: u32,
+    /// The stretch.
+    pub wait: u32,
+}
+
+/// The time in which work for a wait lies: the fit rule.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    begins: u64,
+    ends: u64,
+}
+
+impl Fit {
+    /// Everything fits.
+    const ALL: Fit = Fit { begins: 0, ends: NEVER };
+
+    fn has(self, work: &Stretch) -> bool {
+        work.begin >= self.begins && work.end <= self.ends
+    }
 }
 
 /// A thread that is being followed backwards.
@@ -43,11 +73,10 @@ struct Frame {
     to: u64,
     /// Time before this is not its own.
     floor: u64,
-    /// A stretch of a child lies between these.
-    begins: u64,
-    ends: u64,
-    /// Whether it does other work.
-    is_other: bool,
+    /// A stretch of a child lies in this.
+    fit: Fit,
+    /// The wait that it is followed in.
+    link: u32,
     /// Where the wait began that the last one ends, and who worked meanwhile.
     group: u64,
     resumed: Option<Resumed>,
@@ -57,9 +86,7 @@ struct Frame {
 #[derive(Clone, Copy, Debug)]
 struct Resumed {
     place: u32,
-    begins: u64,
-    ends: u64,
-    is_other: bool,
+    fit: Fit,
 }
 
 /// Follows threads backwards.
@@ -69,12 +96,40 @@ pub struct Walker<'m> {
     grace: u64,
     left: u64,
     frames: Vec<Frame>,
+    links: Vec<Link>,
+    has_links: bool,
 }
 
 impl<'m> Walker<'m> {
     /// Returns a walker. A child may begin and end `grace` ns outside of its parent.
     pub fn new(model: &'m Model, grace: u64) -> Walker<'m> {
-        Walker { model, grace, left: STEP_COUNT_MAX, frames: Vec::new() }
+        let (frames, links) = (Vec::new(), Vec::new());
+        Walker { model, grace, left: STEP_COUNT_MAX, frames, links, has_links: false }
+    }
+
+    /// Makes the walker keep the waits in which pieces lie, 2^22 at most. Returns it.
+    #[must_use]
+    pub fn with_links(mut self) -> Walker<'m> {
+        self.has_links = true;
+        self
+    }
+
+    /// Returns the waits in which pieces lie.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Returns the number of a wait within another one.
+    fn link(&mut self, parent: u32, wait: u32) -> u32 {
+        if !self.has_links {
+            return NONE;
+        }
+        if self.links.len() >= LINK_COUNT_MAX {
+            self.left = 0;
+            return parent;
+        }
+        self.links.push(Link { parent, wait });
+        self.links.len() as u32 - 1
     }
 
     /// Returns whether all walks so far were complete.
@@ -90,9 +145,8 @@ impl<'m> Walker<'m> {
             place: last,
             to,
             floor: from,
-            begins: 0,
-            ends: NEVER,
-            is_other: false,
+            fit: Fit::ALL,
+            link: NONE,
             group: NEVER,
             resumed: None,
         });
@@ -103,9 +157,10 @@ impl<'m> Walker<'m> {
             }
             self.left = self.left.saturating_sub(1);
             let depth = self.frames.len() as u32 - 1;
+            let within = frame.link;
             let Some(own) = self.model.stretch(frame.place).copied() else {
                 let (from, to) = (frame.floor, frame.to);
-                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth });
+                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth, within });
                 self.turn(NONE, frame.floor);
                 continue;
             };
@@ -114,7 +169,7 @@ impl<'m> Walker<'m> {
             if end < frame.to {
                 // A thread that ended, or that was not there.
                 let (from, to) = (end, frame.to);
-                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth });
+                each(&Piece { from, to, place: NONE, share: Share::Unknown, depth, within });
             }
             // The rest of a stretch may be asked for later.
             let is_rest = own.begin < begin;
@@ -137,8 +192,7 @@ impl<'m> Walker<'m> {
     fn leave(&mut self, left: &Frame) {
         self.frames.pop();
         if let Some(parent) = self.frames.last_mut().filter(|parent| parent.group < parent.to) {
-            let Frame { place, begins, ends, is_other, .. } = *left;
-            parent.resumed = Some(Resumed { place, begins, ends, is_other });
+            parent.resumed = Some(Resumed { place: left.place, fit: left.fit });
         }
     }
 
@@ -146,12 +200,12 @@ impl<'m> Walker<'m> {
     fn take(&mut self, frame: &Frame, own: &Stretch, part: Part, each: &mut impl FnMut(&Piece)) {
         let Part { begin, end, .. } = part;
         // Only work has to fit: a thread may have waited for long before it was called.
-        let is_fit = own.begin >= frame.begins && own.end <= frame.ends;
-        let is_child = (is_fit || own.what != What::Run) && !frame.is_other;
+        let is_child = own.what != What::Run || frame.fit.has(own);
+        let within = frame.link;
         let mut pass = |from: u64, to: u64, share: Share| {
             let share = if is_child || share == Share::Lost { share } else { Share::OtherPath };
             if from < to {
-                each(&Piece { from, to, place: part.place, share, depth: part.depth });
+                each(&Piece { from, to, place: part.place, share, depth: part.depth, within });
             }
         };
         match own.what {
@@ -165,11 +219,11 @@ impl<'m> Walker<'m> {
                 let ready = if is_preempted { Share::Involuntary } else { Share::Scheduler };
                 pass(woken, end, ready);
                 if let Some((to, from)) = own_part(self.model, own, begin, woken, &mut pass)
-                    && !self.follow(frame, own, begin, to, from, !is_child)
+                    && !self.follow(frame, own, part, to, from)
                 {
                     pass(begin, to, Share::OtherPath);
                 }
-                if let Some((to, false)) = self.earlier(own, begin, woken) {
+                if let Some((to, false)) = self.earlier(own, part, woken) {
                     pass(begin, to, Share::TimedOut);
                 }
             }
@@ -178,15 +232,7 @@ impl<'m> Walker<'m> {
 
     /// Follows the thread whose stretch is `from`, backwards from `to`. Returns false if that is
     /// not possible.
-    fn follow(
-        &mut self,
-        frame: &Frame,
-        own: &Stretch,
-        begin: u64,
-        to: u64,
-        from: u32,
-        is_other: bool,
-    ) -> bool {
+    fn follow(&mut self, frame: &Frame, own: &Stretch, part: Part, to: u64, from: u32) -> bool {
         if from == NONE || self.frames.len() >= DEPTH_MAX || self.left == 0 {
             return false;
         }
@@ -194,7 +240,8 @@ impl<'m> Walker<'m> {
         if self.model.stretch(from).is_none_or(|waker| waker.begin > to || waker.life == own.life) {
             return false;
         }
-        let start = self.start(own);
+        let (start, fit) = self.fit(own);
+        let link = self.link(frame.link, part.place);
         if let Some(parent) = self.frames.last_mut() {
             parent.group = if start < own.begin { start } else { NEVER };
             parent.resumed = None;
@@ -202,11 +249,13 @@ impl<'m> Walker<'m> {
         self.frames.push(Frame {
             place: from,
             to,
-            floor: begin.max(frame.floor),
+            floor: part.begin.max(frame.floor),
             // What fits a child fits its parent too.
-            begins: start.saturating_sub(self.grace).max(frame.begins),
-            ends: own.end.saturating_add(self.grace).min(frame.ends),
-            is_other,
+            fit: Fit {
+                begins: fit.begins.max(frame.fit.begins),
+                ends: fit.ends.min(frame.fit.ends),
+            },
+            link,
             group: NEVER,
             resumed: None,
         });
@@ -215,26 +264,39 @@ impl<'m> Walker<'m> {
 
     /// Returns what an earlier wait of a group means: `None` if a timer did not end the wait; else
     /// the end of its part, and whether the child of the last wait of its group is followed there.
-    fn earlier(&mut self, own: &Stretch, begin: u64, woken: u64) -> Option<(u64, bool)> {
+    fn earlier(&mut self, own: &Stretch, part: Part, woken: u64) -> Option<(u64, bool)> {
         if own.cause != Cause::TimedOut {
             return None;
         }
-        let parent = self.frames.last_mut()?;
+        let parent = self.frames.last()?;
         let is_grouped = parent.group <= own.begin;
+        let around = parent.link;
         let Some(resumed) = parent.resumed.filter(|_| is_grouped) else {
             return Some((woken, false));
         };
+        let link = self.link(around, part.place);
         self.frames.push(Frame {
             place: resumed.place,
             to: woken,
-            floor: begin,
-            begins: resumed.begins,
-            ends: resumed.ends,
-            is_other: resumed.is_other,
+            floor: part.begin,
+            fit: resumed.fit,
+            link,
             group: NEVER,
             resumed: None,
         });
         Some((woken, true))
+    }
+
+    /// Returns where a wait really began, and the time in which work for it lies.
+    fn fit(&mut self, wait: &Stretch) -> (u64, Fit) {
+        let start = self.start(wait);
+        let begins = start.saturating_sub(self.grace);
+        (start, Fit { begins, ends: wait.end.saturating_add(self.grace) })
+    }
+
+    /// Returns whether work fits a wait.
+    pub fn is_fit(&mut self, wait: &Stretch, work: &Stretch) -> bool {
+        self.fit(wait).1.has(work)
     }
 
     /// Returns where a wait really began: waits that a timer ended, of one call and stack, with
@@ -248,10 +310,11 @@ impl<'m> Walker<'m> {
             self.left = self.left.saturating_sub(1);
             let Some(run) = self.model.stretch(before) else { break };
             let Some(earlier) = self.model.stretch(run.before) else { break };
-            let is_same = is_same_call(self.model, earlier, wait) && earlier.stack == wait.stack;
+            // The cheapest question comes first: to compare calls reads two places far away.
             let is_short = run.what == What::Run && run.ns() < self.grace;
             let is_wait = earlier.what == What::Wait && earlier.cause == Cause::TimedOut;
-            if !(is_short && is_wait && is_same) {
+            let is_same = || earlier.stack == wait.stack && is_same_call(self.model, earlier, wait);
+            if !(is_short && is_wait && is_same()) {
                 break;
             }
             (start, before) = (earlier.begin, earlier.before);
@@ -318,34 +381,4 @@ fn own_part(
         Cause::TimedOut => {}
     }
     None
-}
-
-/// Pieces of a critical path that are kept, at most: the last ones.
-const PIECE_COUNT_MAX: usize = 1 << 20;
-
-/// A critical path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path {
-    /// Its pieces in order of time; neighbours of one thread and one share are one.
-    pub pieces: Vec<Piece>,
-    /// Whether it reaches the beginning of its time.
-    pub is_whole: bool,
-}
-
-/// Returns the critical path of a life between two times.
-pub fn path(model: &Model, life: u32, (from, to): (u64, u64), walker: &mut Walker<'_>) -> Path {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut is_whole = true;
-    let owner = |piece: &Piece| model.stretch(piece.place).map(|own| own.life);
-    walker.walk(life, from, to, |piece| {
-        let is_same = |last: &&mut Piece| last.share == piece.share && owner(last) == owner(piece);
-        is_whole &= pieces.len() < PIECE_COUNT_MAX;
-        match pieces.last_mut().filter(is_same) {
-            _ if !is_whole => {}
-            Some(last) => last.from = piece.from,
-            None => pieces.push(*piece),
-        }
-    });
-    pieces.reverse();
-    Path { pieces, is_whole }
 }

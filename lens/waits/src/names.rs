@@ -121,7 +121,7 @@ impl<'m> Names<'m> {
             1 => "a write to ",
             2 => "a flush of ",
             3 => "a discard on ",
-            _ => "",
+            _ => "another operation on ",
         };
         format!("{what}disk {major}:{minor}")
     }

@@ -8,7 +8,7 @@
 //!
 //! Design: `.waits.events`, `.waits.lost` in `design/waits.md`.
 
-use crate::events::kernel::{Frame, Lost, REGISTRY, Switch, Symbol, ThreadName};
+use crate::events::kernel::{CpuSample, Frame, Lost, REGISTRY, Switch, Symbol, ThreadName};
 use eventdef::Event;
 use eventdef::field::A;
 use eventlog::format::ClockSync;
@@ -18,7 +18,11 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 /// The buffer of names and stacks.
-const NAMES: u32 = 1;
+pub(crate) const NAMES: u32 = 1;
+/// The buffer of what /proc told.
+const SEEN: u32 = CPU_COUNT_MAX + 3;
+/// The buffer of the samples of processor 0; those of the others follow.
+const SAMPLES: u32 = SEEN + 1;
 /// Processors of a log, at most.
 pub const CPU_COUNT_MAX: u32 = 1 << 16;
 /// Frames of a log, at most. Further stacks keep the frames that are known.
@@ -40,6 +44,8 @@ pub struct Output<'o> {
     symbols: HashSet<u64, RandomState>,
     /// The last name of each thread.
     names: HashMap<u32, (u32, Box<[u8]>), RandomState>,
+    /// The ticks of frames: those of the first row.
+    begin: Option<u64>,
 }
 
 impl std::fmt::Debug for Output<'_> {
@@ -64,7 +70,14 @@ impl<'o> Output<'o> {
             frames: HashMap::default(),
             symbols: HashSet::default(),
             names: HashMap::default(),
+            begin: None,
         })
+    }
+
+    /// States that no row has earlier ticks. Frames get these ticks: rows that refer to them may
+    /// come in another order than their times. Without this, the first row counts.
+    pub fn begin_at(&mut self, ticks: u64) {
+        self.begin.get_or_insert(ticks);
     }
 
     /// Adds a row of a processor.
@@ -73,8 +86,28 @@ impl<'o> Output<'o> {
     ///
     /// Fails as [`Maker::add`] does.
     pub fn add<E: Event>(&mut self, cpu: u32, ticks: u64, row: &E) -> Result<(), MakeError> {
+        self.begin_at(ticks);
         let cpu = self.cpu(cpu, ticks)?;
         self.maker.add(cpu + 1, cpu, ticks, row)
+    }
+
+    /// Adds a row that /proc told, which is of no processor.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn seen<E: Event>(&mut self, ticks: u64, row: &E) -> Result<(), MakeError> {
+        self.maker.add(SEEN, 0, ticks, row)
+    }
+
+    /// Adds a sample of a processor, which another clock of the kernel told.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn sample(&mut self, cpu: u32, ticks: u64, row: &CpuSample) -> Result<(), MakeError> {
+        let cpu = self.cpu(cpu, ticks)?;
+        self.maker.add(SAMPLES + cpu - 1, cpu, ticks, row)
     }
 
     /// States that events of a processor were lost, from the ticks `from` (0: from the beginning)
@@ -100,6 +133,7 @@ impl<'o> Output<'o> {
         addresses: impl DoubleEndedIterator<Item = u64>,
     ) -> Result<u32, MakeError> {
         let mut parent = 0;
+        let ticks = self.begin.map_or(ticks, |begin| begin.min(ticks));
         for address in addresses.rev() {
             if let Some(frame) = self.frames.get(&(parent, address)) {
                 parent = *frame;

@@ -19,9 +19,9 @@ fn import(bytes: &[u8]) -> Result<(Imported, Vec<u8>), ImportError> {
     let mut log = Vec::new();
     let uuid = uuid_of_source(&source).unwrap();
     let done = match Form::of(bytes).unwrap_or(Form::Script) {
-        Form::Perf => perf::import(&source, uuid, &mut log),
-        Form::Dat => dat::import(&source, uuid, &mut log),
-        Form::Script => script::import(&source, uuid, &mut log),
+        Form::Perf => perf::import(&source, uuid.into(), &mut log),
+        Form::Dat => dat::import(&source, uuid.into(), &mut log),
+        Form::Script => script::import(&source, uuid.into(), &mut log),
     }?;
     Ok((done, log))
 }
@@ -318,7 +318,7 @@ fn any_text_ends_in_bounded_time() {
 fn the_uuid_of_a_log_is_that_of_its_source() {
     let source = golden("tiny.perf.data");
     let mut log = Vec::new();
-    perf::import(&source, uuid_of(b"x"), &mut log).unwrap();
+    perf::import(&source, uuid_of(b"x").into(), &mut log).unwrap();
     let log = Log::from_source(log).unwrap();
     assert_eq!(log.streams()[0].uuid, uuid_of(b"x"));
 }

@@ -5,8 +5,10 @@
 //! ```
 #![cfg(target_os = "linux")]
 
-use eventlog::reader::{Filter, Log, Order};
+use eventlog::reader::{Clock, Filter, Log, Order};
 use lens_waits::collect::{CollectError, Options, Recording};
+use lens_waits::model::{self, What, kernel_streams};
+use std::collections::HashMap;
 use std::io::{Read, Write, pipe};
 
 fn begin(options: &Options) -> Option<Recording> {
@@ -96,4 +98,84 @@ fn a_recording_that_is_dropped_leaves_nothing() {
     drop(recording);
     assert!(!place.join(&name).exists());
     assert!(other.instance().exists());
+}
+
+/// Returns how often a processor switched from another thread than the one that it switched to.
+/// Some kernels do not tell of all switches of some threads.
+fn broken_chains(log: &Log) -> u64 {
+    let mut running: HashMap<u32, u64> = HashMap::new();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut count = 0;
+    while let Some(event) = events.next() {
+        if event.name() == "Switch" {
+            let [prev, next] =
+                ["prev", "next"].map(|name| event.param(name).and_then(|id| id.as_u64()).unwrap());
+            let before = running.insert(event.buffer, next);
+            count += u64::from(before.is_some_and(|before| before != prev));
+        }
+    }
+    count
+}
+
+#[test]
+fn a_clean_recording_contradicts_nothing() {
+    for has_stacks in [false, true] {
+        let mut options = Options::default();
+        options.has_stacks = has_stacks;
+        let Some(recording) = begin(&options) else { return };
+        work();
+        let mut bytes = Vec::new();
+        let recorded = recording.finish(&mut bytes).unwrap();
+        assert_eq!(recorded.lost_count, 0);
+        let log = Log::from_source(bytes).unwrap();
+        let stream = kernel_streams(&log)[0];
+        let (model, faults) =
+            model::read(&log, stream, &Clock::new(&log), &model::Options::default()).unwrap();
+        assert_eq!(faults.count(), 0);
+        let counts = model.counts;
+        let wrong = (counts.contradictions, counts.backwards, counts.left_out, counts.gaps);
+        assert_eq!(wrong, (0, 0, 0, 0), "{counts:?}");
+        // Each break shows at the thread before and at the thread after.
+        let broken = broken_chains(&log);
+        assert!(counts.missing <= 2 * broken, "{counts:?}, {broken} broken chains");
+        let own: Vec<_> =
+            model.lives.iter().filter(|life| life.process == std::process::id()).collect();
+        assert!(own.len() >= 2);
+        if broken == 0 {
+            assert!(own.iter().all(|life| life.missing == 0), "{own:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_full_buffer_loses_is_counted_alike_everywhere() {
+    let mut options = Options::default();
+    options.buffer_size = 8192;
+    let Some(recording) = begin(&options) else { return };
+    // Two pages a processor fill while the reader waits for a quarter of them.
+    for _ in 0..10 {
+        work();
+    }
+    let mut bytes = Vec::new();
+    let recorded = recording.finish(&mut bytes).unwrap();
+    assert!(recorded.lost_count > 0, "{recorded:?}");
+    let log = Log::from_source(bytes).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let (mut count, mut gaps) = (0, 0);
+    while let Some(event) = events.next() {
+        if event.name() == "Lost" {
+            gaps += 1;
+            count += event.param("count").and_then(|count| count.as_u64()).unwrap();
+        }
+    }
+    assert_eq!((count, gaps), (recorded.lost_count, recorded.counts.gaps), "{recorded:?}");
+    let stream = kernel_streams(&log)[0];
+    let (model, _) =
+        model::read(&log, stream, &Clock::new(&log), &model::Options::default()).unwrap();
+    assert_eq!(model.counts.gaps, gaps);
+    assert!(model.stretches.iter().any(|stretch| stretch.what == What::Lost));
+    // The headers of blocks count a gap without a number as one event.
+    let losses = log.losses(events.faults());
+    let least = count.max(1);
+    assert!((least..=least + gaps).contains(&losses.total()), "{losses:?}, {count} in {gaps}");
 }

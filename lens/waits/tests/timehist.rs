@@ -12,7 +12,7 @@ use lens_waits::events::kernel::Woken;
 use lens_waits::model::{Cause, What};
 use made::*;
 
-const GOLDEN: &str = include_str!("../../../tests/golden/waits/timehist.txt");
+const GOLDEN: &str = include_str!("golden/timehist.txt");
 /// The context of a waker that the text does not tell.
 const UNKNOWN: u32 = 4;
 

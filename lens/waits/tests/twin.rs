@@ -10,9 +10,13 @@
 
 mod made;
 
+use eventlog::reader::{Filter, Log, Order};
+use eventlog::writer::Origin;
 use lens_waits::critical::Share;
 use lens_waits::events::kernel::*;
-use lens_waits::model::{Cause, Model, Options, What};
+use lens_waits::model::{Cause, Model, Options, Stretch, What};
+use lens_waits::output::Output;
+use lens_waits::stack::ControlPath;
 use made::*;
 use proptest::prelude::*;
 
@@ -166,6 +170,79 @@ fn naive_owner(model: &Model, thread: u32, at: u64, depth: usize) -> Option<u32>
     naive_owner(model, own.aid, at, depth + 1)
 }
 
+/// The stack at a moment by a search that goes one step at a time: the waits, and the stretch at
+/// the top with whether its work fits them.
+fn naive_stack(model: &Model, thread: u32, at: u64) -> Option<(Vec<u32>, u32, bool)> {
+    let (mut waits, mut next) = (Vec::new(), thread);
+    let (mut begins, mut ends) = (0, u64::MAX);
+    let grace = Options::default().grace;
+    loop {
+        let all = model.of_life(next);
+        let (place, own) = all.into_iter().find(|(_, own)| own.begin <= at && at < own.end)?;
+        let is_fit = own.what != What::Run || own.begin >= begins && own.end <= ends;
+        if own.what != What::Wait || at >= own.woken || own.cause != Cause::Thread {
+            return Some((waits, place, is_fit));
+        }
+        waits.push(place);
+        begins = begins.max(own.begin.saturating_sub(grace));
+        ends = ends.min(own.end + grace);
+        next = own.aid;
+    }
+}
+
+/// Compares the paths of a target with the naive search.
+fn check_stacks(model: &Model, target: u32) -> Result<(), TestCaseError> {
+    let thread = model.lives[target as usize].thread;
+    let stacks = stacks_of(model, &format!("tid:{thread}"));
+    prop_assert!(stacks.is_complete);
+    check_paths(model, &stacks);
+    let mut shares = [0; Share::ALL.len()];
+    for part in parts_of(&stacks, 0) {
+        shares[part.share as usize] += part.to - part.from;
+    }
+    let account = account_of(model, &format!("tid:{thread}"));
+    prop_assert_eq!(account.shares.map(|sum| sum.ns), shares, "the stacks have the shares");
+    for (at, path) in (0..).zip(&stacks.paths) {
+        // Each run of a thread is in at most one place of a path.
+        let mut places = std::collections::HashMap::new();
+        for part in parts_of(&stacks, at) {
+            let middle = part.from + (part.to - part.from) / 2;
+            let (waits, top, is_fit) = naive_stack(model, path.life, middle).unwrap();
+            prop_assert_eq!(stacks.waits(part.within), waits, "{:?}", part);
+            prop_assert_eq!(part.place, top, "{:?}", part);
+            prop_assert_eq!(part.share == Share::OtherPath, !is_fit, "{:?}", part);
+            if is_fit && model.stretches[top as usize].what == What::Run {
+                let place = places.entry(top).or_insert(part.within);
+                prop_assert_eq!(stacks.waits(*place), stacks.waits(part.within), "{:?}", part);
+            }
+        }
+    }
+    // Of work that the target caused, something is on a path: the next part of it that a wait
+    // lasted for, or else all.
+    for life in (0..model.lives.len() as u32).filter(|life| *life != target) {
+        let all = model.of_life(life);
+        let is_caused = |wait: &Stretch| wait.cause == Cause::Thread && wait.aid == target;
+        for at in 1..all.len() {
+            let (wait, run) = (all[at - 1].1, all[at].1);
+            if !(wait.what == What::Wait && is_caused(wait) && run.what == What::Run) {
+                continue;
+            }
+            let is_end = |own: &Stretch| is_caused(own) || own.cause == Cause::TimedOut;
+            let work = all[at..].iter().take_while(|(_, own)| !is_end(own));
+            let is_told = |(place, own): &(u32, &Stretch)| {
+                let is_on = |path: &ControlPath| {
+                    path.life == life && path.from <= own.begin && own.end <= path.to
+                };
+                own.what == What::Run
+                    && (stacks.parts.iter().any(|part| part.place == *place)
+                        || stacks.paths.iter().any(is_on))
+            };
+            prop_assert!(work.into_iter().any(is_told), "{:?}", run);
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -197,6 +274,16 @@ proptest! {
     }
 
     #[test]
+    fn each_moment_has_the_stack_of_the_naive_search(
+        choices in prop::collection::vec(any::<u8>(), 30..300),
+    ) {
+        let model = play(&choices).made.model();
+        for target in 0..model.lives.len() as u32 {
+            check_stacks(&model, target)?;
+        }
+    }
+
+    #[test]
     fn rows_that_contradict_each_other_still_tile_the_time(
         rows in prop::collection::vec(any::<(u8, u16, u8, u8, u8)>(), 1..400),
         stretch_count_max in prop::sample::select(vec![usize::MAX, 40]),
@@ -209,6 +296,12 @@ proptest! {
             let target = format!("tid:{}", model.lives[life as usize].thread);
             account_of(&model, &target);
             pieces_of(&model, life);
+            let stacks = stacks_of(&model, &target);
+            for (at, path) in (0..).zip(&stacks.paths) {
+                let parts = parts_of(&stacks, at);
+                let sum: u64 = parts.iter().map(|part| part.to - part.from).sum();
+                prop_assert_eq!(sum, path.to - path.from);
+            }
         }
     }
 }
@@ -288,4 +381,58 @@ fn a_clock_that_goes_back_is_counted_and_no_time_is_negative() {
     let model = made.model();
     check_tiling(&model);
     assert_eq!(model.counts.backwards, 1);
+}
+
+#[test]
+fn a_thread_that_is_about_to_sleep_has_run_until_then() {
+    // /proc told its next state; the wake belongs to the wait that follows.
+    let mut made = Made::new();
+    made.there(10, 1, 1, ASLEEP).waking(1, 50, 2, 1, HARD).switch(0, 100, 1, 3, ASLEEP);
+    made.switch(0, 200, 3, 1, ASLEEP).switch(0, 300, 1, 0, ASLEEP);
+    let model = made.model();
+    check_tiling(&model);
+    assert_eq!((model.counts.contradictions, model.counts.missing), (0, 0));
+    assert_eq!(shares_of(&model, "1")[0], (Share::Unsampled, 190));
+}
+
+#[test]
+fn a_switch_that_the_log_lacks_costs_its_threads_a_part() {
+    // Processor 0 went from thread 1 to thread 2, which no row tells.
+    let mut made = Made::new();
+    made.switch(0, 10, 0, 1, 0).switch(0, 20, 1, 2, ASLEEP).switch(0, 30, 2, 1, ASLEEP);
+    made.switch(1, 15, 0, 4, 0).switch(1, 95, 4, 0, ASLEEP);
+    made.switch(0, 90, 2, 1, ASLEEP).switch(0, 100, 1, 0, ASLEEP);
+    let model = made.model();
+    check_tiling(&model);
+    assert_eq!((model.counts.contradictions, model.counts.missing), (0, 2));
+    let missing = |thread| model.lives.iter().find(|life| life.thread == thread).unwrap().missing;
+    assert_eq!([1, 2, 4].map(missing), [1, 1, 0]);
+    let of_one = [(What::Wait, 20, 30), (What::Unknown, 30, 90), (What::Run, 90, 100)];
+    assert_eq!(story(&model, 1)[2..5], of_one);
+    // The log has no wake for the wait, either.
+    assert!(shares_of(&model, "1").contains(&(Share::Unknown, 60 + 10)));
+}
+
+#[test]
+fn frames_come_before_all_rows_that_have_them() {
+    // The pages of processor 1 are read first, and are later.
+    let mut bytes = Vec::new();
+    let mut out = Output::new(&mut bytes, &Origin::new()).unwrap();
+    out.begin_at(10);
+    for (cpu, at) in [(1, 100), (0, 50)] {
+        let stack = out.stack(at, [3, 2, 1].into_iter()).unwrap();
+        out.add(cpu, at, &Switch { prev: cpu + 1, next: 0, state: 1, stack }).unwrap();
+    }
+    out.finish().unwrap();
+    let log = Log::from_source(bytes).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let (mut frames, mut switches) = (0, 0);
+    while let Some(event) = events.next() {
+        frames += u64::from(event.name() == "Frame");
+        if event.name() == "Switch" {
+            assert!(event.param("stack").and_then(|stack| stack.as_u64()).unwrap() <= frames);
+            switches += 1;
+        }
+    }
+    assert_eq!((frames, switches), (3, 2));
 }

@@ -28,7 +28,7 @@ const WALLS: [(&str, &[&str]); 17] = [
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
-    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay"]),
+    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay", "lens-waits"]),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 

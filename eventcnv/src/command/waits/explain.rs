@@ -15,6 +15,8 @@ use cli::{Stop, output, said};
 use eventlog::reader::Clock;
 use eventlog::writer::MakeError;
 use lens_waits::answer::Answer;
+use lens_waits::critical::Walker;
+use lens_waits::stack::stacks;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -49,7 +51,9 @@ Examples:
   eventcnv waits explain kernel.log --of tid:101 --json
   eventcnv waits explain kernel.log --of store -o waits.log
   eventcnv export waits.log -o waits.pftrace             runs, waits, wakes for ui.perfetto.dev
+  eventcnv report waits.log -o waits.html                threads and flames in a browser
   eventcnv export waits.log -o waits.folded --weight ns  the flame graph of waits, with wakers
+  eventcnv export waits.log -o all.folded --stack frames --weight ns   that of all time
   eventcnv query waits.log \"SELECT sum(ns), stack FROM WaitEnd GROUP BY stack ORDER BY 1 DESC\"";
 
 /// Explain what a process or a thread waited for, and where its time went
@@ -119,11 +123,15 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let explained = Explained::new(log, &clock, &kernel, &question);
     let explained = explained.map_err(|what| reading.error(what))?;
     let is_to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let mut is_flame_whole = true;
     if let Some(path) = &args.output {
         if let Some(same) = args.logs.iter().find(|log| is_file(path, log)) {
             let name = same.display();
             return Err(Stop::Message(format!("{name}: is an input; give another output")));
         }
+        let mut walker = Walker::new(&kernel.model, question.grace).with_links();
+        let stacks = stacks(&kernel.model, &explained.windows, &mut walker);
+        is_flame_whole = stacks.is_complete;
         let answer = Answer {
             log,
             kernel: kernel.stream,
@@ -134,6 +142,8 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
             account: &explained.account,
             path: &explained.path.pieces,
             path_of: explained.path_of,
+            stacks: &stacks,
+            locks: &explained.locks(),
             open: &explained.open,
         };
         let made = output::write(path, args.force, |out| {
@@ -159,5 +169,8 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     }
     let is_whole = reading.end(&kernel.faults);
     reading.note(explained.notes.iter().cloned());
+    if !is_flame_whole {
+        reading.note(["note: the log has too many pseudo-stacks: some are left out".to_owned()]);
+    }
     Ok(is_whole)
 }

@@ -8,10 +8,11 @@
 
 use crate::command::output::Output;
 use crate::input::{AnySource, compressed_by};
+use crate::reading::{Known, Reading};
 use cli::{Stop, complain};
 use eventlog::reader::FileSource;
 use eventlog::writer::MakeError;
-use lens_waits::source::import::{Clock, Form, ImportError, Imported, uuid_of_source};
+use lens_waits::source::import::{Clock, Form, Identity, ImportError, Imported, uuid_of_source};
 use lens_waits::source::{dat, perf, script};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -32,7 +33,10 @@ Record what threads wait for, then import it:
       -e 'sock:*,raw_syscalls:*' -- ./program
   eventcnv waits import perf.data -o kernel.log
 
-With -k mono the times are those of CLOCK_MONOTONIC, and can be laid next to other logs.
+With -k mono the times are those of CLOCK_MONOTONIC, and can be laid next to other logs. A source
+does not tell on which boot it was recorded. The log of a program that ran meanwhile tells:
+  eventcnv waits import perf.data -o kernel.log --boot-of program.log
+  eventcnv waits explain program.log kernel.log
 
 Other sources:
   eventcnv waits import trace.dat -o kernel.log            of trace-cmd record -C mono -e sched
@@ -57,8 +61,24 @@ pub(crate) struct Import {
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
 
+    /// A log of a program that ran on the same boot: both can then be read together
+    #[arg(long, value_name = "PROGRAM.log")]
+    boot_of: Option<PathBuf>,
+
     #[command(flatten)]
     output: Output,
+}
+
+/// Returns the boot that a log states.
+fn boot_of(path: &Path) -> Result<[u8; 16], Stop> {
+    let reading = Reading::open_paths(&[path.to_owned()], &Known::default())?;
+    let mut boots: Vec<_> = reading.log.streams().iter().map(|stream| stream.boot_id).collect();
+    boots.dedup();
+    match boots[..] {
+        [boot] if boot != [0; 16] => Ok(boot),
+        [_] => Err(reading.error("does not state its boot")),
+        _ => Err(reading.error("has streams of several boots; name a log of one")),
+    }
 }
 
 /// Makes the log. Returns whether no source had a fault.
@@ -66,6 +86,7 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
     if args.sources.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Stop::Message("standard input can be a source only once".into()));
     }
+    let boot_id = args.boot_of.as_deref().map(boot_of).transpose()?;
     let mut sources = Vec::new();
     for path in &args.sources {
         let name = cli::log::name(path);
@@ -86,7 +107,12 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
                 Form::Dat => dat::import,
                 Form::Script => script::import,
             };
-            match import(&**source, *uuid, out) {
+            let identity = Identity { uuid: *uuid, boot_id: boot_id.unwrap_or_default() };
+            match import(&**source, identity, out) {
+                Ok(done) if boot_id.is_some() && done.clock != Clock::Monotonic => {
+                    refused = Some(format!("{name}: --boot-of: {}", advice(*form)));
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 Ok(done) => all.push(done),
                 Err(ImportError::Make(MakeError::Io(error))) => return Err(error),
                 Err(error) => {
@@ -128,18 +154,20 @@ fn report(name: &str, form: Form, done: &Imported) {
     if done.lost_count > 0 {
         say(&format!("note: {} events were lost while recording", done.lost_count));
     }
-    let advice = match form {
-        Form::Perf => "perf record -k mono",
-        Form::Dat => "trace-cmd record -C mono",
-        // The text does not name its clock.
-        Form::Script => return,
-    };
-    if done.clock == Clock::Own {
-        say(&format!(
-            "note: its clock is not CLOCK_MONOTONIC, so its times cannot be laid next to \
-             other logs; record with {advice}"
-        ));
+    // The text does not name its clock.
+    if done.clock == Clock::Own && form != Form::Script {
+        say(&format!("note: {}", advice(form)));
     }
+}
+
+/// Says how to record times that other logs share.
+fn advice(form: Form) -> String {
+    let (what, command) = match form {
+        Form::Perf => ("its clock is not CLOCK_MONOTONIC", "record with perf record -k mono"),
+        Form::Dat => ("its clock is not CLOCK_MONOTONIC", "record with trace-cmd record -C mono"),
+        Form::Script => ("the text does not name its clock", "import perf.data instead"),
+    };
+    format!("{what}, so its times cannot be laid next to other logs; {command}")
 }
 
 /// Returns the form of a source, and the UUID of its log.

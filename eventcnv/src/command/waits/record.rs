@@ -9,7 +9,7 @@
 
 use cli::units::bytes;
 use cli::{Stop, complain, output, said};
-use lens_waits::collect::{CollectError, Options, Recorded, Recording};
+use lens_waits::collect::{CollectError, Options, OwnRecording, Recorded, Recording};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -31,7 +31,9 @@ With a program it records while the program runs; without one, until Ctrl-C, SIG
 --seconds. The kernel's events go to a private instance of tracefs, and from there to a temporary \
 file next to the log; the log is made at the end. Nothing stays switched on in the kernel.
 
-It needs root, or CAP_SYS_ADMIN and the rights on tracefs. tracefs need not be mounted.";
+It needs root, or CAP_SYS_ADMIN and the rights on tracefs. tracefs need not be mounted. Without \
+these rights, and with a program, the log has what the kernel tells any user: the switches of that \
+program and of all that it makes, but not the wakers; see /proc/sys/kernel/perf_event_paranoid.";
 
 pub(crate) const EXAMPLES: &str = "\
 The program keeps its standard streams, its signals and its exit code. A program that records its \
@@ -41,6 +43,7 @@ Examples:
   sudo eventcnv waits record -- ./server --port 80     log: kernel.log
   sudo eventcnv waits record -o k.log --seconds 10     the system, for ten seconds
   sudo eventcnv waits record --stacks -- make          with the stacks of switches and wakes
+  sudo eventcnv waits record --samples 1000 -- ./server   with samples of running threads
   eventcnv stats k.log                                 events by type
   eventcnv query k.log 'SELECT count(*) FROM Switch'   in SQL
 
@@ -71,6 +74,11 @@ pub(crate) struct Record {
     #[arg(long)]
     stacks: bool,
 
+    /// Take samples of running threads with their stacks: this many a second, on each processor
+    #[arg(long, value_name = "HZ")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    samples: Option<u32>,
+
     /// The buffer of each processor in the kernel, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -98,7 +106,7 @@ pub(crate) fn run(args: &Record) -> Result<bool, Stop> {
     }
     // From here on a signal ends the recording, not this process alone.
     let signals = take_signals()?;
-    let recording = match begin(args) {
+    let mut recording = match begin(args) {
         Ok(recording) => Some(recording),
         Err(error) if args.anyway => {
             complain(&format!("eventcnv: {error}; nothing is recorded\n"));
@@ -115,7 +123,7 @@ pub(crate) fn run(args: &Record) -> Result<bool, Stop> {
     };
     let child = Command::new(program).args(arguments).spawn();
     let child = child.map_err(|error| not_run(program, &error))?;
-    if let Some(recording) = &recording {
+    if let Some(recording) = &mut recording {
         recording.watch(child.id());
     }
     let status = wait(child, signals)?;
@@ -130,11 +138,57 @@ pub(crate) fn run(args: &Record) -> Result<bool, Stop> {
     std::process::exit(if code == 0 && !is_written { UNWRITTEN } else { code })
 }
 
-fn begin(args: &Record) -> Result<Recording, CollectError> {
+/// A recording that is under way.
+#[derive(Debug)]
+enum Begun {
+    /// Of the whole system.
+    System(Box<Recording>),
+    /// Of the program alone, for users without rights.
+    Own(Box<OwnRecording>),
+}
+
+impl Begun {
+    fn watch(&mut self, process: u32) {
+        match self {
+            Begun::System(recording) => recording.watch(process),
+            Begun::Own(recording) => recording.watch(process),
+        }
+    }
+
+    fn finish(self, out: &mut dyn io::Write) -> Result<Recorded, CollectError> {
+        match self {
+            Begun::System(recording) => recording.finish(out),
+            Begun::Own(recording) => recording.finish(out),
+        }
+    }
+}
+
+/// Begins a recording: of the system, else of the program. Fails with the reasons of both.
+fn begin(args: &Record) -> Result<Begun, String> {
     let mut options = Options::default();
     options.has_stacks = args.stacks;
     options.buffer_size = usize::from(args.buffer) << 20;
-    Recording::begin(&options, spill(&args.output).map_err(CollectError::Spill)?)
+    let text = |error: CollectError| error.to_string();
+    let spill = || spill(&args.output).map_err(|error| text(CollectError::Spill(error)));
+    let rate = args.samples.unwrap_or(0);
+    let refused = match Recording::begin(&options, spill()?) {
+        Ok(mut recording) => {
+            if rate > 0 {
+                recording.sample(rate, spill()?).map_err(text)?;
+            }
+            return Ok(Begun::System(Box::new(recording)));
+        }
+        Err(error @ (CollectError::Rights { .. } | CollectError::Absent)) => error,
+        Err(error) => return Err(text(error)),
+    };
+    if args.command.is_empty() {
+        return Err(text(refused));
+    }
+    // The kernel may still tell of own threads.
+    match OwnRecording::begin(rate, spill()?) {
+        Ok(recording) => Ok(Begun::Own(Box::new(recording))),
+        Err(error) => Err(format!("{refused}; and {error}")),
+    }
 }
 
 /// Returns a file without a name, on the disk of the log.
@@ -147,7 +201,7 @@ fn spill(output: &Path) -> io::Result<File> {
 }
 
 /// Ends the recording, writes the log, and reports both on standard error.
-fn finish(args: &Record, recording: Option<Recording>) -> Result<(), Stop> {
+fn finish(args: &Record, recording: Option<Begun>) -> Result<(), Stop> {
     let Some(recording) = recording else { return Ok(()) };
     let recorded = output::write(&args.output, args.force, |out| {
         recording.finish(out).map_err(io::Error::other)

@@ -15,6 +15,7 @@ mod syntax;
 
 use crate::reader::model::event::{Event, Value};
 use crate::reader::model::registry::{EventType, Registry};
+use eventdef::Sort;
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -130,6 +131,10 @@ pub struct Pair {
     pub from: Box<str>,
     /// The name of the other event type, if the pair has two.
     pub to: Option<Box<str>>,
+    /// Of a flow that may go from one stream to another: the first pair of the log with the same
+    /// registry and event types. The mark of such a flow names its key, which has neither pointers
+    /// nor addresses: these mean something in one process alone.
+    pub group: Option<u32>,
 }
 
 /// The marks of a log.
@@ -139,6 +144,8 @@ pub struct Marks {
     pub pairs: Vec<Pair>,
     /// By stream, registry and code.
     roles: HashMap<(u16, u16, u16), Role>,
+    /// The first pairs of flows between streams, by registry and event types.
+    groups: HashMap<[Box<str>; 3], u32>,
 }
 
 impl Marks {
@@ -208,6 +215,12 @@ impl Marks {
         self.roles.get(&place).copied().unwrap_or_default()
     }
 
+    /// Returns the pair that stands for those of all streams, if the flows of a pair may go from
+    /// one stream to another.
+    pub fn group(&self, pair: u32) -> Option<u32> {
+        self.pairs.get(pair as usize)?.group
+    }
+
     /// Returns the name of a pair.
     pub fn name(&self, pair: u32) -> &str {
         self.pairs.get(pair as usize).map_or("?", |pair| &pair.name)
@@ -225,7 +238,28 @@ impl Marks {
             (_, Some(to)) => common(&from.row.name, &to.row.name).to_owned(),
             (_, None) => return Err(MarkError::Apart),
         };
-        self.add_pair(registry, mark.form, name, from, to)
+        self.add_pair(registry, mark.form, name, from, to)?;
+        if let (Form::Flow, Some(to), false) = (mark.form, to, mark.key.is_empty()) {
+            self.join(registry, from, to);
+        }
+        Ok(())
+    }
+
+    /// Lets the flows of the last pair go from one stream to another, if their key permits that.
+    fn join(&mut self, registry: &Registry, from: Half<'_>, to: Half<'_>) {
+        let is_private = |half: &Half<'_>| {
+            let params = half.key.iter().flatten().map(|at| half.row.params.get(usize::from(*at)));
+            params.flatten().any(|param| matches!(param.sort, Sort::P | Sort::A))
+        };
+        if is_private(&from) || is_private(&to) {
+            return;
+        }
+        let names = [&registry.name, &from.row.name, &to.row.name].map(Clone::clone);
+        let last = (self.pairs.len() as u32).saturating_sub(1);
+        let group = *self.groups.entry(names).or_insert(last);
+        if let Some(pair) = self.pairs.last_mut() {
+            pair.group = Some(group);
+        }
     }
 
     /// Adds a pair of event types, or one event type that states a counter. An event type has one
@@ -262,6 +296,7 @@ impl Marks {
             name: name.into(),
             from: from_name.unwrap_or_default().into(),
             to: to_name.map(Box::from),
+            group: None,
         });
         for (half, is_end) in [(Some(from), false), (to, true)] {
             let Some(half) = half else { continue };

@@ -36,7 +36,7 @@ fn main() {
 }
 
 fn golden(name: &str) -> Vec<u8> {
-    let path = format!("{}/../../tests/golden/waits/{name}.gz", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/golden/{name}.gz", env!("CARGO_MANIFEST_DIR"));
     let mut bytes = Vec::new();
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     GzDecoder::new(file).read_to_end(&mut bytes).expect("the fixture is sound");
@@ -48,9 +48,9 @@ fn import(bytes: &[u8]) -> Imported {
     let uuid = uuid_of_source(bytes).expect("memory can be read");
     let mut log = std::io::sink();
     let done = match Form::of(bytes) {
-        Some(Form::Perf) => perf::import(bytes, uuid, &mut log),
-        Some(Form::Dat) => dat::import(bytes, uuid, &mut log),
-        _ => script::import(bytes, uuid, &mut log),
+        Some(Form::Perf) => perf::import(bytes, uuid.into(), &mut log),
+        Some(Form::Dat) => dat::import(bytes, uuid.into(), &mut log),
+        _ => script::import(bytes, uuid.into(), &mut log),
     };
     done.expect("the source is sound")
 }

@@ -86,6 +86,16 @@ impl Clocks {
     }
 }
 
+/// Returns a clock sync of a log whose ticks are those of CLOCK_MONOTONIC.
+pub(super) fn now() -> ClockSync {
+    let a = ns(ClockId::Monotonic);
+    let realtime = ns(ClockId::Realtime);
+    let uncertainty = ns(ClockId::Monotonic).saturating_sub(a);
+    let monotonic = a + uncertainty / 2;
+    let uncertainty = uncertainty.try_into().unwrap_or(u32::MAX);
+    ClockSync { ticks: monotonic, monotonic, realtime, uncertainty }
+}
+
 /// Returns the time of CLOCK_MONOTONIC, in ns.
 pub(super) fn monotonic() -> u64 {
     ns(ClockId::Monotonic)

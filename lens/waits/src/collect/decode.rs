@@ -11,7 +11,9 @@ use super::CollectError;
 use super::clock::Syncs;
 use super::drain::Chunk;
 use super::recording::{Recorded, Stats, Trace, Work};
+use super::rings::each;
 use super::threads::{Place, Symbols, Thread};
+use super::told::{Teller, Told};
 use crate::events::kernel::{Mapping, OpenFile, There};
 use crate::output::Output;
 use crate::source::ring::{Counts, Ring};
@@ -20,7 +22,7 @@ use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{MakeError, Origin};
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
 /// Bytes of the spill that are read in one step.
 const STEP: usize = 1 << 20;
@@ -34,6 +36,8 @@ pub(super) struct Decoded {
     pub(super) before: Vec<Thread>,
     pub(super) after: Vec<Thread>,
     pub(super) symbols: Symbols,
+    /// The samples of threads, and why the last ones are missing, if they are.
+    pub(super) samples: Option<(File, Option<io::Error>)>,
     pub(super) stats: Vec<Stats>,
     /// Whether the last pages were left in the kernel.
     pub(super) is_cut: bool,
@@ -46,9 +50,12 @@ pub(super) fn decode(
     notes: Vec<String>,
     out: &mut dyn Write,
 ) -> Result<Recorded, CollectError> {
-    let syncs = Syncs::new(markers(&trace, &mut decoded)?);
+    let (found, begin) = markers(&trace, &mut decoded)?;
+    let syncs = Syncs::new(found);
     let origin = origin(&trace, &syncs);
     let mut output = Output::new(out, &origin)?;
+    let told = decoded.before.first().map(|thread| syncs.ticks(thread.at));
+    output.begin_at(told.unwrap_or(begin).min(begin));
     for sync in syncs.all() {
         output.sync(*sync)?;
     }
@@ -60,6 +67,7 @@ pub(super) fn decode(
         put_place(&mut output, syncs.ticks(*at), place)?;
     }
     let counts = records(&mut trace, &mut decoded, &syncs, &mut output)?;
+    let told = samples(&mut decoded, &syncs, &mut output)?;
     for thread in &decoded.after {
         put_thread(&mut output, &syncs, thread)?;
     }
@@ -71,9 +79,17 @@ pub(super) fn decode(
         read_count: decoded.stats.iter().map(|stats| stats.read).sum(),
         lost_count: counts.lost,
         switch_count: counts.switches,
+        sample_count: told.samples,
         duration: duration(&syncs, &counts),
         notes,
     };
+    if told.lost > 0 {
+        recorded.notes.push(format!("the kernel lost {} samples", told.lost));
+    }
+    if let Some((_, Some(error))) = &decoded.samples {
+        let note = format!("samples are missing at the end: cannot keep them ({error})");
+        recorded.notes.push(note);
+    }
     if counts.damaged > 0 || counts.damaged_pages > 0 {
         recorded.notes.push(format!(
             "{} records and {} pages of the kernel are damaged",
@@ -90,7 +106,7 @@ fn duration(syncs: &Syncs, counts: &Counts) -> u64 {
 }
 
 fn origin(trace: &Trace, syncs: &Syncs) -> Origin {
-    let mut origin = Origin::new();
+    let mut origin = machine_facts();
     if trace.is_tsc {
         origin.clock_source = ClockSource::Tsc;
         origin.clock_rate = syncs.rate();
@@ -98,6 +114,12 @@ fn origin(trace: &Trace, syncs: &Syncs) -> Origin {
     if let Some(first) = syncs.all().first() {
         origin.sync = *first;
     }
+    origin
+}
+
+/// Returns the facts of a log of this machine, without its clock.
+pub(super) fn machine_facts() -> Origin {
+    let mut origin = Origin::new();
     let text = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let boot = text("/proc/sys/kernel/random/boot_id").replace('-', "");
     origin.boot_id = u128::from_str_radix(&boot, 16).unwrap_or(0).to_be_bytes();
@@ -126,12 +148,14 @@ fn pages(
     Ok(())
 }
 
-/// Returns the clock syncs of the markers.
-fn markers(trace: &Trace, decoded: &mut Decoded) -> Result<Vec<ClockSync>, CollectError> {
-    let mut found = Vec::new();
+/// Returns the clock syncs of the markers, and the ticks of the first page.
+fn markers(trace: &Trace, decoded: &mut Decoded) -> Result<(Vec<ClockSync>, u64), CollectError> {
+    let (mut found, mut begin) = (Vec::new(), u64::MAX);
     let Decoded { spill, chunks, work, .. } = decoded;
     pages(spill, chunks, trace.layout.page_size, |_, bytes| {
-        for record in trace.layout.open(bytes).into_iter().flatten() {
+        let page = trace.layout.open(bytes);
+        begin = begin.min(page.as_ref().map_or(begin, |page| page.begin()));
+        for record in page.into_iter().flatten() {
             if trace.tracepoints.sort(record.bytes) == Sort::Print {
                 let text = trace.tracepoints.text(record.bytes).unwrap_or_default();
                 found.extend(work.clocks.sync(text, record.ticks));
@@ -139,7 +163,7 @@ fn markers(trace: &Trace, decoded: &mut Decoded) -> Result<Vec<ClockSync>, Colle
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok((found, begin))
 }
 
 /// Adds the rows of all records.
@@ -167,6 +191,30 @@ fn records(
     }
     ring.finish(tracepoints, output)?;
     Ok(ring.counts())
+}
+
+/// Adds the samples of threads.
+fn samples(
+    decoded: &mut Decoded,
+    syncs: &Syncs,
+    output: &mut Output<'_>,
+) -> Result<Told, CollectError> {
+    let ticks = |ns| syncs.ticks(ns);
+    let mut told = Teller::new(false, &ticks);
+    let Decoded { samples: Some((spill, _)), symbols, .. } = decoded else {
+        return Ok(told.counts);
+    };
+    let first = syncs.all().first().map_or(0, |sync| sync.ticks);
+    each(spill, |entry| {
+        told.take(output, entry)?;
+        for frame in told.frames() {
+            if let Some(name) = symbols.name(*frame) {
+                output.symbol(first, *frame, name)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(told.counts)
 }
 
 /// The functions of the kernel that stacks have.
@@ -211,10 +259,14 @@ fn put_thread(
 ) -> Result<(), MakeError> {
     let ticks = syncs.ticks(at);
     output.thread(ticks, thread, process, name)?;
-    output.add(0, ticks, &There { thread, process, state })
+    output.seen(ticks, &There { thread, process, state })
 }
 
-fn put_place(output: &mut Output<'_>, ticks: u64, place: &Place) -> Result<(), MakeError> {
+pub(super) fn put_place(
+    output: &mut Output<'_>,
+    ticks: u64,
+    place: &Place,
+) -> Result<(), MakeError> {
     match place {
         Place::File { process, file, path } => {
             output.name(ticks, &OpenFile { process: *process, file: *file, path })

@@ -5,6 +5,7 @@
 //!      │                 per_cpu/cpuN/trace_pipe_raw ── drain: splice ──▶ spill, a file
 //!      │                 trace_marker ── clock: syncs        /proc ── threads: There, names
 //!  Recording::finish ─ the spill ── decode ──▶ rows ──▶ log; the instance is gone
+//!  without rights, and samples: rings ─ perf_event_open ──▶ spill ── told ──▶ rows ──▶ log
 //! ```
 //!
 //! While it records, pages go unread from the kernel to the spill: rows are made at the end.
@@ -14,10 +15,14 @@
 mod clock;
 mod decode;
 mod drain;
+mod own;
 mod recording;
+mod rings;
 mod threads;
+mod told;
 mod tracefs;
 
+pub use own::OwnRecording;
 pub use recording::{Options, Recorded, Recording, SPILL_SIZE_MAX};
 
 use eventlog::writer::MakeError;
@@ -39,6 +44,11 @@ pub enum CollectError {
          sudo"
     )]
     Rights { error: io::Error },
+    /// The kernel refuses perf_event_open.
+    #[error(
+        "the kernel refuses perf_event_open ({error}); see /proc/sys/kernel/perf_event_paranoid"
+    )]
+    Perf { error: io::Error },
     /// A file of tracefs cannot be used.
     #[error("{}: {what} ({error})", path.display())]
     File { path: PathBuf, what: &'static str, error: io::Error },

@@ -11,6 +11,7 @@ use super::CollectError;
 use super::clock::Clocks;
 use super::decode::{Decoded, decode};
 use super::drain::Drain;
+use super::rings::{Of, Pump};
 use super::threads::{self, Places, Symbols, Thread};
 use super::tracefs::{Instance, Tracefs};
 use crate::source::format::{Format, Machine};
@@ -63,6 +64,8 @@ pub struct Recorded {
     pub read_count: u64,
     /// Records that the kernel reports as lost.
     pub lost_count: u64,
+    /// Samples of running threads.
+    pub sample_count: u64,
     /// Switches of processors.
     pub switch_count: u64,
     /// From the first to the last event, in ns.
@@ -85,6 +88,7 @@ pub struct Recording {
     notes: Vec<String>,
     before: Vec<Thread>,
     has_stacks: bool,
+    samples: Option<Pump>,
 }
 
 /// The thread that drains, until this is dropped.
@@ -164,6 +168,7 @@ impl Recording {
             notes,
             before: Vec::new(),
             has_stacks: options.has_stacks,
+            samples: None,
         };
         recording.start(drain, clocks)?;
         Ok(recording)
@@ -200,6 +205,17 @@ impl Recording {
         Ok(())
     }
 
+    /// Takes samples of all running threads with their stacks, from now on: `rate` a second on each
+    /// processor. They go to `spill`, an empty file that the caller removes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel refuses samples of the whole system. The recording goes on without.
+    pub fn sample(&mut self, rate: u32, spill: File) -> Result<(), CollectError> {
+        self.samples = Some(Pump::start(Of::All, rate.max(1), spill)?);
+        Ok(())
+    }
+
     /// Names the program: from now on, the files of its process, and of those that it makes, are
     /// looked at once a second.
     pub fn watch(&self, process: u32) {
@@ -220,6 +236,9 @@ impl Recording {
     /// Fails if the pages or the log cannot be written. The instance is gone in any case.
     pub fn finish(mut self, out: &mut dyn Write) -> Result<Recorded, CollectError> {
         let target = self.target.load(Ordering::Relaxed);
+        let mut samples = self.samples.take();
+        let has_code = samples.is_some();
+        let samples = samples.as_mut().and_then(Pump::end);
         let after = if self.before.is_empty() { Vec::new() } else { threads::all() };
         let has_stopped = self.instance.write("tracing_on", "0");
         let Some((mut drain, mut work)) = self.running.end() else {
@@ -238,6 +257,7 @@ impl Recording {
         if let Some(error) = &drain.failed {
             self.notes.push(format!("events are missing at the end: cannot keep them ({error})"));
         }
+        work.places.has_code |= has_code;
         if target == 0 && !self.before.is_empty() {
             work.places.look_at_all();
         }
@@ -247,8 +267,10 @@ impl Recording {
         let Recording { instance, tracefs, trace, notes, before, has_stacks, .. } = self;
         drop(instance);
         drop(tracefs);
-        let symbols = if has_stacks { Symbols::read(|_| true) } else { Symbols::default() };
-        let decoded = Decoded { spill, chunks, work, before, after, symbols, stats, is_cut };
+        let symbols =
+            if has_stacks || has_code { Symbols::read(|_| true) } else { Symbols::default() };
+        let decoded =
+            Decoded { spill, chunks, work, before, after, symbols, samples, stats, is_cut };
         decode(trace, decoded, notes, out)
     }
 }

@@ -108,7 +108,7 @@ pub(super) struct Places {
     /// In the order in which they were seen, with the time of CLOCK_MONOTONIC.
     pub(super) all: Vec<(u64, Place)>,
     /// Whether code is looked for.
-    has_code: bool,
+    pub(super) has_code: bool,
 }
 
 impl Places {

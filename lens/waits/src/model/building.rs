@@ -13,8 +13,8 @@ use super::causes::{Cpu, Just};
 use super::operations::Operations;
 use super::rows::Row;
 use super::threads::State;
-use super::{Model, NONE, Options, What};
-use crate::output::CPU_COUNT_MAX;
+use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
+use crate::output::{CPU_COUNT_MAX, NAMES};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ impl Building {
     }
 
     /// Notes the number of a row in its buffer. Rows come by their time: a lower number means that
-    /// the clock of the processor went back.
+    /// the clock of the processor went back. (Names come as the pages of the processors do.)
     #[inline]
     pub(super) fn number(&mut self, buffer: u32, number: u64) {
         let at = buffer as usize;
@@ -78,7 +78,8 @@ impl Building {
             self.numbers.resize(at + 1, 0);
         }
         if let Some(next) = self.numbers.get_mut(at) {
-            self.model.counts.backwards += u64::from(number < *next);
+            let is_back = number < *next && buffer > NAMES;
+            self.model.counts.backwards += u64::from(is_back);
             *next = number.saturating_add(1);
         }
     }
@@ -98,12 +99,19 @@ impl Building {
                 self.switch(at, cpu, [prev, next], state, stack);
             }
             Row::Waking { waker, target, context, stack: _ } => {
+                if context == super::causes::IN_THREAD {
+                    self.runs(at, cpu, waker);
+                }
                 self.wake(at, cpu, waker, target, context);
             }
             Row::Call { thread, call, object, value } => {
+                self.runs(at, cpu, thread);
                 self.call(at, thread, Some(super::Call { number: call, object, value }));
             }
-            Row::CallDone { thread } => self.call(at, thread, None),
+            Row::CallDone { thread } => {
+                self.runs(at, cpu, thread);
+                self.call(at, thread, None);
+            }
             Row::Sample { thread, stack } => self.sample(at, thread, stack),
             Row::Lost { from } => {
                 let from = if from == 0 { self.model.begin } else { ns_of(from) };
@@ -131,7 +139,7 @@ impl Building {
                     cpu.irq = irq;
                 }
             }
-            Row::IrqLeave => {
+            Row::IrqLeave { .. } => {
                 if let Some(cpu) = self.cpu(cpu) {
                     cpu.irq = NONE;
                 }
@@ -261,6 +269,8 @@ impl Building {
         }
         let Building { mut model, .. } = self;
         model.stretches.shrink_to_fit();
+        // Samples of one run keep their order.
+        model.samples.sort_by_key(|(place, _)| *place);
         model
     }
 
@@ -269,6 +279,11 @@ impl Building {
         let last = self.model.life(self.find(thread)).map_or(NONE, |life| life.last);
         let grace = self.options.sample_grace;
         let mut place = last;
+        let is_unknown = |own: &Stretch| matches!(own.what, What::Unknown | What::Lost);
+        if self.model.stretch(last).is_some_and(is_unknown) {
+            self.model.counts.samples_unknown += 1;
+            return;
+        }
         // A wait may have been split where events were lost: the run lies a few stretches before.
         for _ in 0..4 {
             let Some(own) = self.model.stretches.get_mut(place as usize) else { break };
@@ -278,11 +293,18 @@ impl Building {
                 }
                 own.samples = own.samples.saturating_add(1);
                 own.stack = stack;
+                if stack != 0 && self.model.samples.len() < SAMPLE_COUNT_MAX {
+                    self.model.samples.push((place, stack));
+                }
                 return;
             }
             place = own.before;
         }
         self.model.counts.samples_dropped += 1;
+        let life = self.find(thread);
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.samples_dropped = own.samples_dropped.saturating_add(1);
+        }
     }
 }
 

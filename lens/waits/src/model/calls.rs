@@ -102,6 +102,12 @@ pub fn is_sleep(name: &str) -> bool {
     matches!(name, "nanosleep" | "clock_nanosleep")
 }
 
+/// Returns whether a call may send to a socket.
+pub fn is_send(name: &str) -> bool {
+    let sends = ["sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile", "splice"];
+    sends.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

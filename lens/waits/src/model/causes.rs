@@ -16,7 +16,7 @@ use super::{Cause, NEVER, NONE, What, calls};
 pub(super) const NEAR: u64 = 100_000;
 
 /// The contexts of a waker, as in the registry.
-const IN_THREAD: u32 = 0;
+pub(super) const IN_THREAD: u32 = 0;
 const IN_INTERRUPT: [u32; 2] = [2, 3];
 const IN_UNKNOWN: u32 = 4;
 
@@ -108,6 +108,8 @@ impl Building {
                 Wake { aid, ..by(Cause::Disk) }
             }
             Some(Just::Ready { socket }) if socket != NONE => {
+                // The row itself names the thread that ran: a switch may be missing.
+                let running = if waker == 0 { running } else { self.find(waker) };
                 let (aid, from) = self.network_wake(at, socket, running);
                 Wake { aid, from, ..by(Cause::Network) }
             }

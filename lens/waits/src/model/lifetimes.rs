@@ -94,7 +94,7 @@ impl Building {
         let life = self.create(thread, at, process, NONE);
         self.open(life, at, if bits == 0 { What::Unknown } else { What::Wait });
         if let Some(state) = self.states.get_mut(life as usize) {
-            state.is_ready = bits == 0;
+            (state.is_ready, state.is_there) = (bits == 0, true);
         }
     }
 

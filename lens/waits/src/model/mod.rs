@@ -13,9 +13,11 @@
 mod building;
 pub mod calls;
 mod causes;
+mod implied;
 mod lifetimes;
 mod operations;
-pub(crate) mod rows;
+pub mod rows;
+mod samples;
 mod threads;
 
 pub use operations::{NetworkOperation, Operation, Socket};
@@ -33,6 +35,8 @@ pub const NEVER: u64 = u64::MAX;
 
 /// Stretches that are kept, at most. The further ones of a thread take turns in one place.
 const STRETCH_COUNT_MAX: usize = 1 << 24;
+/// Samples with a stack that are kept, at most.
+const SAMPLE_COUNT_MAX: usize = 1 << 22;
 /// Lives, at most. Further threads are left out, and counted.
 const LIFE_COUNT_MAX: usize = 1 << 22;
 
@@ -202,6 +206,10 @@ pub struct Life {
     pub first: u32,
     /// Whether it ended in the log.
     pub is_ended: bool,
+    /// Switches of it that the log lacks: the time between is unknown.
+    pub missing: u32,
+    /// Samples of it that belong to no run.
+    pub samples_dropped: u32,
 }
 
 /// A wake by network.
@@ -222,10 +230,14 @@ pub struct Counts {
     pub rows: u64,
     /// Samples that belong to no run.
     pub samples_dropped: u64,
+    /// Samples within unknown and lost parts of a life.
+    pub samples_unknown: u64,
     /// Rows of a processor with an earlier time than the row before.
     pub backwards: u64,
-    /// Switches that contradict earlier ones.
+    /// Rows that contradict earlier ones: a new thread has the number of one that lives.
     pub contradictions: u64,
+    /// Switches that the log lacks, as far as other rows show it: not all kernels tell of each.
+    pub missing: u64,
     /// Stretches that were not kept.
     pub not_kept: u64,
     /// Rows that were left out, as a table was full.
@@ -278,6 +290,8 @@ pub struct Model {
     pub symbols: HashMap<u64, Box<[u8]>, RandomState>,
     /// Frames: caller and address, by number minus 1.
     pub frames: Vec<(u32, u64)>,
+    /// Samples with a stack: the place of the run and the stack, ordered by place, then by time.
+    pub samples: Vec<(u32, u32)>,
     /// What could not be understood.
     pub counts: Counts,
 }

@@ -9,7 +9,7 @@
 
 use super::building::Building;
 use super::rows::Request;
-use super::{NEVER, NONE, NetworkWake};
+use super::{NEVER, NONE, NetworkWake, calls};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -219,24 +219,48 @@ impl Building {
         peer.copied().filter(|peer| *peer != socket)
     }
 
+    /// Returns the send of a thread that is in a call that sends. On one host the data arrive
+    /// within that call, and the kernel tells the send as the call ends.
+    fn sends_now(&self, at: u64, life: u32) -> Option<Sent> {
+        let call = self.states.get(life as usize)?.call?;
+        let name = calls::name(self.model.architecture, call.number)?;
+        let place = self.model.life(life)?.last;
+        calls::is_send(name).then_some(Sent { at, life, place })
+    }
+
+    /// Returns the send that a thread made just before.
+    fn has_just_sent(&self, at: u64, life: u32) -> Option<Sent> {
+        let sent = self.states.get(life as usize)?.sent;
+        let is_near = sent <= at && at - sent <= super::causes::NEAR;
+        let place = self.model.life(life)?.last;
+        is_near.then_some(Sent { at: sent, life, place })
+    }
+
+    fn is_of_process(&self, life: u32, other: u32) -> bool {
+        let process = |life| self.model.life(life).map(|life| life.process);
+        life == other || process(life) == process(other)
+    }
+
     /// Returns the wake by data for a socket, by its index in the model, and the stretch that sent
     /// the data. `running` is the thread that ran on the processor of the wake.
     pub(super) fn network_wake(&mut self, at: u64, socket: u32, running: u32) -> (u32, u32) {
         let states = &self.operations.states;
         let of_peer = self.peer(socket).and_then(|peer| states.get(peer as usize)?.last_send);
-        // On one host, the data arrive while the sender is still in its call.
-        let own = self.states.get(running as usize).map_or(NEVER, |state| state.sent);
-        let is_near = own <= at && at - own <= super::causes::NEAR;
-        let place = self.model.life(running).map_or(NONE, |life| life.last);
-        let of_runner = is_near.then_some(Sent { at: own, life: running, place });
-        let sent = of_peer.or(of_runner).filter(|sent| sent.at <= at);
+        let sent = match self.sends_now(at, running) {
+            // Another process sent the data, and this one happens to send as well.
+            Some(now) if of_peer.is_none_or(|sent| self.is_of_process(sent.life, now.life)) => now,
+            _ => {
+                let just_sent = || self.has_just_sent(at, running);
+                let sent = of_peer.or_else(just_sent).filter(|sent| sent.at <= at);
+                sent.unwrap_or(Sent { at: NEVER, life: NONE, place: NONE })
+            }
+        };
         if self.model.network_wakes.len() >= OPERATION_COUNT_MAX {
             self.model.counts.left_out += 1;
             return (NONE, NONE);
         }
         let index = self.model.network_wakes.len() as u32;
-        let none = Sent { at: NEVER, life: NONE, place: NONE };
-        let Sent { at: sent, life: peer, place } = sent.unwrap_or(none);
+        let Sent { at: sent, life: peer, place } = sent;
         self.model.network_wakes.push(NetworkWake { socket, sent, peer });
         (index, place)
     }

@@ -77,7 +77,7 @@ const WORDS: [(&str, Word, &[&str]); 27] = [
 
 /// A request to a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) thread: u32,
     pub(crate) device: u32,
     pub(crate) sector: u64,
@@ -85,9 +85,11 @@ pub(crate) struct Request {
     pub(crate) operation: u32,
 }
 
-/// What a kernel told.
+/// What a kernel told: the event types of the registry `kernel`, which describes their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row<'e> {
+#[non_exhaustive]
+#[expect(missing_docs, reason = "`events::kernel` describes each event type and parameter")]
+pub enum Row<'e> {
     Switch { prev: u32, next: u32, state: u32, stack: u32 },
     Waking { waker: u32, target: u32, context: u32, stack: u32 },
     Woken { target: u32 },
@@ -99,7 +101,7 @@ pub(crate) enum Row<'e> {
     Member { thread: u32, process: u32 },
     IrqEnter { irq: u32, name: &'e [u8] },
     TimerFire { is_wakeup: bool },
-    IrqLeave,
+    IrqLeave { irq: u32 },
     Insert(Request),
     Issue(Request),
     Complete(Request),
@@ -127,7 +129,7 @@ struct Form {
 
 /// The forms of a registry's event types.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
+pub struct Rows {
     /// The registry, by its index in the log.
     registry: u32,
     /// By the index of the event type in the registry.
@@ -136,7 +138,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Returns the forms of the registry `kernel` of a stream; `None` if the stream lacks it.
-    pub(crate) fn of(log: &Log, stream: u16) -> Option<Rows> {
+    pub fn of(log: &Log, stream: u16) -> Option<Rows> {
         let mut registries = (0..).zip(log.registries());
         let (at, registry) =
             registries.find(|(_, registry)| registry.stream == stream && is_kernel(registry))?;
@@ -157,7 +159,7 @@ impl Rows {
     /// Returns the row of an event; `None` for an event of another registry, or of a type that does
     /// not matter here.
     #[inline]
-    pub(crate) fn row<'e>(&self, event: &Event<'_, 'e>) -> Option<Row<'e>> {
+    pub fn row<'e>(&self, event: &Event<'_, 'e>) -> Option<Row<'e>> {
         if event.registry_index != self.registry {
             return None;
         }
@@ -203,7 +205,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::Member => Row::Member { thread: number(0), process: number(1) },
         Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
-        Word::IrqLeave => Row::IrqLeave,
+        Word::IrqLeave => Row::IrqLeave { irq: number(0) },
         Word::Insert => Row::Insert(request()),
         Word::Issue => Row::Issue(request()),
         Word::Complete => Row::Complete(request()),

@@ -46,6 +46,9 @@ pub(super) struct State {
     pub(super) is_exiting: bool,
     /// It could run as the log began.
     pub(super) is_ready: bool,
+    /// Only the state that /proc told is known of it. A thread that is about to sleep runs, and its
+    /// state is that of a sleep.
+    pub(super) is_there: bool,
     /// The rest of its stretches is not kept.
     is_full: bool,
 }
@@ -83,8 +86,21 @@ impl Building {
         let process = if process == 0 { known } else { process };
         let life = self.model.lives.len() as u32;
         let (last, first, is_ended) = (NONE, NONE, false);
-        let (begin, end) = (at, at);
-        let new = Life { thread, process, name, begin, end, parent, last, first, is_ended };
+        let (begin, end, missing) = (at, at, 0);
+        let samples_dropped = 0;
+        let new = Life {
+            thread,
+            process,
+            name,
+            begin,
+            end,
+            parent,
+            last,
+            first,
+            is_ended,
+            missing,
+            samples_dropped,
+        };
         self.model.lives.push(new);
         self.states.push(State {
             cpu: NONE,
@@ -95,6 +111,7 @@ impl Building {
             sent: NEVER,
             is_exiting: false,
             is_ready: false,
+            is_there: false,
             is_full: false,
         });
         self.threads.insert(thread, life);
@@ -185,7 +202,9 @@ impl Building {
         let missing = if gap.is_some() { What::Lost } else { What::Unknown };
         let from = gap.unwrap_or(since);
         if current != NONE && current != prev {
-            self.model.counts.contradictions += u64::from(gap.is_none());
+            if gap.is_none() {
+                self.miss(current);
+            }
             self.cut_at(current, from, missing);
         }
         if prev != NONE {
@@ -212,20 +231,43 @@ impl Building {
     /// A switch states that a thread ran, which the rows before did not tell.
     fn was_running(&mut self, life: u32, is_known: bool, from: u64, missing: What) {
         let what = self.what(life);
-        let is_ready = self.states.get(life as usize).is_some_and(|state| state.is_ready);
+        let state = self.states.get(life as usize);
+        let (is_ready, is_there) = state.map_or((false, false), |s| (s.is_ready, s.is_there));
         match what {
             Some(What::Unknown) if is_ready && !is_known => {
                 if let Some(now) = self.now(life) {
                     now.what = What::Run;
                 }
             }
+            Some(What::Wait) if is_there && !is_known => self.ran_from_the_begin(life),
             Some(What::Run) if self.now(life).is_some_and(|now| now.cpu == NONE) => {}
             Some(What::Run | What::Wait) => {
-                self.model.counts.contradictions += u64::from(missing == What::Unknown);
+                if missing == What::Unknown {
+                    self.miss(life);
+                }
                 self.leave(life);
                 self.cut_at(life, from, missing);
             }
             Some(What::Unknown | What::Lost) | None => {}
+        }
+    }
+
+    /// A thread that /proc saw as it was about to sleep: until now it has run.
+    fn ran_from_the_begin(&mut self, life: u32) {
+        let Some(now) = self.now(life) else { return };
+        let Stretch { woken, cause, from, aid, .. } = *now;
+        (now.what, now.woken, now.cause) = (What::Run, NEVER, Cause::Unknown);
+        (now.from, now.aid) = (NONE, NONE);
+        if let Some(state) = self.states.get_mut(life as usize).filter(|_| woken != NEVER) {
+            state.kept = Some(Wake { cause, from, aid });
+        }
+    }
+
+    /// Counts a switch that the log lacks: what it tells of this thread shows that.
+    pub(super) fn miss(&mut self, life: u32) {
+        self.model.counts.missing += 1;
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.missing = own.missing.saturating_add(1);
         }
     }
 
@@ -240,7 +282,7 @@ impl Building {
     fn switch_out(&mut self, life: u32, at: u64, cpu: u32, bits: u32, stack: u32) {
         self.close(life, at);
         let Some(state) = self.states.get_mut(life as usize) else { return };
-        (state.cpu, state.is_ready) = (cpu, false);
+        (state.cpu, state.is_ready, state.is_there) = (cpu, false, false);
         if bits & ENDED != 0 {
             return self.end_life(life, at);
         }
@@ -265,14 +307,14 @@ impl Building {
         }
     }
 
-    fn switch_in(&mut self, life: u32, at: u64, cpu: u32) {
+    pub(super) fn switch_in(&mut self, life: u32, at: u64, cpu: u32) {
         match self.what(life) {
             Some(What::Run) => {
                 // It ran elsewhere: the switch that ended that run is missing.
                 let elsewhere = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
                 let elsewhere = self.cpus.get(elsewhere as usize);
                 let since = elsewhere.map_or(at, |cpu| cpu.last_at.max(cpu.switched)).min(at);
-                self.model.counts.contradictions += 1;
+                self.miss(life);
                 self.leave(life);
                 self.cut_at(life, since, What::Unknown);
                 self.close(life, at);
@@ -282,6 +324,7 @@ impl Building {
         }
         if let Some(state) = self.states.get_mut(life as usize) {
             (state.cpu, state.is_ready, state.kept) = (cpu, false, None);
+            state.is_there = false;
         }
         self.open(life, at, What::Run);
     }

@@ -158,10 +158,27 @@ pub fn uuid_of_source(source: &dyn Source) -> io::Result<[u8; 16]> {
     }
 }
 
-/// Returns the header's facts of a log that is made of a source with this UUID.
-pub(crate) fn origin(uuid: [u8; 16], program: &str) -> Origin {
+/// What the header of a log states that no source tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The UUID of the log: [`uuid_of_source`].
+    pub uuid: [u8; 16],
+    /// The boot on which the source was recorded; zeros if it is unknown.
+    pub boot_id: [u8; 16],
+}
+
+impl From<[u8; 16]> for Identity {
+    /// Returns the identity of a log of an unknown boot.
+    fn from(uuid: [u8; 16]) -> Identity {
+        Identity { uuid, boot_id: [0; 16] }
+    }
+}
+
+/// Returns the header's facts of a log that is made of a source.
+pub(crate) fn origin(identity: Identity, program: &str) -> Origin {
     let mut origin = Origin::new();
-    origin.uuid = uuid;
+    origin.uuid = identity.uuid;
+    origin.boot_id = identity.boot_id;
     origin.producer = concat!("lens_waits ", env!("CARGO_PKG_VERSION")).into();
     origin.program = program.into();
     origin

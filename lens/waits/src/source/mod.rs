@@ -7,7 +7,7 @@
 //!
 //! Design: `.waits.page` in `design/waits.md`.
 
-mod cursor;
+pub(crate) mod cursor;
 pub mod dat;
 mod description;
 pub mod format;

@@ -9,8 +9,7 @@ use lens_waits::source::format::{ByteOrder, Format, Machine};
 use lens_waits::source::page::Layout;
 use lens_waits::source::tracepoints::Tracepoints;
 
-pub(crate) const FORMATS: &str =
-    include_str!("../../../../tests/golden/waits/linux-6.18-x86_64.formats");
+pub(crate) const FORMATS: &str = include_str!("../golden/linux-6.18-x86_64.formats");
 
 pub(crate) const X86_64: Machine = Machine { order: ByteOrder::Little, word_size: 8 };
 

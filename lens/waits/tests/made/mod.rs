@@ -7,6 +7,8 @@
 //! A time is in ns. Design: `.waits.events` in `design/waits.md`.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod scenes;
+
 use eventdef::Event;
 use eventdef::field::{A, P};
 use eventlog::format::ClockSync;
@@ -15,8 +17,11 @@ use eventlog::writer::Origin;
 use lens_waits::account::{Account, account, lives_of, windows_of};
 use lens_waits::critical::{Piece, Share, Walker};
 use lens_waits::events::kernel::*;
+use lens_waits::frames::{Frames, Locks};
 use lens_waits::model::{self, Model, Options, What};
+use lens_waits::names::Names;
 use lens_waits::output::Output;
+use lens_waits::stack::{Part, Stacks, stacks};
 
 /// The states of a thread that is switched out.
 pub const READY: u32 = 0;
@@ -76,11 +81,29 @@ impl Made {
     }
 
     pub fn there(&mut self, at: u64, thread: u32, process: u32, state: u32) -> &mut Made {
-        self.add(0, at, There { thread, process, state })
+        self.rows.push(Box::new(move |out| {
+            out.seen(at, &There { thread, process, state }).unwrap();
+        }));
+        self
     }
 
     pub fn sample(&mut self, cpu: u32, at: u64, thread: u32) -> &mut Made {
         self.add(cpu, at, CpuSample { thread, stack: 0 })
+    }
+
+    /// Adds a sample with a stack of addresses, the innermost first.
+    pub fn sample_in(&mut self, cpu: u32, at: u64, thread: u32, frames: &[u64]) -> &mut Made {
+        let frames = frames.to_vec();
+        self.rows.push(Box::new(move |out| {
+            let stack = out.stack(at, frames.iter().copied()).unwrap();
+            out.add(cpu, at, &CpuSample { thread, stack }).unwrap();
+        }));
+        self
+    }
+
+    pub fn symbol(&mut self, at: u64, address: u64, name: &'static str) -> &mut Made {
+        self.rows.push(Box::new(move |out| out.symbol(at, address, name.as_bytes()).unwrap()));
+        self
     }
 
     pub fn call(&mut self, cpu: u32, at: u64, thread: u32, call: u32, object: usize) -> &mut Made {
@@ -191,6 +214,58 @@ pub fn shares_of(model: &Model, target: &str) -> Vec<(Share, u64)> {
     let account = account_of(model, target);
     let shares = Share::ALL.iter().zip(account.shares).map(|((_, share), sum)| (*share, sum.ns));
     shares.filter(|(_, ns)| *ns > 0).collect()
+}
+
+/// Returns the pseudo-stacks of a target.
+pub fn stacks_of(model: &Model, target: &str) -> Stacks {
+    let windows = windows_of(model, &lives_of(model, target));
+    let mut walker = Walker::new(model, Options::default().grace).with_links();
+    stacks(model, &windows, &mut walker)
+}
+
+/// Returns the parts of a path in order of time.
+pub fn parts_of(stacks: &Stacks, path: u32) -> Vec<Part> {
+    stacks.parts.iter().filter(|part| part.path == path).copied().collect()
+}
+
+/// Returns the stacks of a path in words: microseconds and frames, the target's process left out.
+pub fn told(model: &Model, stacks: &Stacks, path: u32) -> Vec<(u64, String)> {
+    let (names, locks) = (Names::new(model), Locks::default());
+    let mut frames = Frames::new(model, &names, &locks);
+    let mut told = Vec::new();
+    for part in parts_of(stacks, path) {
+        frames.each(stacks, &part, |from, to, stack, frames| {
+            told.push(((to - from) / 1000, frames.text(stack)));
+        });
+    }
+    told
+}
+
+/// Fails unless the parts of each path tile it, rows do not overlap, and each part of other work
+/// names a path that has it.
+pub fn check_paths(model: &Model, stacks: &Stacks) {
+    for (at, path) in (0..).zip(&stacks.paths) {
+        let mut end = path.from;
+        for part in parts_of(stacks, at) {
+            assert_eq!(part.from, end, "{path:?} {part:?}");
+            assert!(part.from < part.to, "{part:?}");
+            end = part.to;
+        }
+        assert_eq!(end, path.to, "{path:?}");
+        for other in &stacks.paths[at as usize + 1..] {
+            let is_apart = other.to <= path.from || path.to <= other.from;
+            assert!(is_apart || other.row != path.row, "{path:?} {other:?}");
+        }
+    }
+    for part in stacks.parts.iter().filter(|part| part.share == Share::OtherPath) {
+        let own = &model.stretches[part.place as usize];
+        if own.what == What::Run {
+            let other = &stacks.paths[part.other as usize];
+            let is_its = other.life == own.life && other.from <= part.from && own.end <= other.to;
+            let is_top = |one: &Part| one.path == part.other && one.place == part.place;
+            assert!(is_its || stacks.parts.iter().any(is_top), "{part:?} {other:?}");
+        }
+    }
 }
 
 /// Returns the pieces of a life's whole time in order of time.

@@ -10,7 +10,7 @@
 mod chunks;
 mod head;
 
-use super::import::{Clock, ImportError, Imported, Place, origin};
+use super::import::{Clock, Identity, ImportError, Imported, Place, origin};
 use super::ring::Ring;
 use crate::output::Output;
 use chunks::Pages;
@@ -33,12 +33,12 @@ const LOOK_COUNT: usize = 64;
 /// the log has the rows of what is sound.
 pub fn import(
     source: &dyn Source,
-    uuid: [u8; 16],
+    identity: Identity,
     out: &mut dyn Write,
 ) -> Result<Imported, ImportError> {
     let mut done = Imported::default();
     let head = Head::read(source, &mut done)?;
-    let mut origin = origin(uuid, "trace-cmd record");
+    let mut origin = origin(identity, "trace-cmd record");
     done.clock = set_clock(&mut origin, &head);
     let mut out = Output::new(out, &origin)?;
     let layout = head.layout();

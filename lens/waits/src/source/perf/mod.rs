@@ -17,7 +17,7 @@ mod zstd;
 use super::cursor::Cursor;
 use super::description::{Description, Head as DescriptionHead};
 use super::format::Machine;
-use super::import::{Clock, ImportError, Imported, Input, Place, origin};
+use super::import::{Clock, Identity, ImportError, Imported, Input, Place, origin};
 use crate::output::Output;
 use eventlog::format::ClockSource;
 use eventlog::reader::Source;
@@ -43,7 +43,7 @@ const MONOTONIC: u32 = 1;
 /// events. Damage after that is a fault, and the log has the rows before it.
 pub fn import(
     source: &dyn Source,
-    uuid: [u8; 16],
+    identity: Identity,
     out: &mut dyn Write,
 ) -> Result<Imported, ImportError> {
     let mut done = Imported::default();
@@ -59,7 +59,7 @@ pub fn import(
     })?;
     let clock = attrs.layouts.first().and_then(|layout| layout.clock);
     let conversion = conversion.filter(|_| clock.is_none());
-    let mut origin = origin(uuid, "perf record");
+    let mut origin = origin(identity, "perf record");
     done.clock = set_clock(&mut origin, clock, conversion);
     let mut out = Output::new(out, &origin)?;
     if let Some(sync) = head.sync.filter(|_| done.clock == Clock::Monotonic) {

@@ -17,7 +17,7 @@ mod payload;
 mod rows;
 mod running;
 
-use super::import::{ImportError, Imported, Input, Place, origin};
+use super::import::{Identity, ImportError, Imported, Input, Place, origin};
 use crate::output::{CPU_COUNT_MAX, Output};
 use eventlog::reader::Source;
 use frames::Frames;
@@ -46,7 +46,7 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// let text = b"a 7 [000] 1.000002: sched:sched_process_exit: comm=a pid=7 prio=120\n";
 /// let mut log = Vec::new();
-/// let done = script::import(&text.to_vec(), uuid_of(text), &mut log)?;
+/// let done = script::import(&text.to_vec(), uuid_of(text).into(), &mut log)?;
 /// assert_eq!((done.known_count, done.fault_count), (1, 0));
 /// # Ok::<(), lens_waits::source::import::ImportError>(())
 /// ```
@@ -56,7 +56,7 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Fails if the source cannot be read, the log cannot be written, or no line is an event.
 pub fn import(
     source: &dyn Source,
-    uuid: [u8; 16],
+    identity: Identity,
     out: &mut dyn Write,
 ) -> Result<Imported, ImportError> {
     let mut input = Input::new(source, 0, source.size());
@@ -66,7 +66,7 @@ pub fn import(
     if look.starts_with(MARK) {
         input.skip(MARK.len() as u64);
     }
-    let out = Output::new(out, &origin(uuid, "perf script"))?;
+    let out = Output::new(out, &origin(identity, "perf script"))?;
     let mut text = Text::new(Rows::new(out, has_waking, cpu_count));
     while let Some((size, is_ended)) = line_size(&mut input)? {
         let bytes = input.bytes();

@@ -12,6 +12,9 @@
 mod chrome;
 #[path = "export/folded.rs"]
 mod folded;
+#[cfg(feature = "waits")]
+#[path = "export/kernel.rs"]
+mod kernel;
 #[path = "export/made.rs"]
 mod made;
 #[path = "export/perfetto.rs"]

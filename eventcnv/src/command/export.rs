@@ -15,9 +15,9 @@ use crate::export::{calls, chrome, ctf, folded, lcov, perfetto};
 use crate::reading::{self, Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
 use clap::ValueEnum;
+use cli::Stop;
 use cli::output::{self, PendingDirectory, unwritten};
-use cli::{Stop, complain};
-use eventlog::reader::{Clock, ClockBase, Faults, Order, Registry};
+use eventlog::reader::{Clock, ClockBase, Order, Registry};
 use std::convert::Infallible;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             Ok(())
         };
         output::write(&args.output.path, args.output.force, write)?;
-        return Ok(end(&reading, &faults, notes.into_iter()));
+        return Ok(reading.end_noting(&faults, notes.into_iter()));
     }
     if let Some(form) = format.of_calls() {
         // Slices stand for calls in a log without calls.
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         };
         output::write(&args.output.path, args.output.force, write)?;
         let notes = found.notes(form == calls::Form::Pprof).chain(notes);
-        return Ok(end(&reading, &found.faults, ticks.into_iter().chain(notes)));
+        return Ok(reading.end_noting(&found.faults, ticks.into_iter().chain(notes)));
     }
     let mut events = selection.events(&reading.log, Order::Time);
     let notes: Vec<String> = match format {
@@ -191,17 +191,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             timeline.notes().into_iter().chain(notes).collect()
         }
     };
-    Ok(end(&reading, events.faults(), ticks.into_iter().chain(notes)))
-}
-
-/// Reports faults and notes. Returns whether the log was read completely.
-fn end(reading: &Reading, faults: &Faults, notes: impl Iterator<Item = String>) -> bool {
-    let is_whole = reading.end(faults);
-    for note in notes {
-        complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
-    }
-    reading.note_losses(&reading.log.losses(faults));
-    is_whole
+    Ok(reading.end_noting(events.faults(), ticks.into_iter().chain(notes)))
 }
 
 /// Checks the options for folded stacks.
@@ -231,7 +221,7 @@ fn write_file(
     let mut notes = Vec::new();
     let write = |out: &mut dyn Write| {
         match format {
-            Format::Perfetto => perfetto::write(timeline, events, out)?,
+            Format::Perfetto => perfetto::write(log, timeline, events, out)?,
             Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
             _ => chrome::write(log, timeline, events, out)?,
         }

@@ -8,11 +8,16 @@
 //! One sequence of packets, with interned names. The numbers of fields are those of Perfetto's
 //! `perfetto_trace.proto`. Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
+#[cfg(feature = "waits")]
+mod kernel;
+
 use super::processes::Processes;
 use super::protobuf::Message;
 use super::timeline::{Action, Counter, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
-use eventlog::reader::{Clock, ClockBase, Event, Value};
+use eventlog::reader::{Clock, ClockBase, Event, Log, Value};
+#[cfg(feature = "waits")]
+use kernel::Kernel;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -26,6 +31,8 @@ const SEQUENCE: u64 = 1;
 // Clocks (BuiltinClock).
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
+/// The clock of a kernel's events.
+const BOOTTIME: u64 = 6;
 
 // Fields of a packet (Trace.packet, TracePacket).
 const PACKET: u32 = 1;
@@ -69,6 +76,7 @@ enum Track {
 }
 
 pub(crate) fn write(
+    log: &Log,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
     out: &mut dyn Write,
@@ -76,17 +84,41 @@ pub(crate) fn write(
     let processes = timeline.processes.clone();
     let (tracks, names) = (HashSet::new(), Names::default());
     let mut perfetto = Perfetto { processes, tracks, names, out: Message::default() };
-    perfetto.head(&timeline.clock);
+    let mut kernel = Kernel::of(log);
+    perfetto.head(&timeline.clock, kernel.is_some());
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
-        perfetto.event(&event, &moment, timeline);
+        let of_kernel = kernel.as_mut();
+        if !of_kernel.is_some_and(|kernel| kernel.take(&event, moment.ns, &mut perfetto.out)) {
+            perfetto.event(&event, &moment, timeline);
+        }
         if perfetto.out.bytes().len() >= OUTPUT_SIZE {
             out.write_all(perfetto.out.bytes())?;
             perfetto.out.clear();
         }
     }
+    if let Some(kernel) = &mut kernel {
+        kernel.finish(&mut perfetto.out);
+    }
     out.write_all(perfetto.out.bytes())?;
     out.flush()
+}
+
+/// What builds without the lens on kernels know of a kernel: nothing.
+#[cfg(not(feature = "waits"))]
+struct Kernel;
+
+#[cfg(not(feature = "waits"))]
+impl Kernel {
+    fn of(_: &Log) -> Option<Kernel> {
+        None
+    }
+
+    fn take(&mut self, _: &Event<'_, '_>, _: u64, _: &mut Message) -> bool {
+        false
+    }
+
+    fn finish(&mut self, _: &mut Message) {}
 }
 
 struct Perfetto {
@@ -143,8 +175,9 @@ struct Entry<'a, 'e> {
 }
 
 impl Perfetto {
-    /// Writes the clocks, and the clock of all times.
-    fn head(&mut self, clock: &Clock) {
+    /// Writes the clocks, and the clock of all times. Events of a kernel are of CLOCK_BOOTTIME,
+    /// which stands for the clock of the log.
+    fn head(&mut self, clock: &Clock, has_kernel: bool) {
         let id = if clock.base == ClockBase::Realtime { REALTIME } else { MONOTONIC };
         self.out.message(PACKET, |packet| {
             packet.uint(SEQUENCE_ID, SEQUENCE);
@@ -152,7 +185,9 @@ impl Perfetto {
             packet.message(DEFAULTS, |defaults| defaults.uint(58, id));
             packet.message(CLOCK_SNAPSHOT, |snapshot| {
                 let (monotonic, realtime) = clock.sync.unzip();
-                for (id, ns) in [(id, monotonic.or(Some(0))), (REALTIME, realtime)] {
+                let own = monotonic.or(Some(0));
+                let of_kernel = own.filter(|_| has_kernel);
+                for (id, ns) in [(id, own), (BOOTTIME, of_kernel), (REALTIME, realtime)] {
                     let Some(ns) = ns else { continue };
                     snapshot.message(1, |clock| {
                         clock.uint(1, id);

@@ -59,6 +59,14 @@ impl Message {
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
+    /// Writes a message that is made already.
+    #[cfg(feature = "waits")]
+    pub(super) fn bytes_of(&mut self, field: u32, message: &Message) {
+        self.tag(field, 2);
+        self.varint(message.bytes.len() as u64);
+        self.bytes.extend_from_slice(&message.bytes);
+    }
+
     /// Writes a message within this one.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.tag(field, 2);

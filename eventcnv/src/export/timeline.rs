@@ -10,6 +10,7 @@
 
 use super::processes::Processes;
 use crate::summary::calls::demangled;
+use crate::summary::flows::{self, Flows};
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
 use slices::{Edge, Limits, Pairing, Slot, Turn, Verdict};
@@ -83,7 +84,7 @@ pub(crate) enum Number {
     Real(f64),
 }
 
-/// Stream, pair and key of a flow or counter.
+/// Stream, pair and key of a counter.
 type Place = (u16, u32, Key);
 
 pub(crate) struct Timeline {
@@ -99,7 +100,7 @@ pub(crate) struct Timeline {
     /// The strings that name open slices and open spans, by their places in the pairing.
     labels: [Vec<Option<u64>>; 2],
     lanes: HashMap<(u16, u32), Lanes>,
-    flows: HashMap<Place, u64>,
+    flows: Flows<u64>,
     flow_count: u64,
     counter_of: HashMap<Place, usize>,
     unended_count: u64,
@@ -163,7 +164,7 @@ impl Timeline {
             lane_of: Vec::new(),
             labels: [Vec::new(), Vec::new()],
             lanes: HashMap::new(),
-            flows: HashMap::new(),
+            flows: Flows::new(FLOW_COUNT_MAX),
             flow_count: 0,
             counter_of: HashMap::new(),
             unended_count: 0,
@@ -254,18 +255,18 @@ impl Timeline {
     }
 
     fn flow(&mut self, side: &Side, event: &Event<'_, '_>) -> Option<Flow> {
-        let place = (event.stream, side.pair, side.key(event));
         let pair = side.pair;
+        let place = flows::Place { stream: event.stream, pair, key: side.key(event) };
+        let group = self.marks.group(pair);
         if side.is_end {
-            return self.flows.remove(&place).map(|id| Flow { pair, id, is_end: true });
+            return self.flows.end(place, group).map(|id| Flow { pair, id, is_end: true });
         }
-        if self.flows.len() >= FLOW_COUNT_MAX {
+        // Flow ids begin with 1.
+        if !self.flows.begin(place, group, self.flow_count + 1) {
             self.limited.flow_count += 1;
             return None;
         }
-        // Flow ids begin with 1.
         self.flow_count += 1;
-        self.flows.insert(place, self.flow_count);
         Some(Flow { pair, id: self.flow_count, is_end: false })
     }
 

@@ -20,7 +20,7 @@ pub(crate) use entries::{ALONE, Entries, Kinds, Maker, UNKNOWN};
 use entries::{Half, Tick};
 pub(crate) use shape::Shape;
 
-use eventlog::reader::marks::Key;
+use super::flows::{self, Flows};
 use foldhash::fast::RandomState;
 use slices::{Edge, Id, Slice, Verdict};
 use std::cmp::Reverse;
@@ -142,7 +142,7 @@ pub(crate) struct Lanes {
     longest: BinaryHeap<Reverse<Bar>>,
     pub(crate) cells: Cells,
     pub(crate) ticks: Cells,
-    open_flows: HashMap<(u32, Key), Option<(u64, u32)>, RandomState>,
+    open_flows: Flows<Option<(u64, u32)>>,
     arrows: BinaryHeap<Reverse<Arrow>>,
     /// By lane, the last flow that arrived.
     arrived: HashMap<u32, u64>,
@@ -171,7 +171,7 @@ impl Lanes {
             longest: BinaryHeap::new(),
             cells: Cells::new(limits.cell_count),
             ticks: Cells::new(limits.tick_count),
-            open_flows: HashMap::default(),
+            open_flows: Flows::new(limits.open_flow_count),
             arrows: BinaryHeap::new(),
             arrived: HashMap::new(),
             rest: Rest::default(),
@@ -297,20 +297,15 @@ impl Lanes {
     }
 
     fn add_half(&mut self, half: &Half) {
-        let group = self.shapes.get(half.pair as usize).map_or(half.pair, |shape| shape.group);
-        // A pair belongs to a stream, so it tells streams apart.
-        let key = (group, half.key);
+        let group = self.shapes.get(half.pair as usize).and_then(|shape| shape.group);
+        let place = flows::Place { stream: half.stream, pair: half.pair, key: half.key };
         let owner = Owner::Thread(half.stream, half.thread);
         let at = self.places.get(&owner).map(|lane| (half.ns, *lane));
         if !half.is_end {
-            let is_full = self.open_flows.len() >= self.limits.open_flow_count;
-            if is_full && !self.open_flows.contains_key(&key) {
-                return self.rest.full_count += 1;
-            }
-            self.open_flows.insert(key, at);
-            return;
+            let has_room = self.open_flows.begin(place, group, at);
+            return self.rest.full_count += u64::from(!has_room);
         }
-        let Some(from) = self.open_flows.remove(&key) else { return };
+        let Some(from) = self.open_flows.end(place, group) else { return };
         let (Some(from), Some((ns, lane))) = (from, at) else {
             return self.rest.flow_count += 1;
         };

@@ -248,7 +248,8 @@ mod tests {
     /// `.slice.durations`: no percentile goes without a word.
     #[test]
     fn a_note_counts_the_groups_without_percentiles() {
-        let pair = Pair { form: Form::Slice, name: "Job".into(), from: "a".into(), to: None };
+        let (name, from) = ("Job".into(), "a".into());
+        let pair = Pair { form: Form::Slice, name, from, to: None, group: None };
         let mut marks = Marks::default();
         marks.pairs.push(pair);
         let limits = Limits { duration_count: 10, histogram_count: 1, ..Limits::default() };

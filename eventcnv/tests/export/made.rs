@@ -12,6 +12,7 @@ use crate::chrome::entries;
 use crate::exported;
 use crate::perfetto::trace;
 use eventdef::field::P;
+use eventlog::format::ClockSync;
 use eventlog::writer::{Maker, Origin};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -247,6 +248,109 @@ fn the_track_of_a_thread_has_only_its_slices() {
     flows.for_each(|(id, end)| ends.entry(id).or_default().push(end));
     assert_eq!(ends.len() as u64, ROUNDS);
     assert!(ends.values().all(|ends| *ends == [(0, "thread 1"), (1, "thread 3")]), "{ends:?}");
+}
+
+mod post {
+    eventdef::events! {
+        /// Letters between processes.
+        registry "post" version(1, 0, 0);
+        kinds {
+            /// All of it.
+            Post = 0,
+        }
+
+        /// A letter leaves [flow LetterSend=LetterReceive:letter].
+        LetterSend(1, always, Post) {
+            /// its number, which no other letter has
+            letter: W,
+        }
+        /// A letter arrives.
+        LetterReceive(2, always, Post) {
+            /// its number
+            letter: W,
+        }
+        /// A thing leaves [flow ThingSend=ThingReceive:thing].
+        ThingSend(3, always, Post) {
+            /// its address, which another process may use too
+            thing: P,
+        }
+        /// A thing arrives.
+        ThingReceive(4, always, Post) {
+            /// its address
+            thing: P,
+        }
+    }
+}
+
+/// Writes a log of two processes that send letters to each other and to themselves, and things.
+fn letters(path: &Path) {
+    use post::*;
+    let mut file = fs::File::create(path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    let thing = P(0x7000);
+    for process in 1..=2u64 {
+        let mut origin = Origin::new();
+        origin.uuid = [process as u8; 16];
+        origin.boot_id = [7; 16];
+        origin.pid = process;
+        maker.begin(&origin).unwrap();
+        let at = |step: u64| 1000 + 10 * step + process;
+        let (own, other) = (process as usize, 3 - process as usize);
+        maker.add(1, 1, at(0), &LetterSend { letter: own }).unwrap();
+        maker.add(1, 1, at(1), &LetterReceive { letter: other }).unwrap();
+        // Both have one number: each arrives in its own process.
+        maker.add(1, 1, at(2), &LetterSend { letter: 9 }).unwrap();
+        maker.add(1, 1, at(3), &LetterReceive { letter: 9 }).unwrap();
+        maker.add(1, 1, at(4), &ThingSend { thing }).unwrap();
+        if process == 2 {
+            maker.add(1, 1, at(5), &ThingReceive { thing }).unwrap();
+            maker.add(1, 1, at(6), &ThingReceive { thing }).unwrap();
+        }
+        for ticks in [1, 5000] {
+            let (monotonic, uncertainty) = (ticks, 0);
+            maker.sync(ClockSync { ticks, monotonic, realtime: ticks, uncertainty }).unwrap();
+        }
+    }
+    maker.finish().unwrap();
+}
+
+/// `.cnv.flows`: a number may arrive in another process, a pointer may not.
+#[test]
+fn flows_with_numbers_go_from_process_to_process() {
+    let (_directory, log) = log(letters);
+    let trace = trace(&[&log]);
+    let mut ends: BTreeMap<u64, [Vec<u64>; 2]> = BTreeMap::new();
+    for event in &trace.events {
+        let mut track = event.track;
+        while let (Some(parent), _) = trace.tracks[&track] {
+            track = parent;
+        }
+        for side in 0..2 {
+            for id in &event.flows[side] {
+                ends.entry(*id).or_default()[side].push(trace.pids[&track]);
+            }
+        }
+    }
+    let ends: Vec<[Vec<u64>; 2]> = ends.into_values().collect();
+    let of = |from: u64, to: &[u64]| [vec![from], to.to_vec()];
+    let expected = [of(1, &[2]), of(2, &[1]), of(1, &[1]), of(2, &[2]), of(1, &[]), of(2, &[2])];
+    assert_eq!(ends, expected);
+    let entries = entries(&[&log]);
+    let mut linked: HashMap<String, (u64, Vec<u64>)> = HashMap::new();
+    for entry in &entries {
+        let pid = || entry["pid"].as_u64().unwrap();
+        match entry["ph"].as_str().unwrap() {
+            "s" => drop(linked.insert(entry["id"].to_string(), (pid(), Vec::new()))),
+            "f" => linked.get_mut(&entry["id"].to_string()).unwrap().1.push(pid()),
+            _ => {}
+        }
+    }
+    let mut found: Vec<(u64, Vec<u64>)> = linked.into_values().collect();
+    found.sort();
+    let mut told: Vec<(u64, Vec<u64>)> =
+        expected.into_iter().map(|[from, to]| (from[0], to)).collect();
+    told.sort();
+    assert_eq!(found, told);
 }
 
 /// `.cnv.folded`

@@ -21,21 +21,21 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         match self {
             Field::Number(value) => *value,
             Field::Bytes(_) => panic!("not a number: {self:?}"),
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Field::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap(),
             Field::Number(_) => panic!("not a string: {self:?}"),
         }
     }
 
-    fn fields(&self) -> Message {
+    pub(crate) fn fields(&self) -> Message {
         match self {
             Field::Bytes(bytes) => decode(bytes),
             Field::Number(_) => panic!("not a message: {self:?}"),
@@ -43,18 +43,18 @@ impl Field {
     }
 }
 
-struct Message(Vec<(u32, Field)>);
+pub(crate) struct Message(pub(crate) Vec<(u32, Field)>);
 
 impl Message {
-    fn all(&self, number: u32) -> impl Iterator<Item = &Field> {
+    pub(crate) fn all(&self, number: u32) -> impl Iterator<Item = &Field> {
         self.0.iter().filter(move |(field, _)| *field == number).map(|(_, value)| value)
     }
 
-    fn get(&self, number: u32) -> Option<&Field> {
+    pub(crate) fn get(&self, number: u32) -> Option<&Field> {
         self.all(number).last()
     }
 
-    fn number(&self, number: u32) -> u64 {
+    pub(crate) fn number(&self, number: u32) -> u64 {
         self.get(number).unwrap().number()
     }
 }
@@ -72,7 +72,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     unreachable!()
 }
 
-fn decode(mut bytes: &[u8]) -> Message {
+pub(crate) fn decode(mut bytes: &[u8]) -> Message {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
         let tag = varint(&mut bytes);
@@ -116,7 +116,7 @@ pub(crate) struct Trace {
     /// Parent, and name of the track or its thread.
     pub(crate) tracks: HashMap<u64, (Option<u64>, String)>,
     /// The processes, by their tracks.
-    pids: HashMap<u64, u64>,
+    pub(crate) pids: HashMap<u64, u64>,
     pub(crate) events: Vec<TrackEvent>,
 }
 

@@ -1,6 +1,7 @@
 //! Writes the call graph, and the statements, in the format of callgrind.
 //!
 //! ```text
+//!  ob=(1) target/shop  of a function without a line: the program or the library that it is in
 //!  fl=(1) src/shop.rs
 //!  fn=(1) shop::main
 //!  10 485              own time at the line of the function
@@ -55,17 +56,23 @@ pub(super) fn write(
     let events = if has_lines { "ns executions" } else { "ns" };
     writeln!(out, "# callgrind format\nversion: 1\ncreator: eventcnv\npositions: line")?;
     writeln!(out, "events: {events}\nsummary: {total}")?;
-    let mut names = Names { calls, files: HashMap::new(), functions: HashMap::new() };
+    let [files, functions, objects] = Default::default();
+    let mut names = Names { calls, files, functions, objects };
+    // That of the functions that follow, until another one is written.
+    let mut object = "";
     for (function, called) in edges {
         let (file, own_name) = (names.file(function), names.function(function));
         let line = names.line(function);
-        writeln!(out, "\nfl={file}\nfn={own_name}")?;
+        writeln!(out)?;
+        names.change_object("ob", &mut object, names.object_of(function), out)?;
+        writeln!(out, "fl={file}\nfn={own_name}")?;
         if let Some(own) = own(function, &lines) {
             writeln!(out, "{line} {own}")?;
         }
         for edge in called {
             let (file, callee) = (names.file(edge.function), names.function(edge.function));
             let to = names.line(edge.function);
+            names.change_object("cob", &mut { object }, names.object_of(edge.function), out)?;
             writeln!(out, "cfi={file}\ncfn={callee}\ncalls={} {to}", edge.sum.count)?;
             writeln!(out, "{line} {}", edge.sum.total)?;
         }
@@ -100,17 +107,43 @@ fn lines(statements: &Statements) -> BTreeMap<String, Lines> {
     all
 }
 
+/// The numbers of names.
+type Numbers = HashMap<String, usize>;
+
 /// Names: the first use of a number states its name.
 struct Names<'c> {
     calls: &'c Calls,
-    files: HashMap<String, usize>,
-    functions: HashMap<String, usize>,
+    files: Numbers,
+    functions: Numbers,
+    objects: Numbers,
 }
 
 impl<'c> Names<'c> {
     fn file_of(&self, function: Function) -> &'c str {
-        let facts = self.calls.functions().facts(function);
+        let facts = self.calls.functions().facts(function).filter(|facts| facts.line > 0);
         facts.and_then(|facts| facts.file.as_deref()).unwrap_or(NO_FILE)
+    }
+
+    /// Returns the program or the library of a function without a line.
+    fn object_of(&self, function: Function) -> &'c str {
+        let facts = self.calls.functions().facts(function).filter(|facts| facts.line == 0);
+        facts.and_then(|facts| facts.file.as_deref()).unwrap_or_default()
+    }
+
+    /// Writes the object of what follows, if it is another one.
+    fn change_object(
+        &mut self,
+        key: &str,
+        current: &mut &'c str,
+        object: &'c str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if *current == object {
+            return Ok(());
+        }
+        *current = object;
+        let object = if object.is_empty() { NO_FILE } else { object };
+        writeln!(out, "{key}={}", numbered(&mut self.objects, object, one_line))
     }
 
     fn file(&mut self, function: Function) -> String {
@@ -118,15 +151,7 @@ impl<'c> Names<'c> {
     }
 
     fn numbered_file(&mut self, file: &str) -> String {
-        let file = OneLine(file.as_bytes()).to_string();
-        match self.files.get(&file) {
-            Some(number) => format!("({number})"),
-            None => {
-                let number = self.files.len() + 1;
-                self.files.insert(file.clone(), number);
-                format!("({number}) {file}")
-            }
-        }
+        numbered(&mut self.files, file, one_line)
     }
 
     fn function(&mut self, function: Function) -> String {
@@ -134,12 +159,7 @@ impl<'c> Names<'c> {
     }
 
     fn numbered(&mut self, function: &str) -> String {
-        if let Some(number) = self.functions.get(function) {
-            return format!("({number})");
-        }
-        let number = self.functions.len() + 1;
-        self.functions.insert(function.to_owned(), number);
-        format!("({number}) {}", named(function))
+        numbered(&mut self.functions, function, named)
     }
 
     fn line(&self, function: Function) -> u32 {
@@ -162,4 +182,18 @@ impl<'c> Names<'c> {
         }
         Ok(())
     }
+}
+
+fn one_line(text: &str) -> String {
+    OneLine(text.as_bytes()).to_string()
+}
+
+/// Returns the number of a name, with the name as it is `shown` if this is its first use.
+fn numbered(numbers: &mut Numbers, name: &str, shown: fn(&str) -> String) -> String {
+    if let Some(number) = numbers.get(name) {
+        return format!("({number})");
+    }
+    let number = numbers.len() + 1;
+    numbers.insert(name.to_owned(), number);
+    format!("({number}) {}", shown(name))
 }

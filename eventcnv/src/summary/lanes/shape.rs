@@ -1,14 +1,14 @@
-//! What a pair of event types is on a lane: a slice, a run, a wait; and which flows may meet.
+//! What a pair of event types is on a lane: a slice, a run, a wait; and whether its flows leave a
+//! stream.
 //!
 //! ```text
-//!  registry "waits": RunBegin, WaitBegin ──▶ class    WakeSend of all streams ──▶ one group
+//!  registry "waits": RunBegin, WaitBegin ──▶ class     marks ──▶ group
 //! ```
 //!
 //! Design: `.cnv.report.threads` in `design/eventcnv.md`.
 
 use eventlog::reader::Registry;
 use eventlog::reader::marks::Marks;
-use std::collections::HashMap;
 
 /// The registry whose slices are runs and waits.
 const WAITS: &str = "waits";
@@ -18,17 +18,15 @@ const WAITS: &str = "waits";
 pub(crate) struct Shape {
     /// 0: a slice or span; 1: a run; 2: a wait.
     pub(crate) class: u8,
-    /// The pair that stands for all whose flows may meet.
-    pub(super) group: u32,
+    /// The pair that stands for all whose flows may meet across streams.
+    pub(super) group: Option<u32>,
 }
 
 impl Shape {
-    /// Returns the facts of all pairs. Flows of the registry `waits` meet across streams, as their
-    /// numbers are unique in the log.
+    /// Returns the facts of all pairs.
     pub(crate) fn of(registries: &[Registry], marks: &Marks) -> Vec<Shape> {
-        let shape = |pair| Shape { class: 0, group: pair };
+        let shape = |pair| Shape { class: 0, group: marks.group(pair) };
         let mut shapes: Vec<Shape> = (0..marks.pairs.len() as u32).map(shape).collect();
-        let mut groups: HashMap<u16, u32> = HashMap::new();
         for registry in registries.iter().filter(|registry| &*registry.name == WAITS) {
             for row in &registry.event_types {
                 let role = marks.role_of(registry, row.code);
@@ -40,11 +38,6 @@ impl Shape {
                 let part = role.part.filter(|_| class > 0);
                 if let Some(shape) = part.and_then(|side| shapes.get_mut(side.pair as usize)) {
                     shape.class = class;
-                }
-                let Some(side) = role.flow else { continue };
-                let group = *groups.entry(row.code).or_insert(side.pair);
-                if let Some(shape) = shapes.get_mut(side.pair as usize).filter(|_| !side.is_end) {
-                    shape.group = group;
                 }
             }
         }

@@ -8,6 +8,7 @@
 //! Design: `.cnv.report.threads` in `design/eventcnv.md`.
 
 use super::*;
+use eventlog::reader::marks::Key;
 use proptest::prelude::*;
 
 /// Small tables, so that all of them fill up.
@@ -24,7 +25,7 @@ const SMALL: Limits = Limits {
 };
 
 fn shapes(count: u32) -> Vec<Shape> {
-    (0..count).map(|pair| Shape { class: u8::from(pair == 1), group: pair }).collect()
+    (0..count).map(|pair| Shape { class: u8::from(pair == 1), group: None }).collect()
 }
 
 fn lanes(threads: u32, limits: Limits) -> Lanes {

@@ -22,6 +22,8 @@ mod shapes;
 mod source;
 #[path = "report/threads.rs"]
 mod threads;
+#[path = "report/waitflame.rs"]
+mod waitflame;
 
 use std::fs;
 use std::path::Path;

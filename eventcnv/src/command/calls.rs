@@ -16,7 +16,7 @@ use crate::summary::pairs::seconds;
 use crate::view;
 use crate::view::calls::Summary;
 use crate::view::pairs::{Overview, against};
-use cli::{Stop, complain};
+use cli::Stop;
 use eventlog::reader::{Clock, ClockBase};
 use lens_calls::Graph;
 use serde_json::json;
@@ -254,11 +254,8 @@ impl<'l> Summed<'l> {
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
-        let is_whole = self.reading.end(&self.found.faults);
-        for note in self.found.notes(self.extra.by() == By::Path) {
-            complain(&format!("eventcnv: {}: note: {note}\n", self.reading.name));
-        }
-        self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
-        Ok(is_whole)
+        let older = calls::overwritten_note(&self.reading.log);
+        let notes = self.found.notes(self.extra.by() == By::Path).chain(older);
+        Ok(self.reading.end_noting(&self.found.faults, notes))
     }
 }

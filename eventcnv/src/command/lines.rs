@@ -17,7 +17,7 @@ use crate::view;
 use crate::view::lines::{self as sheets, Shown};
 use crate::view::sheet::Sheet;
 use clap::ValueEnum;
-use cli::{Stop, complain};
+use cli::Stop;
 use eventlog::reader::{Clock, ClockBase, Faults};
 use lens_calls::statements::{Facts, Statements};
 use serde_json::json;
@@ -278,13 +278,9 @@ impl<'l> Summed<'l> {
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
-        let is_whole = self.reading.end(&self.faults);
         let end = end_note(&self.reading.log).map(str::to_owned);
         let notes = all_notes(&self.found).into_iter().chain(end);
-        for note in notes.chain(self.sources.borrow().notes()) {
-            complain(&format!("eventcnv: {}: note: {note}\n", self.reading.name));
-        }
-        self.reading.note_losses(&self.reading.log.losses(&self.faults));
-        Ok(is_whole)
+        let sources = self.sources.borrow();
+        Ok(self.reading.end_noting(&self.faults, notes.chain(sources.notes())))
     }
 }

@@ -7,6 +7,7 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 mod lanes;
+mod waitflame;
 
 use super::output::Output;
 use crate::input::sources::Sources;
@@ -38,11 +39,13 @@ Writes a web page that shows a log: events of each kind over time, with zoom; a 
 types; events to search; threads, labels, gaps, losses. A log of calls has a tab of calls: where \
 the time goes, a flame graph, a table of functions, the call graph, what is never called. A log of \
 statements has a tab of their source: how often each line ran, how long it took, what never ran. A \
-log of slices or flows has a tab of threads: what each did, from the whole time to a microsecond.
+log of slices or flows has a tab of threads: what each did, from the whole time to a microsecond. \
+A log of `waits explain` has a tab of its flame, too: threads, and below each what it waited for, \
+over time and merged.
 
 The page is one file of at most 5 MB for any log, and uses no network. Calls add 3 MB at most, \
-statements 4 MB, threads 4 MB. It has counts, all events of rare types, and a sample of the other \
-events, spread over time.";
+statements 4 MB, threads 4 MB, flames 4 MB. It has counts, all events of rare types, and a \
+sample of the other events, spread over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.
@@ -95,6 +98,8 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
     let laned = Laned::new(args, &reading, &overview)?;
+    let flame =
+        laned.as_ref().and_then(|laned| waitflame::read(log, &Clock::new(log), laned.range));
     let report = view::report::Report {
         name: &reading.name,
         overview: &overview,
@@ -105,6 +110,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         calls: called.as_ref().map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
+        flame: flame.as_ref(),
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,

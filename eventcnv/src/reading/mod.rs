@@ -268,6 +268,15 @@ impl Reading {
         self.end(&Faults::default())
     }
 
+    /// Reports the same, then notes, and how many requested events are not in the log. Returns
+    /// whether no fault cost events.
+    pub(crate) fn end_noting(&self, faults: &Faults, notes: impl Iterator<Item = String>) -> bool {
+        let is_whole = self.end(faults);
+        self.note(notes.map(|note| format!("note: {note}")));
+        self.note_losses(&self.log.losses(faults));
+        is_whole
+    }
+
     /// Prints notes to standard error.
     pub(crate) fn note(&self, notes: impl IntoIterator<Item = String>) {
         let print = |note| complain(&format!("eventcnv: {}: {note}\n", self.name));

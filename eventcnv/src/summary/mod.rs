@@ -10,6 +10,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod difference;
+pub(crate) mod flows;
 pub(crate) mod gather;
 pub(crate) mod histogram;
 pub(crate) mod json;
@@ -23,6 +24,7 @@ pub(crate) mod runs;
 pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
+pub(crate) mod waitflame;
 
 use eventlog::reader::{Event, Log, Run, Stream};
 use params::Params;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
-//!  report/calls.rs, source.rs, threads.rs: tabs ────────┤
+//!  report/calls.rs, source.rs, threads.rs, waitflame.rs ────┤
 //!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
 //! ```
 //!
@@ -11,14 +11,17 @@
 mod calls;
 mod source;
 mod threads;
+mod waitflame;
 mod weights;
 
 pub(crate) use calls::{Calls, SPAN_COUNT_MAX};
 pub(crate) use source::Lines;
 pub(crate) use threads::{Threads, wanted};
+use waitflame::WaitFlame;
 
 use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
+use crate::summary::waitflame::Flame;
 use crate::text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -33,11 +36,11 @@ const PAGE: &str = include_str!("report/page.html");
 const STYLE: &str = include_str!("report/page.css");
 const SCRIPT: &str = include_str!("report/page.js");
 const CALLS_STYLE: &str = include_str!("report/calls.css");
-const CALLS_SCRIPT: &str = concat!(
-    include_str!("report/flame.js"),
-    include_str!("report/graph.js"),
-    include_str!("report/calls.js")
-);
+const CALLS_SCRIPT: &str =
+    concat!(include_str!("report/graph.js"), include_str!("report/calls.js"));
+/// The flame graph of calls and of waits.
+const GRAPH_STYLE: &str = include_str!("report/flamegraph.css");
+const GRAPH_SCRIPT: &str = include_str!("report/flamegraph.js");
 
 /// What all tabs use.
 const TABS_STYLE: &str = include_str!("report/tabs.css");
@@ -46,6 +49,13 @@ const TABS_SCRIPT: &str = include_str!("report/tabs.js");
 const THREADS_STYLE: &str = include_str!("report/threads.css");
 const THREADS_SCRIPT: &str =
     concat!(include_str!("report/lanes.js"), include_str!("report/threads.js"));
+
+const WAIT_FLAME_STYLE: &str = include_str!("report/waitflame.css");
+const WAIT_FLAME_SCRIPT: &str = concat!(
+    include_str!("report/waitstacks.js"),
+    include_str!("report/waitmerged.js"),
+    include_str!("report/waitflame.js")
+);
 
 const SOURCE_STYLE: &str = include_str!("report/source.css");
 const SOURCE_SCRIPT: &str = include_str!("report/source.js");
@@ -70,6 +80,8 @@ pub(crate) struct Report<'a> {
     pub(crate) source: Option<Lines<'a>>,
     /// What threads did, if the log has slices or flows.
     pub(crate) threads: Option<Threads<'a>>,
+    /// The pseudo-stacks, if the log has any.
+    pub(crate) flame: Option<&'a Flame>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -185,13 +197,21 @@ fn counts(numbers: &[u32]) -> String {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; a log of statements has calls too.
-    fn tabs(&self) -> [(&'static str, &'static str); 4] {
+    fn tabs(&self) -> [(&'static str, &'static str); 6] {
         let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let calls = self.calls.as_ref().map(|_| (CALLS_STYLE, CALLS_SCRIPT));
         let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
         let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
-        [tools, calls, source, threads].map(Option::unwrap_or_default)
+        let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
+        let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
+        [tools, graph, calls, source, threads, wait_flame].map(Option::unwrap_or_default)
+    }
+
+    /// Returns the pseudo-stacks; their rows are threads of the log.
+    fn wait_flame(&self) -> Option<WaitFlame<'_>> {
+        let threads = self.threads.as_ref()?;
+        Some(WaitFlame { flame: self.flame?, threads })
     }
 
     fn data(&self) -> Value {
@@ -243,6 +263,7 @@ impl Report<'_> {
             "calls": self.calls.as_ref().map(Calls::data),
             "source": self.source.as_ref().map(Lines::data),
             "lanes": self.threads.as_ref().map(Threads::data),
+            "waitFlame": self.wait_flame().map(|flame| flame.data()),
         })
     }
 

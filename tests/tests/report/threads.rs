@@ -20,7 +20,7 @@ use waits::{RunBegin, RunEnd, WaitBegin, WaitEnd, WakeReceive, WakeSend};
 /// The registries of waits.
 #[path = "../../../lens/waits/src/events.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the lens uses the rest")]
-mod registries;
+pub(super) mod registries;
 use registries::waits;
 
 mod play {
@@ -77,20 +77,20 @@ const STEPS: &str = include_str!("threads.js");
 /// A name that would end a script, or mark up a page.
 const HOSTILE: &str = "</script><img src=http://a.example/>\u{1b}[2J\u{202e} job";
 
-fn origin(uuid: u8, pid: u64, program: &str) -> Origin {
+pub(super) fn origin(uuid: u8, pid: u64, program: &str) -> Origin {
     let mut origin = Origin::new();
     (origin.uuid, origin.boot_id, origin.pid, origin.start) = ([uuid; 16], [7; 16], pid, pid + 1);
     origin.program = program.to_owned();
     origin
 }
 
-fn sync(maker: &mut Maker<'_>, ticks: u64) {
+pub(super) fn sync(maker: &mut Maker<'_>, ticks: u64) {
     let realtime = 1_700_000_000_000_000_000 + ticks;
     let sync = ClockSync { ticks, monotonic: ticks, realtime, uncertainty: 0 };
     maker.sync(sync).expect("a sync");
 }
 
-fn label(maker: &mut Maker<'_>, value: usize, name: &str) -> usize {
+pub(super) fn label(maker: &mut Maker<'_>, value: usize, name: &str) -> usize {
     let string = maker.intern(2, name.as_bytes()).expect("a string");
     maker.label(3, value, string).expect("a label");
     value
@@ -139,9 +139,9 @@ fn shop(path: &Path) {
             maker.add(1, 1, us(to), &WakeReceive { wake: 1, waker }).expect("an event");
         }
         let ns = (1000 * (to - from)) as usize;
-        let (object, number, delay) = (eventdef::field::A(0x7f00), 1, 0);
-        let (cause, buffer, stack) = (2, 1, b"main;get".as_slice());
-        let end = WaitEnd { cause, waker, ns, delay, object, buffer, number, stack };
+        let (object, delay) = (eventdef::field::A(0x7f00), 0);
+        let (cause, stack) = (2, b"main;get".as_slice());
+        let end = WaitEnd { cause, waker, ns, delay, object, openBuffer: 1, openNumber: 1, stack };
         maker.add(1, 1, us(to), &end).expect("an event");
     };
     run(&mut maker, 1000, 5000);
@@ -166,7 +166,7 @@ fn page(log: &Path, directory: &Path) -> PathBuf {
 }
 
 /// Returns text as the page has it, with usual spaces.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let text = text.replace(['\u{202f}', '\u{a0}'], " ").replace("&quot;", "\"");
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }

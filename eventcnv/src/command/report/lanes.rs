@@ -36,7 +36,7 @@ pub(super) struct Laned {
     values: Values,
     texts: HashMap<Id, Vec<u8>>,
     /// The first and the last moment in ns.
-    range: (u64, u64),
+    pub(super) range: (u64, u64),
     processes: Processes,
     /// Threads without a lane.
     other_count: usize,

@@ -17,20 +17,11 @@ const callsTab = (root, data, page) => {
   });
   let found = null; // The functions that the search finds.
   let picked = null;
-  const tools = tabTools(data, functions, page);
-  const { time, share, many, button, nameOf } = tools;
+  const tools = tabTools(root, data, functions, page);
+  const { time, share, many, button, nameOf, section } = tools;
   const flame = flameGraph(data, functions, tools, page, (at) => pick(at));
   const calls = callGraph(data, functions, tools, page, (at) => pick(at));
   const { hot } = flame;
-  const section = (title, ...parts) => {
-    const made = node("section");
-    made.setAttribute("aria-label", title);
-    const row = node("div", undefined, "row");
-    row.append(node("h2", title));
-    made.append(row, ...parts);
-    root.append(made);
-    return [made, row];
-  };
   const titleOf = ({ name, place }) => [name, place].filter(Boolean).join("\n");
   const link = (at) => {
     const made = button(undefined, () => pick(at, true), "link");
@@ -260,9 +251,11 @@ const callsTab = (root, data, page) => {
       "the more time the function has of its own. A frame holds a cluster: functions that are called " +
       "together. Click a function to see its callers in blue and its callees in orange.", "note"), calls.graph);
   }
+  const { overwritten } = data.unused;
   listOf("Never called", data.unused.count
     ? `${data.isPart ? "The selected part of the log" : "The log"} has no call of these functions, ` +
-      "though the program contains them."
+      `though the program contains them.${overwritten ? ` ${many(overwritten, "older event")} of calls ` +
+      "were overwritten: these functions may have been called before." : ""}`
     : "Each function whose place the log states was called.",
   [["Function", "left"], ["Source", "left"]], data.unused.rows,
   data.unused.count - data.unused.rows.length).id = "unused";

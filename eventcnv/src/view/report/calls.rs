@@ -18,7 +18,9 @@ use crate::view::calls::Summary;
 use crate::view::sheet::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens_calls::{Facts, Function, Graph, NONE, OpenCall, OpenStack, Sum, Tree, clusters};
+use lens_calls::{
+    Facts, Function, Graph, NONE, OpenCall, OpenStack, Sum, Tree, clusters, overwritten,
+};
 use serde_json::{Value, json};
 use slices::Percent;
 use std::cmp::Reverse;
@@ -287,7 +289,11 @@ impl Calls<'_> {
         let name = |row| elided(OneLine(cell(row, 0).as_bytes()).to_string(), NAME_SIZE_MAX);
         let places = shown().map(|row| text(&cell(row, 1)));
         let shown = names(shown().map(name).collect()).into_iter().zip(places);
-        json!({ "count": rows.len(), "rows": shown.map(|row| json!(row)).collect::<Value>() })
+        json!({
+            "count": rows.len(),
+            "rows": shown.map(|row| json!(row)).collect::<Value>(),
+            "overwritten": overwritten(log),
+        })
     }
 
     /// Returns the stacks of calls in progress: thread, the innermost calls with the outermost of

@@ -101,39 +101,9 @@ const laneChart = (data, box, page, tools, on) => {
     }
     return hues.get(name);
   };
-  // The colour of a label on a bar: the one that is seen better.
-  const label = (hex) => {
-    const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
-    return 0.3 * r + 0.6 * g + 0.1 * b > 0.54 ? "#14171a" : "#ffffff";
-  };
-  // A name as far as there is room: of a path, rather its end.
-  const fitted = (name, most) => {
-    const text = brief(name);
-    const last = text.slice(text.lastIndexOf("::") + 2);
-    const letters = [...(text.length > most && text.includes("::") ? last : text)];
-    return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
-  };
+  const { label, fitted, stripe } = barPaint(tint, brief);
   const color = (all, i) => ["", tint("--run"), tint("--wait"), tint("--disk")][classOf(i, all)] ||
     hue(nameOf(all, i));
-  // Stripes, so that waits are told from runs without colour: they lean, those of the disk stand.
-  const stripe = (context, kind, x, y, wide, tall) => {
-    if (kind < 2 || wide < 5) return;
-    context.save();
-    context.beginPath();
-    context.rect(x, y, wide, tall);
-    context.clip();
-    context.strokeStyle = tint("--stripes");
-    context.lineWidth = 1;
-    context.beginPath();
-    const lean = kind === 2 ? tall : 0;
-    for (let at = x - lean - (x % 6); at < x + wide; at += 6) {
-      context.moveTo(at, y + tall);
-      context.lineTo(at + lean, y);
-    }
-    context.stroke();
-    context.restore();
-  };
-
   const drawBars = (context, x, inRange, top, bottom) => {
     const lasts = new Map(); // By row, where the last narrow bar ended.
     for (const i of order) {

@@ -31,6 +31,7 @@
   let calls = null; // The tab of calls, if the log has any.
   let source = null; // The tab of source, if the log has statements.
   let threads = null; // The tab of threads, if the log has slices or flows.
+  let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
 
   const node = (name, text, cls) => {
     const made = document.createElement(name);
@@ -286,11 +287,14 @@
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
+    if (!byId("waitFlameTab").hidden) state.set("tab", "flame");
     if (calls && calls.search.value) state.set("find", calls.search.value);
     if (source && source.search.value) state.set("lines", source.search.value);
     if (source && source.place()) state.set("line", source.place());
     if (threads && threads.search.value) state.set("name", threads.search.value);
     if (threads && threads.place()) state.set("lanes", threads.place());
+    if (waitFlame && waitFlame.search.value) state.set("frame", waitFlame.search.value);
+    if (waitFlame && waitFlame.place()) state.set("stack", waitFlame.place());
     if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
   };
   let waiting = 0;
@@ -376,7 +380,7 @@
   const callKeys = { "/": () => calls.search.focus() };
   const sourceKeys = { "/": () => source.search.focus() };
   const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
-    : !byId("threadsTab").hidden ? threads.keys : keys);
+    : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys : keys);
   document.addEventListener("keydown", (event) => {
     const inside = event.target.closest && event.target.closest("input, select, .scroll, .tabs");
     const known = tabKeys()[event.key];
@@ -394,13 +398,15 @@
     drawTypes();
     draw();
     if (threads) threads.draw();
+    if (waitFlame) waitFlame.draw();
   };
   byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
-  // Shows the events, the calls, the source or the threads.
+  // Shows the events, the calls, the source, the threads or the flame of waits.
   const parts = [["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
-    ["Source", "sourceTab", data.source], ["Threads", "threadsTab", data.lanes]].filter((part) => part[2]);
+    ["Source", "sourceTab", data.source], ["Threads", "threadsTab", data.lanes],
+    ["Flame", "waitFlameTab", data.waitFlame]].filter((part) => part[2]);
   const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
     const tab = node("button", title);
     Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
@@ -420,6 +426,7 @@
     draw();
     if (shown === "sourceTab") source.reveal();
     if (shown === "threadsTab") threads.draw();
+    if (shown === "waitFlameTab") waitFlame.draw();
   };
   byId("tabs").onkeydown = (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
@@ -506,21 +513,27 @@
   if (data.calls) calls = callsTab(byId("callsTab"), data.calls, { ...tools,
     hasSource: (name) => source && source.has(name),
     showSource: (name) => { showTab("sourceTab"); source.show(name); } });
-  if (data.lanes) threads = threadsTab(byId("threadsTab"), data.lanes,
-    { ...tools, css, fit, scale, viewport, PALETTE });
+  const drawing = { ...tools, css, fit, scale, viewport, PALETTE };
+  if (data.lanes) threads = threadsTab(byId("threadsTab"), data.lanes, { ...drawing,
+    hasFlame: (number, at) => waitFlame && waitFlame.has(number, at),
+    showFlame: (number, at) => { showTab("waitFlameTab"); waitFlame.go(number, at); } });
+  if (data.waitFlame) waitFlame = waitFlameTab(byId("waitFlameTab"), data.waitFlame, { ...drawing,
+    hasLane: (number) => threads && threads.has(number),
+    showLane: (number, at) => { showTab("threadsTab"); threads.go(number, at); } });
   if (tabs.length) {
     byId("tabs").hidden = false;
     const open = { calls: calls && "callsTab", source: source && "sourceTab",
-      threads: threads && "threadsTab" };
+      threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab" };
     showTab(open[state.get("tab")] || "eventsTab");
   }
-  for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"]]) {
+  for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"], [waitFlame, "frame"]]) {
     if (!part || !state.get(key)) continue;
     part.search.value = state.get(key);
     part.find();
   }
   if (source && state.get("line")) source.showAt(Number(state.get("line")));
   if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
+  if (waitFlame && state.get("stack")) waitFlame.showAt(state.get("stack"));
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(state.get("theme") || (isDark ? "dark" : "light"));
   drawEvents();

@@ -12,7 +12,8 @@ const sourceTab = (root, data, page) => {
   const LINES_MAX = 1500; // Lines of a folded file that are seen at first.
   const OPENED_MAX = 1000; // Lines that a click adds.
   const TEXT_MAX = 90; // Letters of a statement in the table.
-  const { time, share, many, button } = tabTools({ isNs: data.isNs, time: data.own }, [], page);
+  const { time, share, many, button, section } =
+    tabTools(root, { isNs: data.isNs, time: data.own }, [], page);
   const columns = ["count", "own", "ownError", "percent", "total", "totalError", "mean", "min",
     "traced", "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
 
@@ -73,15 +74,6 @@ const sourceTab = (root, data, page) => {
   const ran = rows.filter((row) => row.count && !row.waits);
   const hot = ran.filter((row) => row.own > 0);
 
-  const section = (title, ...parts) => {
-    const made = node("section");
-    made.setAttribute("aria-label", title);
-    const row = node("div", undefined, "row");
-    row.append(node("h2", title));
-    made.append(row, ...parts);
-    root.append(made);
-    return [made, row];
-  };
   const placeLink = (row) => button(row.place || row.name, () => pick(row, true), "link");
   const callLink = (fn, text) => {
     const made = button(text || data.functions[fn], () => page.showCall(data.functions[fn]), "link");

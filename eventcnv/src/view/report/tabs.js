@@ -4,8 +4,8 @@
 //
 // Text of the log becomes text and attributes, never markup.
 "use strict";
-// Numbers and names as the tabs write them, and buttons.
-const tabTools = (data, functions, { node, count, short }) => {
+// Numbers and names as a tab writes them, its sections, and buttons.
+const tabTools = (root, data, functions, { node, count, short }) => {
   const NAME_MAX = 160; // Letters of a name that are seen.
   const ownMax = functions.reduce((most, one) => Math.max(most, one.own), 0) || 1;
   const time = (ns) => {
@@ -48,6 +48,16 @@ const tabTools = (data, functions, { node, count, short }) => {
       node("span", letters.slice(part, -part).join(""), "cut"), letters.slice(-part).join(""));
     return made;
   };
+  // Adds a section to the tab. Returns it, and the row of its heading.
+  const section = (title, ...parts) => {
+    const made = node("section");
+    made.setAttribute("aria-label", title);
+    const row = node("div", undefined, "row");
+    row.append(node("h2", title));
+    made.append(row, ...parts);
+    root.append(made);
+    return [made, row];
+  };
   const button = (text, onclick, cls) => {
     const made = node("button", text, cls);
     made.type = "button";
@@ -60,5 +70,39 @@ const tabTools = (data, functions, { node, count, short }) => {
     event.preventDefault();
     act();
   };
-  return { time, share, many, heat, brief, button, nameOf, middle, onPress };
+  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section };
+};
+// What is drawn on a canvas for a bar: the label, as far as there is room, and stripes.
+const barPaint = (tint, brief) => {
+  // The colour of a label on a bar: the one that is seen better.
+  const label = (hex) => {
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+    return 0.3 * r + 0.6 * g + 0.1 * b > 0.54 ? "#14171a" : "#ffffff";
+  };
+  // A name as far as there is room: of a path, rather its end.
+  const fitted = (name, most) => {
+    const text = brief(name);
+    const last = text.slice(text.lastIndexOf("::") + 2);
+    const letters = [...(text.length > most && text.includes("::") ? last : text)];
+    return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
+  };
+  // Stripes, so that waits are told from runs without colour: they lean, those of the disk stand.
+  const stripe = (context, kind, x, y, wide, tall) => {
+    if (kind < 2 || wide < 5) return;
+    context.save();
+    context.beginPath();
+    context.rect(x, y, wide, tall);
+    context.clip();
+    context.strokeStyle = tint("--stripes");
+    context.lineWidth = 1;
+    context.beginPath();
+    const lean = kind === 2 ? tall : 0;
+    for (let at = x - lean - (x % 6); at < x + wide; at += 6) {
+      context.moveTo(at, y + tall);
+      context.lineTo(at + lean, y);
+    }
+    context.stroke();
+    context.restore();
+  };
+  return { label, fitted, stripe };
 };

@@ -10,8 +10,8 @@ const threadsTab = (root, data, page) => {
   const VERDICTS = ["", "It ended after a slice that encloses its beginning.",
     "Events are missing in between: its duration is doubtful.",
     "It began again before it ended.", "It has no end in the log."];
-  const tools = tabTools({ isNs: data.isNs, time: 0 }, [], page);
-  const { time, many, button } = tools;
+  const tools = tabTools(root, { isNs: data.isNs, time: 0 }, [], page);
+  const { time, many, button, section } = tools;
   const box = node("div", undefined, "lanes");
   const tip = node("p", "Point at a bar to read about it.", "note");
   const note = node("p", undefined, "note");
@@ -177,6 +177,8 @@ const threadsTab = (root, data, page) => {
     if (!isCell(picked) && !all.texts[i]) row("Parameters", "The page has no room for them.");
     const zoom = button("Zoom to it", () => chart.reveal(from, to, lane));
     details.append(zoom);
+    if (page.hasFlame(number, from)) details.append(" ", button("Show its flame", () =>
+      page.showFlame(number, from)));
   };
   const pick = (thing) => {
     picked = thing && { all: thing.all, i: thing.i };
@@ -239,15 +241,6 @@ const threadsTab = (root, data, page) => {
     Enter: () => { if (picked) goTo(picked); }, Escape: () => pick(null) };
   const isControl = (event) => event.key === "Enter" && event.target.closest && event.target.closest("button");
 
-  const section = (title, ...parts) => {
-    const made = node("section");
-    made.setAttribute("aria-label", title);
-    const row = node("div", undefined, "row");
-    row.append(node("h2", title));
-    made.append(row, ...parts);
-    root.append(made);
-    return row;
-  };
   search.id = "laneSearch";
   search.type = "search";
   search.placeholder = "Search names of slices";
@@ -280,7 +273,7 @@ const threadsTab = (root, data, page) => {
   if (inCells) swatch("merged", "many short slices");
   if (ticks.begins.length) swatch("tick", "other events");
   if (shownFlows) swatch("flow", "flows");
-  const row = section("Threads over time", legend, box, chart.foot, tip,
+  const [, row] = section("Threads over time", legend, box, chart.foot, tip,
     node("p", "Wheel or + − zoom, drag or arrow keys move, 0 shows all, / searches; Shift and arrow keys go from " +
       "bar to bar, Enter or a double click zooms to a bar.", "note"), note);
   const tight = [["+", "Zoom in", chart.view.keys["+"]], ["−", "Zoom out", chart.view.keys["-"]],
@@ -293,7 +286,18 @@ const threadsTab = (root, data, page) => {
   section("Details", details);
   drawDetails();
   new ResizeObserver(chart.draw).observe(box);
-  return { search, find, draw: chart.draw,
+  // The lane of a thread by its number: the one whose slices are runs and waits, if any.
+  const laneOf = (number) => {
+    const own = lanes.filter((lane) => lane.number === number && number > 0);
+    const isOf = (lane) => [bars, cells].some((all) => all.places.some((_, i) =>
+      chart.laneOf(all, i) === lane.at && chart.classOf(i, all) > 0));
+    return own.find(isOf) || own[0];
+  };
+  return { search, find, draw: chart.draw, has: (number) => Boolean(laneOf(number)),
+    go: (number, at) => {
+      const lane = laneOf(number);
+      if (lane) linkAt("", lane.at, at).click();
+    },
     keys: Object.fromEntries(Object.entries(keys).map(([key, act]) =>
       [key, (event) => (event && isControl(event) ? event.target.click() : act(event))])),
     // The range and the picked bar, as the address has them.

@@ -320,7 +320,7 @@ fn packed(lane: u32, row: u32, flag: u32) -> u32 {
     lane << 16 | row.min(0xFF) << 8 | flag
 }
 
-fn doubles(numbers: impl Iterator<Item = u64>) -> String {
+pub(super) fn doubles(numbers: impl Iterator<Item = u64>) -> String {
     let numbers: Vec<f64> = numbers.map(|number| number as f64).collect();
     encoded(&numbers, |number| number.to_le_bytes().to_vec())
 }

@@ -1,20 +1,26 @@
-// The flame graph: paths of calls with their time, or calls in order of time.
+// A flame graph: paths of calls with their time, or calls in order of time.
 //
 //   nodes (paths), a caller before its callees ─▶ children ─▶ the hot path
 //   nodes or spans ─▶ bars: places of all that is drawn, for zoom and keyboard
+//
+// The tab of calls and the flame of waits use it. `own` has what differs from that of calls: ids,
+// words, colours.
 "use strict";
-const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
+const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = {}) => {
   const ROWS_MAX = 24; // Rows of bars of the flame graph, and of one thread in order of time.
   const LANES_MAX = 8; // Threads that are shown at once.
   const LANE_ROWS_MAX = 12;
   const THIN = 0.0012; // The least part of the width that is drawn.
   const ROW = 22;
   const LEAST = 0.05; // The least part of the time for the hot path.
-  const { nodes, spans } = data;
+  const { nodes } = data;
+  const spans = data.spans || { begins: "", lengths: "", lanes: [], open: [] };
   const { time, share, many, heat, brief, button, middle } = tools;
   const doubles = (text) => new Float64Array(bytes(text).buffer);
   const [begins, lengths] = [doubles(spans.begins), doubles(spans.lengths)];
   const isOpen = new Set(spans.open);
+  const look = { id: "flame", zoomed: "zoomed", all: "all calls", none: "No call with a time to draw.",
+    hasHot: true, paint: () => {}, ...own };
   let found = null; // The functions that the search finds.
   let isByTime = false;
 
@@ -31,7 +37,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   const hot = [];
   for (let at = -1; ; at = hot[hot.length - 1]) {
     const [next] = below(at);
-    if (next === undefined || nodes.weights[next] < LEAST * data.time || !data.time) break;
+    if (next === undefined || !look.hasHot || nodes.weights[next] < LEAST * data.time || !data.time) break;
     if (at >= 0 && nodes.owns[at] > nodes.weights[next]) break;
     hot.push(next);
   }
@@ -65,9 +71,9 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   };
   const drawPaths = () => {
     const all = weightOf(zoom.at);
-    const tell = (at) => `${middle(functions[nodes.functions[at]].name)}: ${share(nodes.weights[at])} of the ` +
+    const tell = look.tell || ((at) => `${middle(functions[nodes.functions[at]].name)}: ${share(nodes.weights[at])} of the ` +
       `time, ${time(nodes.weights[at])} in ${many(nodes.counts[at], "call")} on this path; ` +
-      `${time(nodes.owns[at])} of it in the function itself`;
+      `${time(nodes.owns[at])} of it in the function itself`);
     const work = [[zoom.at, 0, 0]];
     let [deepest, isDeeper] = [0, false];
     while (work.length) {
@@ -80,8 +86,9 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
       }
       deepest = Math.max(deepest, row);
       const of = at < 0 ? -1 : nodes.functions[at];
-      const said = at < 0 ? `all calls: ${time(data.time)}` : tell(at);
+      const said = at < 0 ? `${look.all}: ${time(data.time)}` : tell(at);
       const made = bar(of, row, from, width, said, () => zoomTo({ at }));
+      if (at >= 0) look.paint(made, at);
       if (isHot.has(at)) made.classList.add("hot");
       let next = from;
       const inner = [];
@@ -98,7 +105,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     crumbs.replaceChildren(...[-1, ...outer].map((at) => {
       const item = node("li");
       if (at === null) item.append("…");
-      else item.append(button(at < 0 ? "all calls" : brief(functions[nodes.functions[at]].name),
+      else item.append(button(at < 0 ? look.all : brief(functions[nodes.functions[at]].name),
         () => zoomTo({ at })));
       return item;
     }));
@@ -186,7 +193,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     tip.textContent = "Point at a bar to read about it.";
     flame.classList.toggle("searched", Boolean(found));
     (isByTime ? drawTimes : drawPaths)();
-    if (!bars.length) flame.append(node("p", isByTime ? "No call with a known time." : "No call with a time to draw.", "note"));
+    if (!bars.length) flame.append(node("p", isByTime ? "No call with a known time." : look.none, "note"));
   };
   const zoomTo = (to) => {
     const isFocused = [flame, crumbs].some((part) => part.contains(document.activeElement));
@@ -227,8 +234,8 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
   };
   // Fills a section, and the row of its heading.
   const fill = (made, row) => {
-    flame.id = "flame";
-    crumbs.id = "zoomed";
+    flame.id = look.id;
+    crumbs.id = look.zoomed;
     tip.setAttribute("aria-live", "polite");
     lane.setAttribute("aria-label", "Thread");
     lane.append(new Option("all threads", ""));
@@ -247,8 +254,8 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick) => {
     });
     lane.hidden = true;
     const out = button("Zoom out", zoomOut);
-    row.append(...modes.map(({ one }) => one), lane, out);
-    const PATHS = "Each bar is a function, and lies below the function that called it. Its width is " +
+    row.append(...(data.spans ? modes.map(({ one }) => one) : []), lane, out);
+    const PATHS = look.explain || "Each bar is a function, and lies below the function that called it. Its width is " +
       "its time with all calls in it; calls on the same path are one bar. The warmer the colour, the " +
       "more time the function has of its own. The red frame marks the hot path. Click a bar to zoom; " +
       "arrow keys move, Esc zooms out, / searches.";

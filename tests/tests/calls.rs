@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::process::Command;
 use tests::programs::{eventcnv, lines, recording, run, system};
 
 /// The number of calls by caller and callee; the caller is empty if it is not recorded.
@@ -71,4 +72,36 @@ fn edges_have_the_counts_of_callgrind() {
     assert_eq!(recorded.len(), 10, "{recorded:?}");
     let functions: BTreeSet<&str> = recorded.keys().map(|(_, function)| &**function).collect();
     assert_eq!(of_callgrind(&fs::read_to_string(out).unwrap(), &functions), recorded);
+}
+
+/// A note tells that functions that seem unused may have been called before, wherever they are
+/// named.
+#[test]
+fn calls_that_a_ring_has_overwritten_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("callees.log");
+    for (size, count, is_noted) in [("64M", "40", false), ("64K", "1000", true)] {
+        let ring = format!("ring:{}?size={size}", path.display());
+        let mut callees = Command::new(env!("CARGO_BIN_EXE_callees"));
+        callees.arg(count).env("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+        run(&mut recording(callees, "Call", ring.as_ref()));
+        let log = path.to_str().unwrap();
+        let database = folder.path().join(format!("{size}.db"));
+        let page = folder.path().join(format!("{size}.html"));
+        let [database, page] = [&database, &page].map(|path| path.to_str().unwrap());
+        for arguments in [
+            &["calls", log, "--unused"][..],
+            &["calls", log, "--by=function"],
+            &["query", log, "SELECT * FROM unused_procs"],
+            &["sql", log, "-o", database],
+        ] {
+            let output = eventcnv().args(arguments).output().unwrap();
+            let notes = String::from_utf8(output.stderr).unwrap();
+            let has_note = notes.contains(" older events of calls were overwritten");
+            assert_eq!(has_note, is_noted, "{arguments:?}: {notes}");
+        }
+        run(eventcnv().args(["report", log, "-o", page]));
+        let page = fs::read_to_string(page).unwrap();
+        assert_eq!(!page.contains("\"overwritten\":0"), is_noted);
+    }
 }

@@ -59,6 +59,14 @@ fn every_tool_names_the_functions_of_a_c_program() {
     let dump = lines(eventcnv().current_dir(folder.path()).args(["-vv", "a.log"]));
     assert!(dump.iter().any(|line| line.contains("CallEnter") && line.contains("fibonacci")));
     run(eventcnv().current_dir(folder.path()).args(["verify", "a.log"]));
+    // The program is the object of its functions. As their source it would be shown line by line.
+    run(eventcnv().current_dir(folder.path()).args(["export", "a.log", "-o", "a.callgrind"]));
+    let export = fs::read_to_string(folder.path().join("a.callgrind")).unwrap();
+    assert!(export.contains("\nob=(1) functions\nfl=(1) ???\n"), "{export}");
+    let mut annotate = Command::new("callgrind_annotate");
+    annotate.arg("a.callgrind").current_dir(folder.path());
+    let (code, errors) = output(annotate);
+    assert_eq!((code, &*errors), (Some(0), ""), "this test needs valgrind: ./test --install");
 }
 
 /// Those of the compiler's own files have no hooks, nor has a function that is exempt from them.

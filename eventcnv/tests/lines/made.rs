@@ -32,23 +32,6 @@ pub(crate) const STATEMENTS: [(&str, &str); 12] = [
     ("shop::refund<_>", "price\n"),
 ];
 
-pub(crate) const NOTHING: StatementSum = StatementSum {
-    statement: P(0),
-    table: 1,
-    count: 0,
-    timed: 0,
-    total: 0,
-    own: 0,
-    shortest: 0,
-    longest: 0,
-    squaresLow: 0,
-    squaresHigh: 0,
-    beneath: 0,
-    blocks: 0,
-    direct: 0,
-    waits: false,
-};
-
 pub(crate) fn at(statement: usize) -> usize {
     0x7000 + statement * 16
 }
@@ -58,6 +41,7 @@ pub(crate) fn sum(statement: usize, times: &[usize], own: usize) -> StatementSum
     let square: u128 = times.iter().map(|ticks| (*ticks as u128).pow(2)).sum();
     StatementSum {
         statement: P(at(statement)),
+        table: 1,
         count: times.len(),
         timed: times.len(),
         total: times.iter().sum(),
@@ -66,7 +50,10 @@ pub(crate) fn sum(statement: usize, times: &[usize], own: usize) -> StatementSum
         longest: times.iter().copied().max().unwrap_or(0),
         squaresLow: square as usize,
         squaresHigh: (square >> 64) as usize,
-        ..NOTHING
+        beneath: 0,
+        blocks: 0,
+        direct: 0,
+        waits: false,
     }
 }
 
@@ -180,14 +167,11 @@ pub(crate) fn sums(made: &mut Made<'_, '_>, hash: usize) {
     let all: usize = sells.iter().sum();
     made.add(sum(0, &[2], 2));
     made.add(StatementSum { beneath: 18, blocks: 9, direct: 3, ..sum(1, &[all + 60], 30) });
-    let beneath = StatementSum { beneath: 15, blocks: 6, direct: 3, ..NOTHING };
-    made.add(StatementSum {
-        statement: P(at(2)),
-        ..with(beneath, &sum(2, &sells.map(|t| t + 9), 90))
-    });
+    let call = sum(2, &sells.map(|t| t + 9), 90);
+    made.add(StatementSum { beneath: 15, blocks: 6, direct: 3, ..call });
     made.add(sum(3, &[400], 400));
-    let beneath = StatementSum { beneath: 6, blocks: 3, direct: 3, ..NOTHING };
-    made.add(with(beneath, &sum(4, &sells.map(|t| t - 20), 33)));
+    let price = sum(4, &sells.map(|t| t - 20), 33);
+    made.add(StatementSum { beneath: 6, blocks: 3, direct: 3, ..price });
     made.add(sum(5, &[3, 3, 4], 10));
     made.add(sum(6, &[1, 1, 1], 3));
     made.add(sum(7, &[5, 5, 6], 16));
@@ -196,11 +180,6 @@ pub(crate) fn sums(made: &mut Made<'_, '_>, hash: usize) {
     made.add(sum(8, &[hash, hash + 10], 2 * hash + 10));
     made.add(StatementSum { table: 2, ..sum(8, &[hash + 20], hash + 20) });
     made.add(StatementSum { waits: true, own: 0, ..sum(9, &[90_000, 80_000], 0) });
-}
-
-fn with(beneath: StatementSum, sum: &StatementSum) -> StatementSum {
-    let StatementSum { beneath, blocks, direct, .. } = beneath;
-    StatementSum { beneath, blocks, direct, ..*sum }
 }
 
 /// The log of the shop with sums.

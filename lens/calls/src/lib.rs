@@ -53,7 +53,7 @@ pub use functions::{Facts, Functions};
 pub use graph::{CallEdge, Graph};
 pub use model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Task, Told, UNSELECTED};
 pub use owners::{Owners, TaskPlace, TaskSum, ThreadSum};
-pub use source::{Batch, Source, has_calls, marks};
+pub use source::{Batch, Source, has_calls, marks, overwritten};
 pub use stacks::Calls;
 pub use tree::{NODE_COUNT_MAX, Node, Sum, Tree};
 

@@ -11,7 +11,7 @@
 use crate::family::Family;
 use crate::model::UNSELECTED;
 use eventlog::reader::marks::{Form, Marks};
-use eventlog::reader::{Clock, Event, Log, Registry};
+use eventlog::reader::{Account, Clock, Event, Log, Registry};
 use slices::{Edge, Id, Track};
 use std::sync::Arc;
 
@@ -80,6 +80,16 @@ pub fn marks(log: &Log, is_all: bool) -> Marks {
 /// Returns whether a log has the registry of calls.
 pub fn has_calls(log: &Log) -> bool {
     log.registries().iter().any(is_calls)
+}
+
+/// Returns how many events of calls were overwritten, in memory or in a ring, as intended.
+pub fn overwritten(log: &Log) -> u64 {
+    let count = |account: &Account| {
+        let registry = log.registries().get(account.registry as usize);
+        let kind = registry.filter(|registry| is_calls(registry))?.kind(account.kind)?;
+        (&*kind.name == "Call").then_some(account.overwritten)
+    };
+    log.accounts().iter().filter_map(count).fold(0, u64::saturating_add)
 }
 
 pub(crate) fn is_calls(registry: &Registry) -> bool {

@@ -73,23 +73,6 @@ fn named(statements: &Statements, label: &str) -> u32 {
     statements.iter().find(|(_, facts)| &*facts.label == label).unwrap().0
 }
 
-const NOTHING: StatementSum = StatementSum {
-    statement: P(0),
-    table: 1,
-    count: 0,
-    timed: 0,
-    total: 0,
-    own: 0,
-    shortest: 0,
-    longest: 0,
-    squaresLow: 0,
-    squaresHigh: 0,
-    beneath: 0,
-    blocks: 0,
-    direct: 0,
-    waits: false,
-};
-
 /// Returns the sums of executions of these ticks, each its own.
 fn sum(statement: usize, table: usize, times: &[usize]) -> StatementSum {
     let total = times.iter().sum();
@@ -105,7 +88,10 @@ fn sum(statement: usize, table: usize, times: &[usize]) -> StatementSum {
         longest: times.iter().copied().max().unwrap_or(0),
         squaresLow: square as usize,
         squaresHigh: (square >> 64) as usize,
-        ..NOTHING
+        beneath: 0,
+        blocks: 0,
+        direct: 0,
+        waits: false,
     }
 }
 

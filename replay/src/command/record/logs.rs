@@ -206,8 +206,14 @@ impl Logs {
             }
             _ => Recorded::Nothing,
         };
-        let description =
-            content.map_or_else(|why| why, |content| content.describe(death, is_ring, lost));
+        let description = content.map_or_else(
+            |why| {
+                death.map_or(why.clone(), |death| {
+                    format!("{why}; the program died of {}", death.name)
+                })
+            },
+            |content| content.describe(death, is_ring, lost),
+        );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {description}\n"));
         recorded

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
     };
     output::write(&path, args.force, |out| core.core.write_log(out))?;
     let loss_count = report_all(&opened.cores, &log);
-    report(&name, &[log.faults()]);
+    report(&name, &[], &[log.faults()]);
     complain(&format!("eventcnv: {}: {} bytes\n", path.display(), log.size()));
     Ok(loss_count + log.faults().loss_count() == 0)
 }

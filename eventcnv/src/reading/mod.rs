@@ -87,7 +87,6 @@ pub(crate) struct Reading {
     pub(crate) name: String,
     pub(crate) log: Log,
     /// The offset of each file in the log, and its name.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "`file_of` asks"))]
     starts: Vec<(u64, String)>,
     progress: Progress,
     by_increment: bool,
@@ -258,7 +257,7 @@ impl Reading {
         if self.has_seconds.get() && is_approximate {
             complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
         }
-        report(&self.name, &[self.log.faults(), faults]);
+        report(&self.name, &self.starts, &[self.log.faults(), faults]);
         self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
     }
 
@@ -299,6 +298,7 @@ pub(crate) fn loss_summary(losses: &Losses) -> String {
     )
 }
 
-pub(crate) fn report(name: &str, faults: &[&Faults]) {
-    faults.iter().for_each(|faults| complain(&cli::log::faults("eventcnv", name, faults)));
+pub(crate) fn report(name: &str, starts: &[(u64, String)], faults: &[&Faults]) {
+    let say = |faults| complain(&cli::log::faults("eventcnv", name, starts, faults));
+    faults.iter().copied().for_each(say);
 }

@@ -92,8 +92,8 @@ pub(crate) struct Reading {
     by_increment: bool,
     /// Whether the command uses seconds.
     has_seconds: Cell<bool>,
-    /// Faults of cores that cost events.
-    core_loss_count: u64,
+    /// Faults of cores and of compressed files that cost events.
+    input_loss_count: u64,
     finder: RefCell<select::Finder>,
 }
 
@@ -157,8 +157,13 @@ impl Reading {
             mps_registry: mps_registry.map_err(Stop::Message)?,
             clock_rate: known.clock_rate,
         };
-        let input::Opened { name, starts, source, cores } = input::open(&paths, &options);
+        let opened = input::open(&paths, &options);
+        let input::Opened { name, starts, source, cores, damaged_count } = opened;
         let unread = |error| Stop::Message(format!("{name}: {error}"));
+        if source.is_err() {
+            // What is known of a crash does not depend on the other logs.
+            core::report_each(&cores);
+        }
         let source = source.map_err(|error| match error {
             OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
                 "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
@@ -175,7 +180,7 @@ impl Reading {
         if core::have_all(&cores, &log) {
             log.drop_hole_faults();
         }
-        let core_loss_count = core::report_all(&cores, &log);
+        let input_loss_count = core::report_all(&cores, &log) + damaged_count;
         Ok(Reading {
             name,
             log,
@@ -183,7 +188,7 @@ impl Reading {
             progress,
             by_increment: increment.is_some(),
             has_seconds: Cell::new(false),
-            core_loss_count,
+            input_loss_count,
             finder: RefCell::default(),
         })
     }
@@ -258,7 +263,7 @@ impl Reading {
             complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
         }
         report(&self.name, &self.starts, &[self.log.faults(), faults]);
-        self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
+        self.log.faults().loss_count() + faults.loss_count() + self.input_loss_count == 0
     }
 
     /// Ends a command that reads no event.

@@ -11,7 +11,7 @@ use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::select;
 use cli::{Stop, complain};
-use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order};
+use eventlog::reader::{Faults, Format, Increment, Log, Losses, OpenError, Options, Order};
 use lens_calls::Family;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -177,6 +177,10 @@ impl Reading {
             None => Log::with_source(source, &options),
         };
         let mut log = log.map_err(unread)?;
+        if increment.is_some() && log.format() == Format::Stream {
+            // The index of our own logs reads headers alone.
+            progress.expect(0);
+        }
         if core::have_all(&cores, &log) {
             log.drop_hole_faults();
         }
@@ -214,11 +218,23 @@ impl Reading {
         if select.is_relative() {
             self.use_seconds();
         }
-        if !self.by_increment {
-            self.progress.begin_events(self.log.size());
-        }
+        self.begin_pass();
         self.finder.replace(selection.finder());
         Ok(selection)
+    }
+
+    /// States how many times the command reads the log from now on: [`Reading::select`] and
+    /// [`Reading::begin_pass`] begin one.
+    pub(crate) fn expect_passes(&self, count: u64) {
+        self.progress.expect(count);
+    }
+
+    /// Begins to read the log once more.
+    pub(crate) fn begin_pass(&self) {
+        // An increment is read after its index, and before that of the next one.
+        if !self.by_increment {
+            self.progress.begin_pass();
+        }
     }
 
     /// Restricts a selection to the process that wrote the first stream, and to its ancestors up to

@@ -82,7 +82,7 @@ pub(crate) struct Unpacked {
 
 /// The frame that is read now.
 enum Frame {
-    Gzip(GzDecoder<Bytes>),
+    Gzip(Box<GzDecoder<Bytes>>),
     Xz(Box<XzReader<Bytes>>),
     Zstd(Box<Zstd>),
     Lz4(Box<Lz4Decoder<Bytes>>),
@@ -145,7 +145,7 @@ impl Frame {
             let is_end = head.is_empty();
             let bytes = Bytes { bytes: Cursor::new(head).chain(rest), has_ended };
             return Ok(if is_gzip {
-                Frame::Gzip(GzDecoder::new(bytes))
+                Frame::Gzip(Box::new(GzDecoder::new(bytes)))
             } else if is_xz {
                 Frame::Xz(Box::new(XzReader::new_mem_limit(bytes, true, XZ_MEMORY_KIB_MAX)))
             } else if is_zstd {

@@ -356,8 +356,15 @@ fn overwritten_rows_are_counted_and_none_is_doubled() {
 #[test]
 fn two_programs_with_one_name_are_two_logs() {
     let place = Place::new();
+    let header = || {
+        let bytes = fs::read(place.path("log")).unwrap_or_default();
+        bytes.get(..4096).map(<[u8]>::to_vec)
+    };
     for run in 1..=2_usize {
+        let before = header();
         let mut program = place.call(&["times", "1", "20"], "log");
+        // A follower that looks before the program has its log takes the first one.
+        wait_for("a log of its own", || header().is_some_and(|now| before.as_ref() != Some(&now)));
         let mut follower = place.follow(10);
         assert_eq!((program.end(), follower.end()), (Some(0), Some(0)));
         let found = place.followed();

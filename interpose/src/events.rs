@@ -160,6 +160,11 @@ telemetry::events! {
         /// the file
         path: S,
     }
+    /// Calls whose stack was not recorded, because the process had no memory for what finds it.
+    Stackless(0x0013, always, Object) {
+        /// the number of calls
+        count: W,
+    }
     /// How much of a block was written, for a sample of the blocks of two pages and more. It is
     /// measured when the block is given up, or at the end. Only pages count that lie in the block
     /// alone and were not in memory when the block was handed out.

@@ -34,6 +34,8 @@ mod lifecycle;
 mod mapped;
 mod mappings;
 mod names;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod own_stack;
 mod real;
 mod recording;
 mod roster;

@@ -11,12 +11,12 @@
 // E1: the caller keeps the promises that the C library asks of it for the function of this name; no
 // other symbol of this library has the name.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-use crate::jumps;
 use crate::real::Function;
 use crate::recording::while_recording;
 use crate::thread::{self, Activity};
 use crate::{frames, functions, roster, stack, touched};
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+use crate::{jumps, own_stack};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -71,7 +71,7 @@ extern "C" fn begin() {
 extern "C" fn start() {
     look_up();
     set_process();
-    frames::prepare();
+    thread::prepare(end_of_thread);
     roster::begin();
     // SAFETY: functions that stay.
     unsafe {
@@ -95,6 +95,13 @@ fn look_up() {
 fn set_process() {
     // SAFETY: the call touches no memory.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+}
+
+/// Gives up what a thread mapped.
+unsafe extern "C" fn end_of_thread(_: *mut c_void) {
+    frames::end();
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    own_stack::end();
 }
 
 unsafe extern "C" fn after_fork_in_child() {

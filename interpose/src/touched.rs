@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "calls of the operating system about memory, and its numbers")]
 
 use crate::events::{Call, Process, Touched};
-use crate::{chosen, functions, real, thread};
+use crate::{chosen, functions, real, stack, thread};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use telemetry::__private::before;
@@ -159,6 +159,7 @@ pub(crate) fn record_figures() {
             end(index, address);
         }
     }
+    stack::tell_missing();
     let [user, system] = processor().unwrap_or_default();
     let resident = resident_peak().unwrap_or_default();
     before(|| Process::new(resident, user, system));

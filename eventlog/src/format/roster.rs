@@ -41,6 +41,8 @@ pub enum Presence {
     Executes = 5,
     /// It was started with a program. The name is that program.
     Spawned = 6,
+    /// It had no memory for what finds calling stacks. The number counts the calls without one.
+    Stackless = 7,
 }
 
 /// A report.

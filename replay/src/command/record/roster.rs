@@ -33,6 +33,8 @@ struct Life {
     has_recorded: bool,
     /// The number of events that it lost, if it noted its end.
     ended: Option<u64>,
+    /// The number of calls without a stack, for want of memory.
+    stackless: u64,
     /// The program that it was about to execute, or was started with.
     next: Option<String>,
 }
@@ -48,6 +50,8 @@ pub(super) struct Missing {
     running: Vec<String>,
     /// The number of events that processes noted as lost.
     pub(super) lost: u64,
+    /// The number of calls without a stack, for want of memory.
+    stackless: u64,
     beyond: u64,
     /// Processes that noted their end, or executed another program.
     ended: BTreeSet<u32>,
@@ -116,6 +120,7 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
             }
             Presence::Forked => {}
             Presence::Recorded => life.has_recorded = true,
+            Presence::Stackless => life.stackless = life.stackless.saturating_add(entry.number),
             Presence::Ended => {
                 life.ended = Some(entry.number);
                 // The program could not be executed.
@@ -143,6 +148,7 @@ impl Missing {
             let named = |name: &str| format!("{name} ({process})");
             for life in &lives {
                 missing.lost = missing.lost.saturating_add(life.ended.unwrap_or(0));
+                missing.stackless = missing.stackless.saturating_add(life.stackless);
                 if life.is_hidden {
                     missing.hidden.push(named(&life.name));
                 }
@@ -215,6 +221,13 @@ impl Missing {
         if self.lost > 0 {
             lines.push(format!("{} events were lost, by the processes' notes", number(self.lost)));
         }
+        if self.stackless > 0 {
+            lines.push(format!(
+                "{} calls have no stack: a process had no memory for the tables and the stack of \
+                 its own by which it finds them (is the limit of addresses, ulimit -v, too small?)",
+                number(self.stackless)
+            ));
+        }
         if self.beyond > 0 {
             let beyond = number(self.beyond);
             lines.push(format!("{beyond} notes of processes were lost (the list was full)"));
@@ -245,7 +258,7 @@ mod tests {
     /// `.rep.record.roster`
     #[test]
     fn a_process_with_a_note_and_without_a_log_is_missing() {
-        use Presence::{Ended, Executes, Forked, Loaded, Recorded, Spawned};
+        use Presence::{Ended, Executes, Forked, Loaded, Recorded, Spawned, Stackless};
         let entries = [
             (10, Loaded, 0, "sh"),
             (10, Recorded, 0, "sh"),
@@ -267,6 +280,7 @@ mod tests {
             (17, Executes, 0, "none"), // The program does not exist.
             (17, Ended, 0, "sh"),
             (18, Loaded, 1, "rustc"),
+            (18, Stackless, 2, "rustc"),
             (18, Ended, 0, "rustc"),
             (10, Ended, 0, "sh"),
             (19, Forked, 0, "daemon"),
@@ -277,8 +291,8 @@ mod tests {
         assert_eq!(missing.without_log, of(&["sh (12)"]));
         assert_eq!(missing.hidden, of(&["rustc (18)"]));
         assert_eq!(missing.running, of(&["daemon (19)"]));
-        assert_eq!((missing.lost, missing.beyond), (3, 0));
-        assert_eq!(missing.words().len(), 5);
+        assert_eq!((missing.lost, missing.stackless, missing.beyond), (3, 2, 0));
+        assert_eq!(missing.words().len(), 6);
         let whole = [(10, Loaded, 0, "ls"), (10, Recorded, 0, "ls"), (10, Ended, 0, "ls")];
         assert!(Missing::of(&bytes(&whole), &BTreeSet::from([10]), |_| true).is_none());
     }

@@ -19,6 +19,7 @@ mod memory;
 mod name;
 mod queue;
 pub(crate) mod region;
+mod seen;
 mod socket;
 mod tee;
 mod volumes;
@@ -77,7 +78,7 @@ impl fmt::Display for PlinthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.operation {
             Operation::Create => "cannot create: ",
-            Operation::Write => "cannot write: ",
+            Operation::Write | Operation::Renew => "cannot write: ",
             _ => "",
         })?;
         Cause(self).fmt(f)
@@ -99,6 +100,7 @@ impl fmt::Display for Cause<'_> {
             Operation::Keep => "another process has truncated it",
             Operation::Bound => "a volume must have room for at least 8 blocks",
             Operation::Refuse => "refused",
+            Operation::Renew => "another process has removed or truncated it",
         })
     }
 }
@@ -122,7 +124,7 @@ pub(crate) fn report(error: &PlinthError, plinth: Option<&dyn Plinth>) {
              program goes on",
             block_size()
         )),
-        Operation::Refuse => {}
+        Operation::Refuse | Operation::Renew => {}
         Operation::Write => report::say(format_args!(
             "cannot write to {name}: {cause}; lost events are counted, the program goes on"
         )),

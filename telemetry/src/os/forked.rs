@@ -98,10 +98,15 @@ extern "C" fn in_child() {
     drop(entry);
 }
 
+/// Returns whether the child still has to start again.
+pub(crate) fn is_due() -> bool {
+    DUE.load(Ordering::Relaxed)
+}
+
 /// Starts the child again if that is due. Runs at the end of each entry that is not nested.
 pub(crate) fn settle() {
     // Repeats when a handler forks meanwhile, in the child of that fork.
-    while DUE.load(Ordering::Relaxed) && DUE.swap(false, Ordering::Relaxed) {
+    while is_due() && DUE.swap(false, Ordering::Relaxed) {
         sync::free_all_locks();
         if let Some(hooks) = hooks::get() {
             (hooks.restart)();

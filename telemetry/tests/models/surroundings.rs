@@ -53,6 +53,10 @@ pub(crate) mod way_out {
 pub(crate) mod forked {
     pub(crate) fn notice() {}
 
+    pub(crate) fn is_due() -> bool {
+        false
+    }
+
     pub(crate) fn settle() {}
 }
 

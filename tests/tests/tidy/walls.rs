@@ -120,6 +120,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/benches/fork/main.rs",
     "telemetry/tests/first.rs",
     "telemetry/tests/fork.rs",
+    "telemetry/tests/interruptions/forks.rs",
     "telemetry/tests/full.rs",
     "telemetry/tests/host.rs",
     "telemetry/tests/many.rs",

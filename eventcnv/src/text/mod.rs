@@ -12,6 +12,7 @@ use eventlog::format::text::is_steering;
 use std::io::Write;
 
 pub(crate) mod hex;
+pub(crate) mod names;
 pub(crate) mod page;
 
 /// Appends a value as 16 upper-case hexadecimal digits.

@@ -12,6 +12,7 @@
 use super::processes::Processes;
 use super::timeline::{Action, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
+use crate::text::Real;
 use crate::view::json::Escaping;
 use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -104,18 +105,6 @@ impl Serialize for Args<'_> {
             }
         }
         map.end()
-    }
-}
-
-/// A double; a string, if JSON lacks the number.
-struct Real(f64);
-
-impl Serialize for Real {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            value if value.is_finite() => serializer.serialize_f64(value),
-            value => serializer.collect_str(&value),
-        }
     }
 }
 

@@ -4,12 +4,12 @@
 //!  { "events": …, "seconds": …, "streams": […], "kinds": […], "event types": […], … }
 //! ```
 //!
-//! Numbers that JSON cannot hold (infinite ones) are null. Design: `.cnv.stats` in
-//! `design/eventcnv.md`.
+//! Design: `.cnv.stats`, `.cnv.json` in `design/eventcnv.md`.
 
 use super::Count;
 use super::overview::{Overview, ParamOverview, TypeOverview};
 use super::params::TopOf;
+use crate::text::Real;
 use eventdef::Sort;
 use eventlog::reader::CAUSES;
 use serde_json::{Value, json};
@@ -92,11 +92,11 @@ fn param(param: &ParamOverview) -> Value {
         "name": param.name, "sort": param.sort.letter().to_string(), "count": values.count,
     });
     if let Some((min, max)) = values.numbers.range() {
-        found["min"] = json!(min);
-        found["max"] = json!(max);
-        found["mean"] = json!(values.numbers.mean());
+        found["min"] = json!(Real(min));
+        found["max"] = json!(Real(max));
+        found["mean"] = json!(values.numbers.mean().map(Real));
         for percent in PERCENTILES {
-            found[format!("p{percent}")] = json!(values.numbers.percentile(percent));
+            found[format!("p{percent}")] = json!(values.numbers.percentile(percent).map(Real));
         }
     }
     let (rows, error) = top(param, TOP_COUNT);

@@ -17,6 +17,9 @@ use std::fs;
 use support::{golden_path, run};
 use tempfile::TempDir;
 
+/// Told rates differ from counted ones by the time that a hundred steps take.
+const TOLERANCE: f64 = 0.03;
+
 fn ring() -> String {
     golden_path("client/ring.log").to_str().unwrap().to_owned()
 }
@@ -35,6 +38,86 @@ fn json(args: &[&str]) -> Value {
 fn row<'j>(json: &'j Value, list: &str, key: &str, name: &str) -> &'j Value {
     let rows = json[list].as_array().unwrap();
     rows.iter().find(|row| row[key] == name).unwrap_or_else(|| panic!("{name}: {json:#}"))
+}
+
+/// Returns how many steps a second the program made by its own account, in its last `count` ones.
+fn counted(count: u64) -> f64 {
+    let text = fs::read_to_string(golden_path("client/counted.txt")).unwrap();
+    let point = |line: &str| {
+        let (steps, ns) = line.split_once(' ').unwrap();
+        (steps.parse::<u64>().unwrap(), ns.parse::<u64>().unwrap())
+    };
+    let points: Vec<(u64, u64)> = text.lines().map(point).collect();
+    let (last, end) = *points.last().unwrap();
+    // A hundred steps come at once, after a pause.
+    let (_, begin) = points.iter().find(|(steps, _)| *steps > last - count).unwrap();
+    count as f64 * 1e9 / (end - begin) as f64
+}
+
+fn assert_near(told: &Value, truth: f64, what: &str) {
+    let told = told.as_f64().unwrap();
+    assert!((told - truth).abs() < TOLERANCE * truth, "{what}: {told} told, {truth} counted");
+}
+
+#[test]
+fn rates_of_a_ring_are_those_that_its_program_counted() {
+    let stats = json(&["stats", "--json", &ring()]);
+    let steps = row(&stats, "eventTypes", "name", "Step");
+    let count = steps["events"].as_u64().unwrap();
+    assert!((1000..8000).contains(&count), "most steps are overwritten: {count}");
+    assert_near(&steps["eventsPerSecond"], counted(count), "Step");
+    // A request has ten steps.
+    let requests = row(&stats, "eventTypes", "name", "RequestBegin")["events"].as_u64().unwrap();
+    let truth = counted(requests * 10) / 10.0;
+    let rate = |name| &row(&stats, "eventTypes", "name", name)["eventsPerSecond"];
+    assert_near(rate("RequestBegin"), truth, "RequestBegin");
+    let all = counted(count) + 2.0 * truth;
+    assert_near(&stats["eventsPerSecond"], all, "all events");
+    assert_near(&stats["threads"][1]["eventsPerSecond"], all, "the thread");
+    // Rare events were never overwritten: they are few in all the time.
+    assert!(rate("Connect").as_f64().unwrap() < 20.0);
+}
+
+#[test]
+fn overwritten_time_is_neither_a_gap_nor_unmarked() {
+    let stats = json(&["stats", "--json", &ring()]);
+    let late = |kind| row(&stats, "kinds", "name", kind)["completeAfter"]["ticks"].as_u64();
+    let (steps, requests) = (late("Object").unwrap(), late("Trace").unwrap());
+    assert!(steps > requests && requests > 0 && late("User").is_none(), "{stats:#}");
+    let first = stats["streams"][0]["first"].as_u64().unwrap();
+    for gap in stats["gaps"].as_array().unwrap() {
+        assert!(gap["from"].as_u64().unwrap() >= first + steps, "{gap}");
+    }
+    let text = out(&["stats", &ring()]);
+    let heading = text.lines().find(|line| line.starts_with("kind ")).unwrap();
+    assert!(heading.ends_with("complete after"), "{text}");
+    let page = out(&["report", "-o", "-", &ring()]);
+    let data = page.split_once("id=\"data\"").unwrap().1.split_once('>').unwrap().1;
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let late = row(&data, "kinds", "name", "Object")["late"].as_f64().unwrap();
+    let length = data["length"].as_f64().unwrap();
+    assert!(late > length / 2.0 && late < length, "{late} of {length}");
+    assert_eq!(data["reason"], "overwritten");
+}
+
+#[test]
+fn the_time_of_a_cut_log_begins_with_its_first_event() {
+    let directory = TempDir::new().unwrap();
+    let cut = directory.path().join("cut.log");
+    let cut = cut.to_str().unwrap();
+    out(&["cut", &ring(), "--events", "Step,RequestBegin", "--from", "-10ms", "-o", cut]);
+    let stats = json(&["stats", "--json", cut]);
+    let steps = row(&stats, "eventTypes", "name", "Step");
+    let count = steps["events"].as_u64().unwrap();
+    assert_near(&steps["eventsPerSecond"], counted(count), "Step");
+    assert!(stats["seconds"].as_f64().unwrap() < 0.011, "{stats:#}");
+    let before = &stats["streams"][0]["before"];
+    assert_eq!(before["events"], "left out", "{stats:#}");
+    let text = out(&["stats", cut]);
+    assert!(text.contains(" s before are left out"), "{text}");
+    // The runtime named the thread long before.
+    let first = out(&["-v", "--time", "seconds", cut]);
+    assert!(first.trim_start().starts_with("-0."), "{first}");
 }
 
 /// `.cnv.styles`

@@ -87,7 +87,9 @@ impl Difference {
             own.difference(other).map(text).collect()
         };
         Difference {
-            kinds: counts(|overview| overview.kinds.clone()),
+            kinds: counts(|overview| {
+                overview.kinds.iter().map(|row| (row.name.clone(), row.count)).collect()
+            }),
             types: counts(|overview| {
                 overview.types.iter().map(|row| (row.name.clone(), row.count)).collect()
             }),

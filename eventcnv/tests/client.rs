@@ -74,6 +74,14 @@ fn rates_of_a_ring_are_those_that_its_program_counted() {
     let all = counted(count) + 2.0 * truth;
     assert_near(&stats["eventsPerSecond"], all, "all events");
     assert_near(&stats["threads"][1]["eventsPerSecond"], all, "the thread");
+    let pairs = json(&["pairs", "--json", &ring()]);
+    let told: f64 = pairs["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["perSecond"].as_f64().unwrap())
+        .sum();
+    assert_near(&told.into(), truth, "Request");
     // Rare events were never overwritten: they are few in all the time.
     assert!(rate("Connect").as_f64().unwrap() < 20.0);
 }
@@ -175,6 +183,40 @@ fn a_comparison_of_a_string_with_a_number_is_refused() {
     }
 }
 
+/// `.cnv.marks`: a string names a slice as a label does.
+#[test]
+fn strings_name_slices_in_each_form() {
+    let paths = ["/", "/cart", "/pay"];
+    let pairs = json(&["pairs", "--json", &ring()]);
+    let mut names: Vec<&str> = pairs["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["slice"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, paths);
+    let by_path = json(&["pairs", "--json", "--by", "path", &ring()]);
+    for row in by_path["groups"].as_array().unwrap() {
+        assert_eq!(row["slice"], row["value"], "the parameter that names it has its value");
+    }
+    let slowest = json(&["pairs", "--json", "--slowest", "5", &ring()]);
+    assert!(paths.contains(&slowest["slowest"][0]["slice"].as_str().unwrap()), "{slowest:#}");
+    let folded = out(&["export", "--format", "folded", "-o", "-", &ring()]);
+    let chrome = out(&["export", "--format", "chrome", "-o", "-", &ring()]);
+    let (perfetto, ..) = run(&["export", "--format", "perfetto", "-o", "-", &ring()]);
+    let perfetto = String::from_utf8_lossy(&perfetto).into_owned();
+    for path in paths {
+        assert!(folded.contains(&format!("client;client;{path} ")), "{folded}");
+        assert!(chrome.contains(&format!("\"name\":\"{path}\",\"cat\":\"Trace\",\"ph\":\"E\"")));
+        assert!(perfetto.contains(path));
+    }
+    assert_eq!(pairs, json(&["pairs", "--json", "--no-names", &ring()]));
+    let [slice, pair] = ["--slice", "--pair"]
+        .map(|option| out(&["pairs", option, "Step=RequestEnd", "--no-names", &ring()]));
+    assert_eq!(slice, pair);
+}
+
 /// `.cnv.sql`
 #[cfg(feature = "sql")]
 #[test]
@@ -189,6 +231,11 @@ fn a_note_counts_words_that_sql_lacks() {
     assert!(errors.contains("note: 2 words of 2^63 or more are negative in SQLite"), "{errors}");
     let (_, _, errors) = run(&["query", &ring(), "SELECT count(*) FROM Step"]);
     assert!(!errors.contains("negative"), "{errors}");
+    let names = "SELECT name, count(*) FROM slices GROUP BY name";
+    let (text, ..) = run(&["query", "--csv", &ring(), names]);
+    let text = String::from_utf8(text).unwrap();
+    let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(names, ["/", "/cart", "/pay"]);
     let (text, ..) = run(&["query", "--json", &ring(), "SELECT real FROM \"Limit\""]);
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("{\"real\":\"-Infinity\"}"), "{text}");

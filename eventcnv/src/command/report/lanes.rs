@@ -124,23 +124,24 @@ fn read(
 ) -> Values {
     let kinds = Kinds::new(log, marks);
     let mut open = Open::new(log);
-    let mut take = |told: Told<'_>| {
+    let mut take = |told: Told<'_>, values: &Values| {
         let mut lanes = lanes.borrow_mut();
         match told {
-            Told::Slice(slice) => lanes.add(&slice, Values::of(&slice), false),
-            Told::GaveWay(slice) => lanes.add(&slice, Values::of(&slice), true),
+            Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
+            Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
             Told::Alone(edge) => lanes.add_alone(edge),
         }
         Ok::<(), Infallible>(())
     };
     let maker = || Maker::new(log, clock, &kinds);
     let marked = Marked { log, clock, marks };
-    let Ok(found) =
-        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
-            lanes.borrow_mut().add_entries(&entries);
-        });
-    open.each(|slice| lanes.borrow_mut().add(&slice, Values::of(&slice), false));
-    found.values
+    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
+        lanes.borrow_mut().add_entries(&entries);
+    });
+    open.each(|slice, values| {
+        lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
+    });
+    open.values
 }
 
 /// Returns the parameters of events.

@@ -293,7 +293,7 @@ impl Expression {
         }
     }
 
-    /// Returns what is wrong with a comparison that is neither true nor false of any of these event
+    /// Returns the error of a comparison that is neither true nor false of any of these event
     /// types, because it compares a number with a string.
     pub(crate) fn misfit<'a>(
         &self,

@@ -248,8 +248,8 @@ impl Groups {
     }
 }
 
-/// Returns the name of slices of a pair that the label or string `name` names. What is not a
-/// thread's own work (`is_apart`) has the name of the pair before it.
+/// Returns the name of slices of a pair that the label or string `name` names. The name of the pair
+/// stands before it if they are not a thread's own work (`is_apart`).
 pub(crate) fn slice_name<'n>(pair: &'n str, name: &'n str, is_apart: bool) -> Cow<'n, str> {
     match name {
         "" => pair.into(),

@@ -24,7 +24,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Returns the rates in a time of so many seconds. `begin` returns the ticks with which the
+    /// Returns the rates in a time of N seconds. `begin` returns the ticks with which the
     /// time begins in a stream; `length` the seconds from one time to another.
     pub(crate) fn new(
         history: &History,

@@ -44,7 +44,7 @@ telemetry::events! {
     Limit(0x0002, always, User) {
         /// the greatest word, and others
         word: W,
-        /// infinities, and what is not a number
+        /// infinities, and NaN
         real: D,
     }
     /// A step.

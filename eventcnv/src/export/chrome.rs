@@ -10,7 +10,7 @@
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
 use super::processes::Processes;
-use super::timeline::{Action, Moment, Number, Timeline, instant_name};
+use super::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
 use crate::select::Selected;
 use crate::text::Real;
 use crate::view::json::Escaping;
@@ -99,9 +99,9 @@ impl Serialize for Args<'_> {
             Args::Value(Number::Real(value)) => map.serialize_entry("value", &Real(value))?,
             Args::Event(event) => {
                 for (param, value) in event.params() {
-                    map.serialize_entry(&*param.name, &Param { event, value })?;
+                    map.serialize_entry(&argument(&param.name), &Param { event, value })?;
                 }
-                map.serialize_entry("ticks", &format_args!("{:016X}", event.ticks))?;
+                map.serialize_entry(TICKS, &format_args!("{:016X}", event.ticks))?;
             }
         }
         map.end()

@@ -13,7 +13,7 @@ mod kernel;
 
 use super::processes::Processes;
 use super::protobuf::Message;
-use super::timeline::{Action, Counter, Moment, Number, Timeline, instant_name};
+use super::timeline::{Action, Counter, Moment, Number, TICKS, Timeline, argument, instant_name};
 use crate::select::Selected;
 use eventlog::reader::{Clock, ClockBase, Event, Log, Value};
 #[cfg(feature = "waits")]
@@ -354,7 +354,7 @@ fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
     let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
     track_event.uint(3, names.number(Table::Category, kind));
     for (param, value) in event.params() {
-        let name = names.number(Table::Annotation, &param.name);
+        let name = names.number(Table::Annotation, &argument(&param.name));
         track_event.message(4, |annotation| {
             annotation.uint(1, name);
             match value {
@@ -376,7 +376,7 @@ fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
             });
         }
     }
-    let name = names.number(Table::Annotation, "ticks");
+    let name = names.number(Table::Annotation, TICKS);
     track_event.message(4, |annotation| {
         annotation.uint(1, name);
         annotation.uint(3, event.ticks);

@@ -351,6 +351,14 @@ fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
     name
 }
 
+/// The argument of an exported event that is not a parameter.
+pub(super) const TICKS: &str = "ticks";
+
+/// Returns the name of the argument for a parameter: [`TICKS`] is taken.
+pub(super) fn argument(param: &str) -> Cow<'_, str> {
+    if param == TICKS { format!("{param}_").into() } else { param.into() }
+}
+
 pub(super) fn instant_name<'e>(event: &Event<'e, '_>) -> Cow<'e, str> {
     match event.event_type {
         Some(event_type) => Cow::Borrowed(&event_type.name),

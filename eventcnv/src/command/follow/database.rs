@@ -54,6 +54,8 @@ struct Feed {
     pass: Option<(Instant, Duration)>,
     faults: Faults,
     added: u64,
+    /// Whether a note told of words that SQLite's integers lack.
+    is_great_told: bool,
     /// Whether the log was read completely, at its end.
     end: Option<bool>,
 }
@@ -287,6 +289,11 @@ impl Feed {
             import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
+            let is_told = self.is_great_told;
+            self.is_great_told |= counts.great > 0;
+            if !is_told {
+                reading.note(counts.note());
+            }
             Ok((connection, (place, events.faults().clone())))
         };
         let (place, faults) = database.change(work)?;

@@ -106,7 +106,7 @@ impl Laned {
 
 /// Returns the threads of a log, those with the most events first.
 fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
-    let count = |place: usize| overview.threads.get(place).map_or(0, |(_, count)| count.events);
+    let count = |place: usize| overview.threads.get(place).map_or(0, |row| row.count.events);
     let mut threads: Vec<((u16, u32), u64)> =
         overview.thread_places.iter().map(|(key, place)| (*key, count(*place))).collect();
     threads.retain(|((_, thread), _)| *thread != u32::MAX);
@@ -124,23 +124,24 @@ fn read(
 ) -> Values {
     let kinds = Kinds::new(log, marks);
     let mut open = Open::new(log);
-    let mut take = |told: Told<'_>| {
+    let mut take = |told: Told<'_>, values: &Values| {
         let mut lanes = lanes.borrow_mut();
         match told {
-            Told::Slice(slice) => lanes.add(&slice, Values::of(&slice), false),
-            Told::GaveWay(slice) => lanes.add(&slice, Values::of(&slice), true),
+            Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
+            Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
             Told::Alone(edge) => lanes.add_alone(edge),
         }
         Ok::<(), Infallible>(())
     };
     let maker = || Maker::new(log, clock, &kinds);
     let marked = Marked { log, clock, marks };
-    let Ok(found) =
-        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
-            lanes.borrow_mut().add_entries(&entries);
-        });
-    open.each(|slice| lanes.borrow_mut().add(&slice, Values::of(&slice), false));
-    found.values
+    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
+        lanes.borrow_mut().add_entries(&entries);
+    });
+    open.each(|slice, values| {
+        lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
+    });
+    open.values
 }
 
 /// Returns the parameters of events.
@@ -170,8 +171,8 @@ fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
 fn range(log: &Log, clock: &Clock, selection: &Selection) -> (u64, u64) {
     let times = &selection.filter().times;
     let mut all: Option<(u64, u64)> = None;
-    for (stream, span) in (0..).zip(log.spans()) {
-        let Some((first, last)) = span else { continue };
+    for (stream, span) in (0..).zip(log.history().spans()) {
+        let Some((first, last)) = *span else { continue };
         let asked = times.get(usize::from(stream)).cloned().unwrap_or(0..=u64::MAX);
         let (first, last) = (first.max(*asked.start()), last.min(*asked.end()));
         let (from, to) = (clock.ns(stream, first), clock.ns(stream, last.max(first)));

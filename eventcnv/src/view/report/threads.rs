@@ -13,9 +13,9 @@
 use super::calls::text;
 use super::{counts, encoded, end_of};
 use crate::reading::pairs::Values;
-use crate::summary::calls::demangled;
 use crate::summary::lanes::{ALONE, Bar, Cell, Lane, Lanes, Owner, Place, UNKNOWN};
 use crate::summary::pairs;
+use crate::summary::pairs::slice_name;
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
 use serde_json::{Value, json};
@@ -179,18 +179,10 @@ impl Threads<'_> {
     /// Returns the text of a name, and its class: 0 a slice, 1 a run, 2 a wait, 3 one for a disk.
     fn name(&self, at: u32) -> Value {
         let (pair, value) = self.lanes.names.get(at as usize).copied().unwrap_or_default();
-        let (pair_name, value) = (self.marks.name(pair), self.values.name(value));
-        let class = self.lanes.class(at);
-        let is_span = self
-            .lanes
-            .lanes
-            .iter()
-            .any(|lane| matches!(lane.owner, Owner::Spans(_, own) if own == pair));
-        let name = match value {
-            "" => text(pair_name),
-            _ if class > 0 || is_span => text(&format!("{pair_name} {}", demangled(value))),
-            _ => text(&demangled(value)),
-        };
+        let (pair_name, value) = (self.marks.name(pair), self.values.text(value));
+        let shape = self.lanes.shape(at);
+        let class = shape.class;
+        let name = text(&slice_name(pair_name, value, shape.is_apart()));
         let is_disk = class == 2 && value.contains("disk");
         json!([name, if is_disk { 3 } else { class }])
     }

@@ -7,6 +7,7 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 pub(crate) mod clock;
+pub(crate) mod history;
 mod rate;
 
 use crate::reader::core::{self, Core};

@@ -12,7 +12,7 @@ telemetry::events! {
     /// What a program asks of malloc and the functions like it. In time order, over all threads, an
     /// address that was handed out (Malloc and the like, Realloc) is not handed out again before
     /// its memory was given up (Free, ReallocBegin). A call that failed has address 0.
-    registry "malloc" version(1, 1, 0);
+    registry "malloc" version(1, 2, 0);
     kinds standard;
 
     /// malloc handed memory out.
@@ -189,7 +189,16 @@ telemetry::events! {
         user: W,
         /// its processor time in the kernel, in ns
         system: W,
+        /// the recorder's own part of the resident memory at the end, in bytes; 0: not known
+        recorder: W,
     }
+    /// The library that has the malloc that the process called, recorded with its figures.
+    Allocator(0x001A, always, Object) {
+        /// the file of the library
+        path: S,
+    }
+    /// A thread ends: what it allocates after this comes from its last destructors.
+    ThreadEnd(0x001B, always, Object) {}
     /// Calls that are not in the log: the C library made them while this library recorded, and they
     /// were more than it can keep.
     Missed(0x0012, always, Object) {

@@ -38,6 +38,7 @@ mod names;
 mod own_stack;
 mod real;
 mod recording;
+mod resident;
 mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;

@@ -11,16 +11,18 @@
 // E1: the caller keeps the promises that the C library asks of it for the function of this name; no
 // other symbol of this library has the name.
 
+use crate::events::ThreadEnd;
 use crate::real::Function;
 use crate::recording::while_recording;
 use crate::thread::{self, Activity};
-use crate::{frames, functions, roster, stack, touched};
+use crate::{frames, functions, real, roster, stack, touched};
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 use crate::{jumps, own_stack};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering};
 use eventlog::format::Presence;
+use telemetry::__private::{Moment, Observer, before, observe};
 
 type Text = *const c_char;
 type Strings = *const Text;
@@ -72,6 +74,7 @@ extern "C" fn start() {
     look_up();
     set_process();
     thread::prepare(end_of_thread);
+    observe(&ENDS);
     roster::begin();
     // SAFETY: functions that stay.
     unsafe {
@@ -85,6 +88,7 @@ extern "C" fn start() {
 /// Looks the functions up now: the forked child of a process with several threads must not do so.
 fn look_up() {
     EXIT.look_up();
+    real::look_up_library();
     look_up_executing();
     look_up_variadic();
     roster::look_up();
@@ -96,6 +100,13 @@ fn set_process() {
     // SAFETY: the call touches no memory.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
 }
+
+/// Records the end of each thread.
+static ENDS: Observer = Observer::new(|moment| {
+    if moment == Moment::ThreadEnd && !functions::is_on() {
+        while_recording(|| before(ThreadEnd::new));
+    }
+});
 
 /// Gives up what a thread mapped.
 unsafe extern "C" fn end_of_thread(_: *mut c_void) {

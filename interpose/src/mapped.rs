@@ -103,7 +103,7 @@ pub(crate) struct Table<T, const COUNT: usize> {
     start: AtomicPtr<T>,
 }
 
-impl<T: Sync, const COUNT: usize> Table<T, COUNT> {
+impl<T: Sync + 'static, const COUNT: usize> Table<T, COUNT> {
     /// # Safety
     ///
     /// Zeros are a value of `T`, which has no destructor.
@@ -128,6 +128,11 @@ impl<T: Sync, const COUNT: usize> Table<T, COUNT> {
             true => &[],
             false => self.get().map_or(&[], |values| values),
         }
+    }
+
+    /// Returns its start and its size in bytes; 0 if it is not in use.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.used().as_ptr().addr(), size_of_val(self.used()))
     }
 
     #[cold]

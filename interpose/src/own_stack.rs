@@ -20,6 +20,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// The unwinder needs 8 KiB of it, and a build without optimization 32 KiB.
 const STACK_SIZE: usize = 48 << 10;
@@ -36,6 +37,10 @@ struct Room {
 thread_local! {
     static ROOM: Cell<*mut Room> = const { Cell::new(null_mut()) };
 }
+
+/// The threads that have a room, and the most that had one at a time.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
 
 // The unwinder finds its way from this stack to the program's by the frame pointer.
 core::arch::global_asm!(
@@ -126,6 +131,7 @@ fn make() -> Option<*mut Room> {
     let room = room?;
     ROOM.with(|place| place.set(room.cast()));
     thread::expect_end(room);
+    MOST.fetch_max(COUNT.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     Some(room.cast())
 }
 
@@ -133,7 +139,17 @@ fn make() -> Option<*mut Room> {
 pub(crate) fn end() {
     let room = ROOM.with(|place| place.replace(null_mut()));
     if !room.is_null() {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: W1: nothing refers to the mapping any more.
         unsafe { libc::munmap(room.cast(), size_of::<Room>()) };
+    }
+}
+
+/// Returns what all rooms took when they were most, as far as `resident` says of this thread's.
+pub(crate) fn most_resident(resident: impl FnOnce(usize, usize) -> usize) -> usize {
+    let room = ROOM.with(Cell::get);
+    match room.is_null() {
+        true => 0,
+        false => MOST.load(Ordering::Relaxed) * resident(room.addr(), size_of::<Room>()),
     }
 }

@@ -116,6 +116,31 @@ fn find_all() {
     SEARCH.store(2, Ordering::Release);
 }
 
+/// The name of the file that has the real malloc; null: not known.
+static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds out which library has the real malloc: only from ordinary code.
+pub(crate) fn look_up_library() {
+    let malloc = MALLOC.get().map_or(core::ptr::null(), |malloc| malloc as *const c_void);
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for; zeros are the result for an unknown address.
+    let found = unsafe {
+        libc::dladdr(malloc, found.as_mut_ptr());
+        found.assume_init()
+    };
+    LIBRARY.store(found.dli_fname.cast_mut(), Ordering::Release);
+}
+
+/// Passes the file of the library on that has the real malloc, if it is known.
+pub(crate) fn with_library(work: impl FnOnce(&[u8])) {
+    let path = LIBRARY.load(Ordering::Acquire);
+    if !path.is_null() {
+        // SAFETY: the loader keeps the name, which ends with a NUL, as long as the library is
+        // loaded. Nobody unloads the library that has malloc.
+        work(unsafe { CStr::from_ptr(path) }.to_bytes());
+    }
+}
+
 /// Returns whether the process has one thread, as far as the C library says.
 #[inline(always)]
 pub(crate) fn is_alone() -> bool {

@@ -82,6 +82,11 @@ fn is_hidden() -> bool {
     !function.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
 }
 
+/// Passes on where the roster is mapped.
+pub(crate) fn each_mapped(each: &mut dyn FnMut(usize, usize)) {
+    each(ROSTER.load(Ordering::Acquire).addr(), ROSTER_SIZE);
+}
+
 pub(crate) fn note(what: Presence, number: u64) {
     let mut name = [0u8; NAME_SIZE];
     // SAFETY: the call writes at most 16 bytes, with a NUL.

@@ -270,6 +270,13 @@ pub(crate) fn forget(addresses: Range<usize>, mut each: impl FnMut(Place)) {
     }
 }
 
+/// Passes on the start and the size of each table that is in use.
+pub(crate) fn each_mapped(each: &mut dyn FnMut(usize, usize)) {
+    for (start, size) in [ADDRESSES.range(), FRAMES.range(), MORE.range()] {
+        each(start, size);
+    }
+}
+
 pub(crate) fn clear() {
     let is_far_used = IS_FAR_USED.swap(false, Ordering::Relaxed);
     let searched = |near: u32, all: u32| if is_far_used { 1 << all } else { 1 << near };

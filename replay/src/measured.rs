@@ -58,6 +58,8 @@ pub struct Subject {
     pub duration_ns: u64,
     /// Memory and processor time of the program, if the recording has them.
     pub program: Option<Program>,
+    /// The file of the library with the malloc that the program called, if the recording has it.
+    pub malloc: Option<String>,
     /// For each power of two, the number of objects of at most that size and more than half of it.
     pub sizes: Vec<(u64, u64)>,
     /// The lifetimes in ns, likewise.

@@ -93,6 +93,11 @@ pub fn zeroed_words(count: usize) -> Option<&'static [AtomicUsize]> {
     None
 }
 
+/// Passes nothing on: no memory is mapped.
+pub fn each_mapped(each: impl FnMut(usize, usize)) {
+    let _ = each;
+}
+
 /// Returns `None`: no memory is mapped.
 pub fn place<T>(value: T) -> Option<&'static T> {
     let _ = value;

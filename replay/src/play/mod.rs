@@ -79,7 +79,7 @@ pub(crate) struct Mode {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
 
-    /// Play on as many threads as were recorded, or all on one, in order of time
+    /// The threads that play
     #[arg(long, value_enum, default_value_t = Threads::Recorded)]
     pub(crate) threads: Threads,
 

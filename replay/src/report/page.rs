@@ -72,8 +72,8 @@ fn body(parts: Parts<'_>) -> Markup {
             (heading(measured))
             (facts(measured))
             (troubles(measured))
-            @if let Some(program) = &measured.workload.program {
-                p.soft { (of_program(program, measured.workload.live_peak)) }
+            @if let Some(of_program) = of_program(&measured.workload) {
+                p.soft { (of_program) }
             }
             @if !measured.heaps.is_empty() {
                 (legend(&measured.heaps))
@@ -89,6 +89,7 @@ fn body(parts: Parts<'_>) -> Markup {
                         (curves::memory(parts).draw()) (curves::fragmentation(parts).draw())
                     }
                     (columns(parts.memory(), true))
+                    @if let Some(note) = parts.of_program() { p.soft { (note) } }
                     (columns(parts.left(), true))
                 }
             }

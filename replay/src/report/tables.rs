@@ -9,7 +9,7 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
-use super::summary::{Spread, Summary};
+use super::summary::{Spread, Summary, replaced_by, stands_for};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
 use cli::units::{NOTHING, Unit, bytes, latency, number, or_nothing, three_digits, wait};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +96,25 @@ impl<'m> Parts<'m> {
             ]
         };
         Columns::new(heading, self.heaps().map(row))
+    }
+
+    /// Returns how the column "program" follows, where the program had another malloc than that of
+    /// the C library.
+    pub(super) fn of_program(self) -> Option<String> {
+        let malloc = self.measured.workload.malloc.as_deref();
+        let file = replaced_by(malloc)?;
+        let heap = self.measured.heaps.iter().find(|heap| stands_for(&heap.name, malloc));
+        Some(match heap {
+            Some(heap) => format!(
+                "program: the recorded program had the malloc of {file}; the peak of {} stands for \
+                 it",
+                short_name(heap)
+            ),
+            None => format!(
+                "program: not foretold, because the recorded program had the malloc of {file}; \
+                 --heap system,/PATH/{file} plays against it"
+            ),
+        })
     }
 
     /// Returns the columns of memory that is left, page faults, and failures.

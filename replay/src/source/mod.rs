@@ -20,7 +20,9 @@ mod track;
 
 use crate::facts::Facts;
 use crate::operation::Operation;
-use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd};
+use eventlog::reader::{
+    Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
+};
 use rows::{Rows, Spec, Verb};
 use saved::Saved;
 use std::fmt;
@@ -282,6 +284,12 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
+    /// Gives a thread that begins after another one has ended the number of that thread; to be
+    /// called before the first operation.
+    pub(crate) fn share_threads(&mut self) {
+        self.tracker.is_sharing = true;
+    }
+
     /// Returns the stack that asked for an object last; number 0: none, or stacks are not kept.
     pub fn stack_of(&self, object: u32) -> stacks::Stack {
         let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
@@ -323,6 +331,10 @@ impl Iterator for Operations<'_> {
             let decoded = rows.and_then(|rows| rows.decode(&event));
             let saved = self.saved.as_mut().filter(|_| &*event.registry.name == saved::NAME);
             if decoded.is_none() && saved.is_none() {
+                let path = event.param("path").filter(|_| event.name() == rows::ALLOCATOR);
+                if let Some(Value::S(path)) = path {
+                    self.tracker.output.facts.take_library(event.stream, path);
+                }
                 continue;
             }
             let Some(near) = self.near.get_mut(usize::from(event.stream)) else { continue };

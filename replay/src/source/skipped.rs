@@ -41,6 +41,7 @@ causes! {
     Beyond => "allocations beyond the first 4,294,967,295: skipped",
     UsableSize =>
         "calls of malloc_usable_size: skipped; the program may use more than it asked for",
+    SharedThread => "threads that began after another one had ended: played on its thread",
     NoFigures =>
         "processes that did not record their memory and times: a signal ended them, they still \
         ran, or their logs ended earlier",

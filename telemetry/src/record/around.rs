@@ -15,7 +15,7 @@ use eventdef::Event;
 
 pub use crate::block::clock::{monotonic, ticks};
 pub use crate::os::observers::{Observer, Turn, observe, try_turn};
-pub use crate::os::pages::{place, zeroed_words};
+pub use crate::os::pages::{each_mapped, place, zeroed_words};
 pub use crate::os::report::say;
 pub use crate::os::sys::{is_thread, thread_number, with_environment, without_signals};
 pub use crate::record::setup::expect_thread_end;

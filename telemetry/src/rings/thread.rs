@@ -1,17 +1,15 @@
 //! A thread's slots and rings, and the end of a thread.
 //!
 //! ```text
-//!  thread-local ─▶ Tables   slots [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty
-//!   (a pointer)                                                     while an event is recorded
-//!                           rings [ … the same, never emptied … ]   so that "empty" and "taken"
-//!                                                                   differ
+//!  thread-local ─▶ slots [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
+//!   a pointer                                              event is recorded
+//!                  rings [ … the same, never emptied … ]   so that "empty" and "taken" differ
 //! ```
 //!
-//! Static thread-local storage comes out of the stack of each thread, which may be small: so it has
-//! a pointer, and the tables are mapped. A thread that has not recorded has the tables of no
-//! thread. Thread-local storage has no destructor, so using it never allocates. A POSIX key reports
-//! the end of the thread. In a forked child the one thread keeps its own rings, which start again.
-//! Design: `.sol.thread`, `.sol.nested`, `.sol.fork` in `design/telemetry.md`.
+//! Thread-local storage comes out of each thread's stack, which may be small, and has no destructor:
+//! so using it never allocates. A POSIX key reports the end of the thread. In a forked child the
+//! one thread keeps its rings, which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork`
+//! in `design/telemetry.md`.
 
 use crate::block::clock;
 use crate::block::losses::Cause;
@@ -47,8 +45,7 @@ thread_local! {
 #[derive(Zeroable)]
 #[repr(C)]
 struct Tables {
-    /// T1: a ring of the thread that has these tables, or none; none while an event is recorded
-    ///     into the ring. Only that thread uses them.
+    /// T1: a ring of the one thread that has these tables; none while it records an event.
     slots: [Slot; SLOT_COUNT],
     rings: [Link<Ring>; SLOT_COUNT],
     thread: Link<Thread>,

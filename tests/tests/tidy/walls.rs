@@ -57,6 +57,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/names.rs",
     "interpose/src/own_stack.rs",
     "interpose/src/real.rs",
+    "interpose/src/resident.rs",
     "interpose/src/roster.rs",
     "interpose/src/rule.rs",
     "interpose/src/stack.rs",

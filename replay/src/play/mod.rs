@@ -8,6 +8,7 @@
 //!
 //! Design: `.rep.process`, `.rep.loop`, `.rep.latency` in `design/replay.md`.
 
+mod bare;
 mod check;
 mod child;
 mod contender;

@@ -6,7 +6,7 @@
 //!                  rings [ … the same, never emptied … ]   so that "empty" and "taken" differ
 //! ```
 //!
-//! Thread-local storage comes out of each thread's stack, which may be small, and has no destructor:
+//! Thread-local storage comes out of each thread's stack, which may be small. It has no destructor,
 //! so using it never allocates. A POSIX key reports the end of the thread. In a forked child the
 //! one thread keeps its rings, which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork`
 //! in `design/telemetry.md`.

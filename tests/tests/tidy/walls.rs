@@ -73,6 +73,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "replay/src/heap/pools.rs",
     "replay/src/heap/system.rs",
     "replay/src/heap/version.rs",
+    "replay/src/play/bare.rs",
     "replay/src/play/child.rs",
     "replay/src/play/counter.rs",
     "replay/src/play/run.rs",

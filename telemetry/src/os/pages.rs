@@ -29,8 +29,8 @@ pub(crate) fn map_lazily(size: usize) -> Option<NonNull<u8>> {
     map_with(size, libc::MAP_PRIVATE | libc::MAP_ANON, -1)
 }
 
-/// Makes mapped pages take memory now, so that later accesses cause no page fault; they keep what is
-/// in them. A system that cannot leaves it to the accesses.
+/// Makes mapped pages take memory now, so that later accesses cause no page fault. They keep their
+/// contents. A system that lacks the call leaves it to the accesses.
 pub(crate) fn populate(start: *mut u8, size: usize) {
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
     // SAFETY: the call changes no byte, and fails where nothing is mapped.

@@ -398,3 +398,30 @@ mod late {
         }
     }
 }
+
+/// The names under `/dev` link to open files of the program.
+#[test]
+fn a_log_may_go_to_standard_output() {
+    let test = "a_log_may_go_to_standard_output";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        return (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let environment =
+        [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_FILENAME", "/dev/stdout")];
+    let command = || common::command(test, &environment);
+    let output = command().output().unwrap();
+    let outputs = [
+        output.stderr,
+        command().stdout(std::fs::File::create(&path).unwrap()).output().unwrap().stderr,
+    ];
+    assert_eq!(outputs, [b"", b""], "no message");
+    for bytes in [output.stdout, std::fs::read(path).unwrap()] {
+        // The test harness writes there, too.
+        assert!(bytes.len() > 1000 * 32, "{}", bytes.len());
+        assert!(bytes.windows(4).any(|bytes| bytes == [0xF7, 0x45, 0x4C, 0x8A]), "no block");
+    }
+    let names = std::fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with("stdout-")).count(), 0);
+}

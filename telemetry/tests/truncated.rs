@@ -88,7 +88,7 @@ fn a_log_truncated_while_threads_write_goes_on() {
             let threads: Vec<_> =
                 (0..THREAD_COUNT).map(|thread| scope.spawn(move || record(thread))).collect();
             for round in 0..ROUND_COUNT {
-                // Not its size: a hole is no write that could notice.
+                // Not its size, to which a hole adds.
                 let room = || std::fs::metadata("mpsio.log").map_or(0, |found| found.blocks());
                 common::wait_until("the log grows", || room() > 512);
                 rotate(round);

@@ -340,7 +340,9 @@ fn named_losses(
                 let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
                 (index, format!("{prefix}{}", kind_name(registry, kind)))
             }
-            None => (u16::MAX, format!("{index}:{kind}")),
+            // `.store.discarded`
+            None if index == u16::MAX => (index, format!("kind {kind} of no registry")),
+            None => (u16::MAX, format!("kind {kind} of registry {index}")),
         };
         lost.entry(key).or_default().add(&losses);
     }

@@ -111,6 +111,13 @@ impl Blocks {
         Some(Blocks { first: Block { start: start.as_ptr() }, count })
     }
 
+    /// Maps blocks of zeros whose pages take memory once they are used.
+    pub(crate) fn map_lazily(count: usize) -> Option<Blocks> {
+        fix_block_size();
+        let start = pages::map_lazily(count.checked_mul(block_size())?)?;
+        Some(Blocks { first: Block { start: start.as_ptr() }, count })
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -128,6 +135,11 @@ impl Block {
         // SAFETY: B1: the header of a block that stays mapped, aligned. B2: its words are accessed
         // as these atomics.
         unsafe { &*self.start.cast() }
+    }
+
+    /// Makes its pages take memory now: it will be filled.
+    pub(crate) fn populate(self) {
+        pages::populate(self.start, block_size());
     }
 
     /// Prefetches the first cache lines that beginning the block, and recording into it, will store

@@ -303,12 +303,11 @@ impl Parts<'_> {
             if !is_registry_written(header.registry.get()) {
                 bring_registries(state, plinth)?;
             }
-            let copy = state.copy.as_deref_mut();
             let is_ready = is_registry_written(header.registry.get());
-            let Some(copy) = copy.filter(|_| is_ready) else { return Ok(()) };
+            let copy = state.copy.as_deref_mut().filter(|_| is_ready);
+            let (mut header, Some(copy)) = (header, copy) else { return Ok(()) };
             let (last, top) = (header.last.get() as usize, header.top.get() as usize);
             copy[..last].fill(0);
-            let mut header = header;
             fill(&mut header, &mut copy[last..top]);
             header.seal(&copy[last..top]);
             copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));

@@ -76,7 +76,8 @@ pub(crate) fn is_file_lost() -> bool {
 }
 
 /// Notes a failure, and reports it once for the process, except of a stream that a forked child
-/// leaves. A file that was lost is no failure: the stream goes on in another volume.
+/// leaves. After the loss of a file the stream goes on in another volume, which does not
+/// count.
 pub(crate) fn tell(error: &PlinthError) {
     if error.operation == Operation::Renew {
         return;

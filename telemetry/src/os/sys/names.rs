@@ -96,11 +96,12 @@ pub(crate) fn identify_name(path: &CStr) -> Result<FileIdentity, Errno> {
     identify(|stat| unsafe { files::lstat(path.as_ptr(), stat) })
 }
 
-/// Returns whether a name leads to something other than a regular file; follows symbolic links.
+/// Returns whether a name leads to something that takes bytes, other than a regular file; follows
+/// symbolic links.
 pub(crate) fn is_other_than_file(path: &CStr) -> bool {
     // SAFETY: `path` ends with a NUL; the call fills the structure.
     identify(|stat| unsafe { files::stat(path.as_ptr(), stat) })
-        .is_ok_and(|found| !found.is_regular())
+        .is_ok_and(|found| !matches!(found.sort, libc::S_IFREG | libc::S_IFDIR | libc::S_IFSOCK))
 }
 
 pub(crate) fn identify_file(file: c_int) -> Result<FileIdentity, Errno> {

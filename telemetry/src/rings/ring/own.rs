@@ -143,7 +143,7 @@ impl Ring {
         hand_over.progress.fill(Progress::NONE);
         hand_over.told = 0;
         drop(hand_over);
-        if is_taken && let Some(blocks) = Blocks::map(self.blocks.count()) {
+        if is_taken && let Some(blocks) = Blocks::map_lazily(self.blocks.count()) {
             self.blocks.set(blocks);
             if let Some(extent) = self.extent.get() {
                 root::move_extent(extent, &blocks);

@@ -48,12 +48,13 @@ fn decision(place: Place) -> &'static Decision {
 
 /// Keeps the filter's decision for a function. Returns its rule.
 pub(crate) fn decide(place: Place, function: usize, decided: usize) -> usize {
-    let has_table = DECISIONS.get().is_some();
-    if has_table {
-        // Another thread may have done it.
-        let _ = decision(place).set(decided);
-    }
-    let rule = if decided == word::ALL || !has_table { function } else { function | CHOSEN };
+    let rule = if DECISIONS.get().is_some() {
+        decision(place).set(decided);
+        // The function may be recorded without a decision once its label is not fresh.
+        function | CHOSEN
+    } else {
+        function
+    };
     place.set_rule(rule as u64);
     rule
 }
@@ -75,7 +76,7 @@ pub(crate) fn is_excluded(address: usize) -> bool {
 #[inline(never)]
 pub(crate) fn enter(rule: usize, place: Option<Place>, site: usize, stack: usize) {
     let function = rule & !CHOSEN;
-    let decided = place.map_or(word::ALL, |place| decision(place).word());
+    let decided = place.map_or(word::ALL, |place| decision(place).settle());
     // A function that is excluded shows, too, which frames have ended.
     let around = frames::around(function, site, stack);
     if decided & word::CHOICE == word::NONE {

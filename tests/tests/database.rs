@@ -291,6 +291,18 @@ fn a_follower_goes_on_where_a_killed_one_ended() {
     }
 }
 
+/// A program ends during a look: the last look takes all that the closed ring has.
+#[test]
+fn a_follower_takes_all_of_a_ring_that_closes_meanwhile() {
+    for run in 0..12 {
+        let place = Place::new();
+        let mut follower = place.follow(1);
+        let mut program = place.call(&["times", "3", "100"], "ring:log?size=4M");
+        assert_eq!([program.end(), follower.end()], [Some(0); 2], "run {run}");
+        assert_eq!(place.followed()["calls"].len(), 3 * 100 * 3 + 3, "run {run}");
+    }
+}
+
 /// A signal ends the follower after a last commit; a call in progress has no end then.
 #[test]
 fn a_signal_ends_the_follower_after_a_commit() {

@@ -138,7 +138,7 @@ pub(crate) fn read_counter() -> u64 {
 
 /// Keeps later readings of the counter after all earlier loads.
 #[inline(always)]
-pub(crate) fn wait_for_loads() {
+pub fn wait_for_loads() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has the instruction, which waits for all before it.
     unsafe {

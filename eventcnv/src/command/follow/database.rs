@@ -11,7 +11,7 @@
 use super::latest::{Latest, is_whole};
 use super::output::Database;
 use super::signals::{signals, wait};
-use super::{Follow, Seen, Stamp, first, open, process, stamp};
+use super::{Follow, Seen, Stamp, first, is_ring, open, process, stamp};
 use crate::export::sql::{Import, Lenses, Place, Refusal};
 use crate::input::family::head;
 use crate::reading::Reading;
@@ -130,7 +130,7 @@ impl Feed {
             Err(_) if is_blank(&self.path) && !is_over => return Ok(()),
             Err(stop) => return Err(stop),
         };
-        let is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
+        let is_ring = is_ring(&reading.log);
         let is_closed = reading.log.is_closed() && reading.log.format() == Format::Stream;
         let is_end = is_over || is_closed;
         // The log may not declare the selected names yet.
@@ -184,12 +184,15 @@ impl Feed {
                 return Ok((Reading::open_paths(&paths, &args.known)?, Vec::new()));
             }
         }
-        if is_over || !reading.log.streams().iter().any(|stream| stream.is_ring) {
+        if is_over || reading.log.is_closed() || !is_ring(&reading.log) {
             return Ok((reading, Vec::new()));
         }
         let last = |span: Option<(u64, u64)>| span.map_or(0, |(_, last)| last);
         let until = reading.log.spans().into_iter().map(last).collect();
-        Ok((open(&self.path, &self.seen, args)?, until))
+        let reading = open(&self.path, &self.seen, args)?;
+        // If the program closed the log meanwhile, this is the last look.
+        let until = if reading.log.is_closed() { Vec::new() } else { until };
+        Ok((reading, until))
     }
 
     /// Notes which log a look met. Begins again with another one.

@@ -11,6 +11,8 @@
 //! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
 //! `.write.torn` in `design/format.md`.
 
+mod closed;
+
 use super::name::LogName;
 use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
@@ -46,9 +48,8 @@ pub struct FilePlinth {
     regular: AtomicBool,
     /// Whether its name was removed, at the last write.
     removed: AtomicBool,
-    /// The greatest size that the process may give it: a write beyond would end the program by a
-    /// signal.
-    size_max: AtomicU64,
+    /// Held while a file that the program closed is opened again.
+    reopening: Locked<()>,
     /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
@@ -100,7 +101,7 @@ impl FilePlinth {
             opening: Held::none(),
             regular: AtomicBool::new(false),
             removed: AtomicBool::new(false),
-            size_max: AtomicU64::new(u64::MAX),
+            reopening: Locked::new(()),
             torn: Locked::new(false),
             room: Room::new(),
         }
@@ -108,7 +109,8 @@ impl FilePlinth {
 
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
         let end = offset.saturating_add(bytes.len() as u64);
-        if end > self.size_max.load(Ordering::Relaxed) {
+        // A write beyond would end the program by a signal.
+        if end > sys::file_size_max() {
             return Err(libc::EFBIG);
         }
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
@@ -223,7 +225,6 @@ impl FilePlinth {
     fn begin(&self, file: File) -> Result<(), i32> {
         let found = file.look()?;
         self.regular.store(found.is_regular(), Ordering::Relaxed);
-        self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
             Some(next) if found.is_regular() && !is_new => return self.create_next(next, file),
@@ -311,8 +312,7 @@ impl Plinth for FilePlinth {
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
-        let looked = self.file.get().ok_or(libc::EBADF).and_then(|file| Ok((file, file.look()?)));
-        let written = looked.and_then(|(file, found)| match self.can_rewrite() {
+        let written = self.look().and_then(|(file, found)| match self.can_rewrite() {
             true => {
                 // One that begins has no name yet.
                 let is_removed = found.link_count == 0 && !self.before.is_some();
@@ -328,7 +328,7 @@ impl Plinth for FilePlinth {
     /// Also if the name was removed, with or without bounds: a reader could never find further
     /// bytes.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
+        let size_max = sys::file_size_max().min(self.room.size_max());
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
         let is_removed = self.removed.load(Ordering::Relaxed);
         self.can_rewrite() && (is_full() || is_removed)

@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let logs = Logs::new(args.output.as_deref(), program, args.force)?;
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
-    command.env("MPS_TELEMETRY_CONTROL", what.kind()).env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    command.env("TELEMETRY_CONTROL", what.kind()).env("TELEMETRY_FILENAME", logs.pattern());
     command.env(VARIABLE, if args.calls { "1" } else { "0" });
     command.env(mark::VARIABLE, "1").env(roster::VARIABLE, roster.path());
     if args.stacks {

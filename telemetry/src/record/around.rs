@@ -17,7 +17,9 @@ pub use crate::block::clock::{monotonic, ticks};
 pub use crate::os::observers::{Observer, Turn, observe, try_turn};
 pub use crate::os::pages::{place, zeroed_words};
 pub use crate::os::report::say;
-pub use crate::os::sys::{is_thread, thread_number, with_environment, without_signals};
+pub use crate::os::sys::{
+    is_thread, rename_variables, thread_number, with_environment, without_signals,
+};
 pub use crate::record::setup::expect_thread_end;
 pub use crate::service::flush::flush_some;
 

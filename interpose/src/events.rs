@@ -12,7 +12,7 @@ telemetry::events! {
     /// What a program asks of malloc and the functions like it. In time order, over all threads, an
     /// address that was handed out (Malloc and the like, Realloc) is not handed out again before
     /// its memory was given up (Free, ReallocBegin). A call that failed has address 0.
-    registry "malloc" version(1, 1, 0);
+    registry "malloc" version(1, 2, 0);
     kinds standard;
 
     /// malloc handed memory out.
@@ -190,6 +190,14 @@ telemetry::events! {
     Missed(0x0012, always, Object) {
         /// the number of calls
         count: W,
+    }
+    /// The program loads a library whose calls are not in the log: they do not go to the recording
+    /// library.
+    Unreached(0x0013, always, Object) {
+        /// whether the library gets a namespace of its own (dlmopen); else RTLD_DEEPBIND
+        namespace: B,
+        /// the file, as the program names it
+        library: S,
     }
 }
 

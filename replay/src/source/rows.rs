@@ -45,6 +45,8 @@ pub(crate) enum Verb {
     EndArena,
     /// Calls were not recorded: their number.
     Missed,
+    /// A library was loaded whose calls are not recorded.
+    Unreached,
     /// How much of a block was written: whether it was zeroed, bytes examined, bytes written.
     Touched,
     /// The resident memory of a process in bytes, and its user and system time in ns.
@@ -121,7 +123,7 @@ impl Row {
     fn new(event_type: &EventType, spec: &Spec) -> Row {
         use Verb::{
             Allocate, AllocateZeroed, ArenaAllocate, ArenaFree, BeginBuffer, BeginPool, Commit,
-            Empty, EndPool, Fill, Missed, Process, Reallocate, Touched, UsableSize,
+            Empty, EndPool, Fill, Missed, Process, Reallocate, Touched, Unreached, UsableSize,
         };
         let place = |names: &[&str]| {
             let index = names.iter().find_map(|name| event_type.param(name))?.0;
@@ -154,7 +156,7 @@ impl Row {
             Touched => SIZE | MORE,
             Process => MORE,
             Missed => MORE & !(MORE << 1),
-            UsableSize => 0,
+            UsableSize | Unreached => 0,
             _ => ADDRESS,
         };
         Row { verb: spec.verb, places: names.map(place), required }
@@ -215,6 +217,7 @@ pub(crate) const MALLOC_SPECS: &[Spec] = &[
     row("Touched", Verb::Touched),
     row(PROCESS, Verb::Process),
     row("Missed", Verb::Missed),
+    row("Unreached", Verb::Unreached),
 ];
 
 pub(crate) const ALLOC_SPECS: &[Spec] = &[

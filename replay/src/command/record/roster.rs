@@ -294,7 +294,10 @@ impl Missing {
 /// Returns why no log of a process exists, in words.
 fn without(cause: Option<Unloadable>) -> String {
     let cause = match cause {
-        None => "the environment has no LD_PRELOAD, or the program has more rights than its user",
+        None => {
+            "the environment has no LD_PRELOAD, or the program is statically linked or has more \
+             rights than its user"
+        }
         Some(Unloadable::Linker) => "the program is linked with another C library",
         Some(Unloadable::Machine) => "the program is not a 64-bit program of this machine",
         Some(Unloadable::Sanitizer) => {

@@ -205,6 +205,14 @@ telemetry::events! {
         /// the number of calls
         count: W,
     }
+    /// The program loads a library whose calls are not in the log: they do not go to the recording
+    /// library.
+    Unreached(0x0014, always, Object) {
+        /// whether the library gets a namespace of its own (dlmopen); else RTLD_DEEPBIND
+        namespace: B,
+        /// the file, as the program names it
+        library: S,
+    }
 }
 
 /// A call, with the values that are recorded.

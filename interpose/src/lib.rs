@@ -25,12 +25,15 @@ mod calls;
 mod chosen;
 mod elf;
 mod events;
+mod executing;
+mod foreign;
 mod frames;
 mod functions;
 mod hook;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod jumps;
 mod lifecycle;
+mod loading;
 mod mapped;
 mod mappings;
 mod names;

@@ -29,10 +29,10 @@ pub(crate) struct Function<F> {
 }
 
 /// malloc, valloc, pvalloc.
-type OfSize = unsafe extern "C" fn(usize) -> *mut c_void;
+pub(crate) type OfSize = unsafe extern "C" fn(usize) -> *mut c_void;
 /// aligned_alloc, memalign; calloc.
 type OfTwo = unsafe extern "C" fn(usize, usize) -> *mut c_void;
-type OfMemory<T> = unsafe extern "C" fn(*mut c_void) -> T;
+pub(crate) type OfMemory<T> = unsafe extern "C" fn(*mut c_void) -> T;
 type Resize = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Into = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
 

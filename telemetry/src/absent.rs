@@ -136,6 +136,9 @@ pub fn flush_some<K: KindSet>(control: &'static TypedControl<K>, kinds: K) {
     let _ = (control, kinds);
 }
 
+/// Does nothing.
+pub fn rename_variables(_: &'static &'static [(&'static CStr, &'static CStr)]) {}
+
 /// Passes no value of the environment.
 pub fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
     let _ = name;

@@ -131,8 +131,8 @@ pub mod __private {
     pub use crate::offered::Moment;
     pub use crate::record::around::{
         Observer, Turn, after, before, each_mapped, expect_thread_end, flush_some, is_thread,
-        monotonic, naming, observe, place, say, thread_number, ticks, try_turn, uncancelled,
-        wait_for_loads,
+        monotonic, naming, observe, place, rename_variables, say, thread_number, ticks, try_turn,
+        uncancelled, wait_for_loads,
         with_environment, without_signals, zeroed_words,
     };
     pub use crate::record::fast_path::{discard, is_recorded, record, record_here};

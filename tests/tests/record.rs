@@ -270,20 +270,6 @@ fn a_child_without_an_end_may_have_lost_events() {
     assert!(errors.contains("note: its first volumes are missing"), "{errors}");
 }
 
-/// `.rep.record.logs`
-#[test]
-fn a_program_with_own_events_has_a_second_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let (code, _, errors) = output(record(folder.path(), &[env!("CARGO_BIN_EXE_allocating")]));
-    assert_eq!(code, Some(0), "{errors}");
-    let log = Log::open(folder.path().join("a.log")).unwrap();
-    let of_malloc = |index: u32| &*log.registries()[index as usize].name == "malloc";
-    assert!(log.accounts().iter().any(|of| of.found > 1000 && of_malloc(of.registry)), "{errors}");
-    let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("replay: ")).collect();
-    assert!(lines[0].ends_with(" events, nothing lost"), "{errors}");
-    assert!(lines[1].ends_with("a.log-*: 1 log that programs write themselves"), "{errors}");
-}
-
 /// `.rep.record.refused`
 #[test]
 fn record_refuses_a_program_with_the_reason() {

@@ -37,8 +37,8 @@ pub(crate) fn compile(source: &str, folder: &Path, options: &[&str]) -> PathBuf 
 /// Returns a command that records a program into logs of this folder.
 pub(crate) fn recording(program: impl AsRef<Path>, folder: &Path) -> Command {
     let mut command = Command::new(program.as_ref());
-    command.env("LD_PRELOAD", library()).env("MPS_TELEMETRY_CONTROL", "Object");
-    command.env("MPS_TELEMETRY_FILENAME", folder.join("log-%p")).env_remove("TELEMETRY_STACKS");
+    command.env("LD_PRELOAD", library()).env("TELEMETRY_CONTROL", "Object");
+    command.env("TELEMETRY_FILENAME", folder.join("log-%p")).env_remove("TELEMETRY_STACKS");
     command
 }
 

@@ -57,10 +57,9 @@ pub struct Summary {
     pub resident_vs_first: Option<f64>,
     /// The peak over the peak of live bytes: the overhead of the heap.
     pub resident_vs_live: Option<f64>,
-    /// The live bytes at the peak of the samples. A heap that gives no memory back may have its
-    /// peak at the end, when little is live.
+    /// The most bytes that were live at a time.
     pub live_at_peak: Option<Spread>,
-    /// The resident over the live bytes at that time.
+    /// The peak of resident memory over these live bytes.
     pub fragmentation_at_peak: Option<Spread>,
     /// The resident memory after all was freed: ms after that, and bytes.
     pub after: Vec<(u64, Spread)>,

@@ -10,7 +10,7 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use super::summary::Summary;
-use super::tables::{Columns, NOISE, Parts, trouble};
+use super::tables::{Columns, NOISE, NOT_IN_TIMES, Parts, trouble};
 use crate::measured::{Measured, Subject};
 use cli::table::Table;
 use cli::units::{bytes, counted_in_groups, nanoseconds, number};
@@ -45,6 +45,7 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     if measured.heaps.is_empty() {
         return writeln!(out, "\nno heap was played");
     }
+    writeln!(out, "  {NOT_IN_TIMES}")?;
     if parts.has_noise() {
         writeln!(out, "  {NOISE}")?;
     }

@@ -193,6 +193,10 @@ fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
 pub(super) const NOISE: &str =
     "noise: the runs of one heap differ by more than the two heaps do; use more --runs";
 
+/// States what the times of a heap do not foretell of a program.
+pub(super) const NOT_IN_TIMES: &str = "not in these times: gains and losses of the program's own \
+     code, where a heap puts its objects nearer to each other or further apart (caches)";
+
 /// Returns a short name of a heap: the file of a path.
 pub(super) fn short_name(heap: &HeapMeasured) -> &str {
     heap.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&heap.name)

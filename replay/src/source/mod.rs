@@ -20,8 +20,9 @@ mod track;
 
 use crate::facts::Facts;
 use crate::operation::Operation;
+use eventlog::format::text::OneLine;
 use eventlog::reader::{
-    Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
+    Clock, ClockBase, Event, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
 };
 use rows::{Rows, Spec, Verb};
 use saved::Saved;
@@ -237,6 +238,17 @@ fn has_events(log: &Log, kind: Kind) -> bool {
     log.accounts().iter().any(|account| account.found > 0 && is_it(account.registry))
 }
 
+/// Returns the library whose calls are not in the log, and why.
+fn unreached(event: &Event<'_, '_>) -> String {
+    let library = match event.param("library") {
+        Some(Value::S(path)) => OneLine(path).to_string(),
+        _ => String::new(),
+    };
+    let is_apart = event.param("namespace").and_then(|value| value.as_u64()) == Some(1);
+    let way = if is_apart { "by dlmopen" } else { "with RTLD_DEEPBIND" };
+    format!("{library} ({way})")
+}
+
 /// The operations of a log, in order of time.
 pub struct Operations<'s> {
     events: Events<'s>,
@@ -335,6 +347,10 @@ impl Iterator for Operations<'_> {
                 if let Some(Value::S(path)) = path {
                     self.tracker.output.facts.take_library(event.stream, path);
                 }
+                continue;
+            }
+            if decoded.is_some_and(|decoded| decoded.verb == Verb::Unreached) {
+                self.tracker.output.skipped.count_unreached(unreached(&event));
                 continue;
             }
             let Some(near) = self.near.get_mut(usize::from(event.stream)) else { continue };

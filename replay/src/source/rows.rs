@@ -45,6 +45,8 @@ pub(crate) enum Verb {
     EndArena,
     /// Calls were not recorded: their number.
     Missed,
+    /// A library was loaded whose calls are not recorded.
+    Unreached,
     /// How much of a block was written: whether it was zeroed, bytes examined, bytes written.
     Touched,
     /// The resident memory of a process in bytes, and its user and system time in ns. The size is
@@ -124,7 +126,8 @@ impl Row {
     fn new(event_type: &EventType, spec: &Spec) -> Row {
         use Verb::{
             Allocate, AllocateZeroed, ArenaAllocate, ArenaFree, BeginBuffer, BeginPool, Commit,
-            Empty, EndPool, EndThread, Fill, Missed, Process, Reallocate, Touched, UsableSize,
+            Empty, EndPool, EndThread, Fill, Missed, Process, Reallocate, Touched, Unreached,
+            UsableSize,
         };
         let place = |names: &[&str]| {
             let index = names.iter().find_map(|name| event_type.param(name))?.0;
@@ -158,7 +161,7 @@ impl Row {
             Touched => SIZE | MORE,
             Process => MORE,
             Missed => MORE & !(MORE << 1),
-            UsableSize | EndThread => 0,
+            UsableSize | EndThread | Unreached => 0,
             _ => ADDRESS,
         };
         Row { verb: spec.verb, places: names.map(place), required }
@@ -222,6 +225,7 @@ pub(crate) const MALLOC_SPECS: &[Spec] = &[
     row(PROCESS, Verb::Process),
     row("Missed", Verb::Missed),
     row("ThreadEnd", Verb::EndThread),
+    row("Unreached", Verb::Unreached),
 ];
 
 pub(crate) const ALLOC_SPECS: &[Spec] = &[

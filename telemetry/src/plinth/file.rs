@@ -11,6 +11,8 @@
 //! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
 //! `.write.torn` in `design/format.md`.
 
+mod closed;
+
 use super::name::LogName;
 use super::seen::Seen;
 use super::volumes::{self, Room, Volumes};
@@ -46,9 +48,8 @@ pub struct FilePlinth {
     opening: Held,
     regular: AtomicBool,
     seen: Seen,
-    /// The greatest size that the process may give it: a write beyond would end the program by a
-    /// signal.
-    size_max: AtomicU64,
+    /// Held while a file that the program closed is opened again.
+    reopening: Locked<()>,
     /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
@@ -100,7 +101,7 @@ impl FilePlinth {
             opening: Held::none(),
             regular: AtomicBool::new(false),
             seen: Seen::new(),
-            size_max: AtomicU64::new(u64::MAX),
+            reopening: Locked::new(()),
             torn: Locked::new(false),
             room: Room::new(),
         }
@@ -108,7 +109,8 @@ impl FilePlinth {
 
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
         let end = offset.saturating_add(bytes.len() as u64);
-        if end > self.size_max.load(Ordering::Relaxed) {
+        // A write beyond would end the program by a signal.
+        if end > sys::file_size_max() {
             return Err(libc::EFBIG);
         }
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
@@ -223,7 +225,6 @@ impl FilePlinth {
     fn begin(&self, file: File) -> Result<(), i32> {
         let found = file.look()?;
         self.regular.store(found.is_regular(), Ordering::Relaxed);
-        self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
             Some(next) if found.is_regular() && !is_new => return self.create_next(next, file),
@@ -326,13 +327,14 @@ impl Plinth for FilePlinth {
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
-        let file = self.file.get().ok_or(failed(libc::EBADF))?;
         if !self.can_rewrite() {
-            file.look().and_then(|_| self.append(file.seen(), bytes)).map_err(failed)?;
+            let (file, _) = self.look(|file| file.look()).map_err(failed)?;
+            self.append(file.seen(), bytes).map_err(failed)?;
         } else {
             // One that begins has no name yet.
             let has_name = !self.before.is_some();
-            self.seen.look(file, has_name, &self.name).map_err(failed)?;
+            let look = |file| self.seen.look(file, has_name, &self.name);
+            let (file, _) = self.look(look).map_err(failed)?;
             if self.seen.is_lost() && !way_out::is_here() {
                 return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
             }
@@ -347,7 +349,7 @@ impl Plinth for FilePlinth {
     /// Also if the file was removed or truncated, with or without bounds: a reader could never find
     /// further bytes.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
+        let size_max = sys::file_size_max().min(self.room.size_max());
         let is_more = |volumes: Volumes| self.seen.place(size) > volumes.size.min(size_max);
         let is_full = || self.volumes.is_some_and(is_more);
         self.can_rewrite() && (is_full() || self.seen.is_lost())

@@ -54,6 +54,11 @@ fn is_own_before(header: &StreamHeader) -> bool {
         && process::start().is_none_or(|start| start <= header.start.get())
 }
 
+/// Returns whether the header of a log is that of this process's stream.
+fn is_own_now(header: &StreamHeader) -> bool {
+    header.magic == STREAM_MAGIC && header.uuid == identity::uuid()
+}
+
 fn c_path(path: &Path) -> Result<CString, DestinationError> {
     let bytes = path.as_os_str().as_bytes();
     CString::new(bytes).map_err(|_| DestinationError::new(path.as_os_str(), DestinationError::NUL))

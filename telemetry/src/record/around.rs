@@ -17,7 +17,9 @@ pub use crate::block::clock::{monotonic, ticks, wait_for_loads};
 pub use crate::os::observers::{Observer, Turn, observe, try_turn};
 pub use crate::os::pages::{each_mapped, place, zeroed_words};
 pub use crate::os::report::say;
-pub use crate::os::sys::{is_thread, thread_number, with_environment, without_signals};
+pub use crate::os::sys::{
+    is_thread, rename_variables, thread_number, with_environment, without_signals,
+};
 pub use crate::record::setup::expect_thread_end;
 pub use crate::record::strings::naming;
 pub use crate::service::flush::flush_some;

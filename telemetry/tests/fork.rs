@@ -7,7 +7,7 @@
 mod advice;
 mod common;
 
-use common::{Kinds, Pooled, Stream, Three, ran};
+use common::{Kinds, Pooled, Stream, Three, WORD, ran};
 use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -119,14 +119,13 @@ fn a_childs_log_names_its_parent() {
             assert_eq!(header(log).3, parent.1);
         }
         parent = (uuid, its_pid);
-        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(16)).collect();
+        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(1)).collect();
         assert_eq!(strings, ["before".to_owned(), "x".repeat(3000)]);
         let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| e.word(0)).collect();
         let again = if count == 700 { &[][..] } else { &[0x77] };
         assert_eq!(labels, [&[0x77, 0x78], again].concat());
         let sources = stream.store(0xFF06);
-        let sources: Vec<_> =
-            sources.iter().map(|e| (e.word(0), e.string(32))).collect();
+        let sources: Vec<_> = sources.iter().map(|e| (e.word(0), e.string_at(24 + WORD))).collect();
         assert_eq!(sources, [(0x77, "a.rs".to_owned())]);
         // The one thread has its number in the child.
         let threads: Vec<_> = stream.store(0xFF03).iter().map(|e| e.word(1)).collect();

@@ -203,7 +203,7 @@ fn pools(ran: &common::Ran) -> (Vec<u64>, Vec<u64>) {
     let stream = ran.stream();
     let output = stream.store(0xFF05).into_iter().map(|event| {
         // registry, recorded (low, high), output (low, high).
-        u64::from(common::u32_at(&event.bytes, 20))
+        u64::from(event.number(20))
     });
     (stream.words(5, 0), output.collect())
 }

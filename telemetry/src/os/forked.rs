@@ -16,7 +16,7 @@ use crate::os::{hooks, process, sys};
 static ARRANGED: AtomicBool = AtomicBool::new(false);
 /// 1; 0 in a child not yet detected, whichever call made it.
 static MARK: Link<core::sync::atomic::AtomicU32> = Link::none();
-/// The process id last seen, where the mark is not available.
+/// The process id last seen.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// The number of forks from the start of the program to this process.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -76,14 +76,11 @@ extern "C" fn before() {
 /// Prepares a forked child. The C library calls it in the child, before `fork` returns.
 extern "C" fn in_child() {
     let own = sys::process_ids().0;
-    let is_new = match MARK.get() {
-        Some(mark) => mark.swap(1, Ordering::Relaxed) == 0,
-        None => PROCESS.load(Ordering::Relaxed) != own,
-    };
-    if !is_new {
+    let is_wiped = MARK.get().is_some_and(|mark| mark.swap(1, Ordering::Relaxed) == 0);
+    // In a PID namespace of its own a child may have the number of its parent: the mark tells it.
+    if PROCESS.swap(own, Ordering::Relaxed) == own && !is_wiped {
         return;
     }
-    PROCESS.store(own, Ordering::Relaxed);
     COUNT.fetch_add(1, Ordering::Relaxed);
     if !ARRANGED.load(Ordering::Acquire) {
         // The parent recorded nothing.

@@ -271,18 +271,24 @@ mod tests {
         bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
     }
 
+    /// The header of an event whose ticks are those of its base (`.event.code`).
+    fn header(code: u16, size: usize) -> u64 {
+        let [code, size] = [code, size as u16].map(u16::to_ne_bytes);
+        u64::from_ne_bytes([code[0], code[1], size[0], size[1], 0, 0, 0, 0])
+    }
+
     /// `.event.base`, `.write.publish`: more than an hour after the base of the block.
     #[test]
     fn ticks_too_far_from_the_base_take_a_base_record() {
-        let long_ago = clock::ticks() - (1 << 40);
+        let long_ago = clock::ticks().wrapping_sub(1 << 40);
         let ring = ring(long_ago);
         assert!(put(&ring, 7) && put(&ring, 8));
         let words = words(&ring);
         assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
         let [base_record, new, old] = [words[4], words[5], words[6]];
-        assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
+        assert_eq!(base_record, header(0, 24));
         assert_eq!((old, ring.base()), (long_ago, new));
-        assert_eq!((words[2], words[3]), (u64::from(CODE) | (SIZE as u64) << 16, 7));
+        assert_eq!((words[2], words[3]), (header(CODE, SIZE), 7));
         assert_eq!(words[1], 8);
         let header = ring.block().header();
         assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
@@ -292,7 +298,7 @@ mod tests {
     /// `.event.monotone`: a clock that went back.
     #[test]
     fn ticks_before_the_base_take_a_base_record() {
-        let future = clock::ticks() + (1 << 40);
+        let future = clock::ticks().wrapping_add(1 << 40);
         let ring = ring(future);
         assert!(put(&ring, 7));
         let words = words(&ring);
@@ -309,7 +315,7 @@ mod tests {
             assert!(put(&ring, 0));
             room -= SIZE;
         }
-        ring.set_base(ring.base() - (1 << 40));
+        ring.set_base(ring.base().wrapping_sub(1 << 40));
         let before = ring.block().state();
         assert_eq!(put(&ring, 1), room >= SIZE + BASE_RECORD_SIZE);
         while put(&ring, 2) {}

@@ -8,7 +8,7 @@
 
 use crate::said;
 use crate::units::counted;
-use eventlog::reader::{Faults, Registry};
+use eventlog::reader::{Fault, Faults, Registry};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -48,10 +48,15 @@ pub fn registry_in(text: &[u8]) -> Result<Registry, String> {
     Registry::from_mps_header(&String::from_utf8_lossy(text)).map_err(|error| error.to_string())
 }
 
-/// Returns faults of a log as lines for standard error.
-pub fn faults(tool: &str, name: &str, faults: &Faults) -> String {
+/// Returns faults of a log as lines for standard error. `starts` has the offset and the name of
+/// each file, if the log has several: a line then has the file, and the offset in it.
+pub fn faults(tool: &str, name: &str, starts: &[(u64, String)], faults: &Faults) -> String {
     let mut text = String::new();
-    for fault in faults {
+    for Fault { offset, kind } in faults {
+        let at = starts.partition_point(|(start, _)| start <= offset);
+        let file = at.checked_sub(1).and_then(|at| starts.get(at));
+        let (start, name) = file.map_or((0, name), |(start, name)| (*start, name));
+        let fault = Fault { offset: offset - start, kind: kind.clone() };
         let weight = if fault.is_warning() { "warning: " } else { "" };
         text += &format!("{tool}: {name}: {weight}{fault}\n");
     }

@@ -209,25 +209,25 @@ fn logs_of_two_formats_are_refused_together() {
 }
 
 #[test]
-fn an_error_for_a_compressed_log_names_the_unpacking_tool() {
-    for (magic, tool) in [
-        (b"\x1F\x8B\x08\0\0\0".as_slice(), "gzip"),
-        (b"\xFD7zXZ\0", "xz"),
-        (b"\x28\xB5\x2F\xFD", "zstd"),
-        (b"BZh9", "bzip2"),
+fn a_damaged_compressed_log_is_refused_with_a_line() {
+    for (magic, expected) in [
+        (b"\x1F\x8B\x08\0\0\0".as_slice(), "is compressed, and its beginning cannot be read ("),
+        (b"\xFD7zXZ\0", "is compressed, and its beginning cannot be read ("),
+        (b"\x28\xB5\x2F\xFD", "is compressed, and its beginning cannot be read ("),
+        (b"\x04\x22\x4D\x18", "is compressed, and its beginning cannot be read ("),
+        (b"BZh9", "is compressed by bzip2: decompress it first\n"),
     ] {
-        let bytes = [magic, &[0x5A; 1000]].concat();
+        let bytes = [magic, &[0xFF; 1000]].concat();
         let (_directory, name) = file_with(&bytes);
-        let (_, code, errors) = run(&[&name]);
-        let expected = format!("eventcnv: {name}: is compressed: {tool} -dc {name} | eventcnv -\n");
-        assert_eq!((code, errors), (2, expected));
-        let long = [magic, &vec![0x5A; 5 << 20]].concat();
+        let (found, code, errors) = run(&[&name]);
+        assert_eq!((found.len(), code, errors.lines().count()), (0, 2, 1), "{errors}");
+        assert!(errors.starts_with(&format!("eventcnv: {name}: {expected}")), "{errors}");
         let mut child = eventcnv(&["-"]);
         let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(&long);
+        let _ = child.stdin.take().unwrap().write_all(&bytes);
         let (_, code, errors) = told(child.wait_with_output().unwrap());
-        assert!(code == 2 && errors.contains(&format!("{tool} -dc | eventcnv -")), "{errors}");
+        assert!(code == 2 && errors.contains(expected), "{errors}");
     }
 }
 

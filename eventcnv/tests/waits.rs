@@ -47,6 +47,11 @@ fn each_form_of_a_recording_becomes_a_sound_log() {
         let is_dat = name.starts_with("load.6") || name.starts_with("load.7");
         assert_eq!((is_noted, errors.lines().count()), (is_dat, is_dat.into()), "{errors}");
         assert!(String::from_utf8(told).unwrap().contains(" events, "));
+        // The same without decompressing it before.
+        let packed = golden_path("waits").join(name).to_str().unwrap().to_owned();
+        let again = format!("{log}.again");
+        assert_eq!(run(&["waits", "import", &packed, "-o", &again]).1, 0);
+        assert!(fs::read(&again).unwrap() == fs::read(&log).unwrap(), "{name}");
         let (_, code, errors) = run(&["verify", &log]);
         assert_eq!(code, 0, "{name}: {errors}");
         if cfg!(feature = "sql") {
@@ -95,7 +100,7 @@ fn a_source_that_is_none_is_refused_and_leaves_no_file() {
     let compressed = fs::read(golden_path("waits").join("load.perf.data.gz")).unwrap();
     let log = fs::read(golden_path("calls/shop.log")).unwrap();
     let cases: [(&str, &[u8], &str); 5] = [
-        ("a.gz", &compressed, "is compressed: gzip -dc"),
+        ("a.gz", &compressed[..20], "is compressed, and its beginning cannot be read (it is cut)"),
         ("a.log", &log, "is not perf.data, trace.dat or the text"),
         ("empty", b"", "is empty"),
         ("letter.txt", b"Dear reader,\nthis is a letter.\n", "has no event"),

@@ -9,6 +9,11 @@
 //! If the system passes cores to another program (`|` in core_pattern), gdb takes them. Rules:
 //! `.debug.core` in `design/telemetry.md`; `.root` in `design/format.md`.
 
+#[path = "cores/left_out.rs"]
+mod left_out;
+#[path = "cores/packed.rs"]
+mod packed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -167,6 +167,18 @@ fn a_killed_programs_recording_states_what_may_be_missing() {
     assert!(shown.iter().any(|line| line.starts_with(note)), "{shown:#?}");
 }
 
+#[test]
+fn a_signal_is_named_though_the_log_was_deleted_or_emptied() {
+    for loss in ["rm a.log-*", "for log in a.log-*; do : >$log; done"] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("{loss}; kill -SEGV $$");
+        let (code, _, errors) = output(record(folder.path(), &["--", "sh", "-c", &script]));
+        assert_eq!(code, Some(128 + 11), "{errors}");
+        let own = errors.lines().find(|line| line.contains(" died of SIGSEGV"));
+        assert!(own.is_some(), "{loss}: {errors}");
+    }
+}
+
 /// A program that allocates, then executes itself some times, and is killed at last.
 const CHAIN: &str = "
 #include <signal.h>

@@ -356,7 +356,7 @@ fn a_core_without_a_stream_is_refused_with_a_line() {
     let empty = none(&|process| {
         process.segments.iter_mut().for_each(|segment| segment.is_dumped = false);
     });
-    assert!(empty.contains("no memory in it"), "{empty}");
+    assert!(empty.contains("without the memory of its process"), "{empty}");
     let segments = process().segments;
     for (elf_type, what) in [(1, "neither a log nor a core"), (2, "a program"), (3, "a program")] {
         let said = refused(cores::elf(WORDS, elf_type, &[], &segments));

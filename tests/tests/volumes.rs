@@ -226,3 +226,27 @@ fn the_python_reader_agrees_on_volumes() {
         assert_eq!(codes.0, Some(i32::from(what == "one missing")), "{what}: {}", says(&ours));
     }
 }
+
+/// A line about a fault has the file with the fault, and the offset in that file.
+#[test]
+fn a_fault_in_one_of_many_volumes_names_its_file() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let names = record(directory.path(), 6, THREADS);
+    assert_eq!(names.len(), 6);
+    let damaged = &names[3];
+    let mut bytes = fs::read(damaged).expect("a volume");
+    let at = (1..).map(|block| block * 4096).find(|at| bytes[at + 4] == 1).expect("a block");
+    bytes[at + 4000] ^= 0xFF;
+    fs::write(damaged, bytes).expect("a writable file");
+    let faults = |command: &mut Command| -> Vec<String> {
+        let output = command.output().expect("a process");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        errors.lines().filter(|line| line.contains("checksum")).map(str::to_owned).collect()
+    };
+    let expected = faults(eventcnv().arg(damaged));
+    let begin = format!("eventcnv: {}: offset {at:#X}: block checksum", damaged.display());
+    assert!(expected.len() == 1 && expected[0].starts_with(&begin), "{expected:?}");
+    for command in ["dump", "stats", "verify"] {
+        assert_eq!(faults(eventcnv().arg(command).args(&names)), expected, "{command}");
+    }
+}

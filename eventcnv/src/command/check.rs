@@ -137,7 +137,7 @@ fn read(path: &Path) -> Result<Side, Stop> {
             None => registries.push(registry.clone()),
         }
     }
-    report(&name, &[log.faults()]);
+    report(&name, &[], &[log.faults()]);
     if registries.is_empty() {
         return Err(unread("declares no event types".to_owned()));
     }

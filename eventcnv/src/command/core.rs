@@ -69,8 +69,8 @@ pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
         None => PathBuf::from(format!("rescued-{}.log", core.core.pid())),
     };
     output::write(&path, args.force, |out| core.core.write_log(out))?;
-    let loss_count = report_all(&opened.cores, &log);
-    report(&name, &[log.faults()]);
+    let loss_count = report_all(&opened.cores, &log) + opened.damaged_count;
+    report(&name, &[], &[log.faults()]);
     complain(&format!("eventcnv: {}: {} bytes\n", path.display(), log.size()));
     Ok(loss_count + log.faults().loss_count() == 0)
 }

@@ -25,6 +25,7 @@ use crate::view;
 use cli::output::Pending;
 use cli::{Stop, complain};
 use eventlog::format::text::is_steering;
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick, Value};
 use lanes::Laned;
 use lens_calls::statements::Statements;
@@ -91,12 +92,17 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_stdout = path.as_os_str() == "-";
     let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(path))?;
+    let has_calls = lens_calls::has_calls(&reading.log);
+    let has_lanes = !Marks::of(reading.log.registries()).pairs.is_empty();
+    // Calls, the sample, statements; slices and their parameters.
+    reading.expect_passes(1 + 2 * u64::from(has_calls) + 2 * u64::from(has_lanes));
     let called = Called::new(args, &reading)?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
     let (axis, (summary, sample), faults) = summarise(log, &selection);
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
+    reading.expect_passes(2 * u64::from(has_lanes));
     let laned = Laned::new(args, &reading, &overview)?;
     let flame =
         laned.as_ref().and_then(|laned| waitflame::read(log, &Clock::new(log), laned.range));

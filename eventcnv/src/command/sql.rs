@@ -14,6 +14,7 @@ use cli::Stop;
 use cli::output::Pending;
 use eventlog::format::text::OneLine;
 use eventlog::reader::Order;
+use eventlog::reader::marks::Marks;
 use rusqlite::Connection;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -133,6 +134,9 @@ fn add(
 ) -> Result<bool, Stop> {
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
     let has_labels = !args.select.is_given() && !args.family;
+    let has_slices = !args.no_slices && !Marks::of(reading.log.registries()).pairs.is_empty();
+    let has_calls = lens_calls::has_calls(&reading.log);
+    reading.expect_passes(1 + u64::from(has_slices) + u64::from(has_calls));
     let mut selection = reading.select(&args.select, has_labels)?;
     if args.family {
         reading.restrict_to_family(&mut selection);
@@ -143,8 +147,10 @@ fn add(
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     let mut lenses = Lenses::default();
+    has_slices.then(|| reading.begin_pass());
     let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection, &mut lenses));
     let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
+    has_calls.then(|| reading.begin_pass());
     import.add_calls(&connection, &selection, &mut lenses).map_err(refused)?;
     let note = import.note();
     let none = BufferCounts::new();

@@ -32,6 +32,15 @@ pub(crate) fn report_all(cores: &[Opened], log: &Log) -> u64 {
     cores.iter().map(|opened| report(opened, log)).sum()
 }
 
+/// Reports what each core is by itself, and what it lacks.
+pub(crate) fn report_each(cores: &[Opened]) {
+    for opened in cores {
+        if let Ok(log) = Log::from_source(opened.core.log()) {
+            report(opened, &log);
+        }
+    }
+}
+
 /// Returns whether each stream has a core of its end, and no core lacks anything.
 pub(crate) fn have_all(cores: &[Opened], log: &Log) -> bool {
     let is_whole = |opened: &Opened| {

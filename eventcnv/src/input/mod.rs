@@ -4,22 +4,26 @@
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
 //!  a core ── the log in its memory (core.rs) ──────────────────▶ Source
 //!  a regular file ── positioned reads ─────────────────────────▶ Source
-//!  "-", a pipe, a device ── to memory; a log beyond 4 MiB to a file without a name ──▶ Source
+//!  "-", a pipe, a device ────────┬ to memory; beyond 4 MiB to a file without a name ──▶ Source
+//!  a compressed file ── packed.rs ┘
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
 pub(crate) mod core;
 pub(crate) mod family;
+mod packed;
 pub(crate) mod sources;
 pub(crate) mod threads;
 
+use cli::complain;
 use cli::log::{HEADER_SIZE_MAX, registry_in};
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
+use packed::Unpacked;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +33,13 @@ pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
 const FILENAME_DEFAULT: &str = "mpsio.log";
 /// Size of a source without seek up to which it stays in memory.
 const SPOOL_MEMORY_MAX: u64 = 4 << 20;
+/// Size of such a source, at most.
+const SPOOL_SIZE_MAX: u64 = 1 << 40;
+/// Bytes of such a source that are copied in one step; a step of zeros takes no room.
+const SPOOL_STEP_SIZE: u64 = 1 << 16;
+/// The folder for large files that outlive no command, unless the environment names one: `/tmp` may
+/// be in memory.
+const LARGE_FOLDER: &str = "/var/tmp";
 
 /// Bytes that decide the format of a log.
 const FORMAT_SIZE: usize = 1 << 18;
@@ -37,8 +48,15 @@ const HEAD_SIZE: usize = 512;
 /// Logs in a message that reads several as one; of more it names the first and the last.
 const NAME_COUNT_MAX: usize = 3;
 
+/// The beginning of a file that bzip2 made.
+const BZIP2: &[u8] = b"BZh";
+
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
+/// Why a compressed file was not read to its end.
+type Damage = Option<String>;
+/// Refuses the beginning of a source.
+type Check<'c> = &'c mut dyn FnMut(&[u8]) -> Result<(), OpenError>;
 
 /// Returns the logs to read: from the command line, the environment, or the default.
 pub(crate) fn choose(
@@ -88,32 +106,41 @@ pub(crate) struct Opened {
     pub(crate) starts: Vec<(u64, String)>,
     pub(crate) source: Result<AnySource, OpenError>,
     pub(crate) cores: Vec<core::Opened>,
+    /// Compressed files that were not read to their end.
+    pub(crate) damaged_count: u64,
 }
 
-/// Opens logs as one source.
+/// Opens logs as one source. Reports damage of compressed files.
 pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     let (mut cores, mut heads, mut formats) = (Vec::new(), Vec::new(), Vec::new());
     let mut joined = Joined::default();
     let mut starts = Vec::new();
+    let (mut damaged_count, mut failed) = (0, None);
     for path in paths {
-        let (name, source) = open_one(path, options);
-        let source = source.and_then(|source| {
-            let mut head = [0; 6];
-            let size = source.read_at(0, &mut head)?;
-            compressed(head.get(..size).unwrap_or_default(), path).map_or(Ok(source), Err)
+        let name = cli::log::name(path);
+        let source = open_one(path, &mut |head| is_log(head, options));
+        let source = source.and_then(|(source, damage)| {
+            damaged_count += u64::from(damage.is_some());
+            complain_of(&name, damage);
+            rescue(source, &name, &mut cores, &mut heads)
         });
-        match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
+        match source {
             Ok(source) if paths.len() == 1 => {
                 let starts = vec![(0, name.clone())];
-                return Opened { name, starts, source: Ok(source), cores };
+                return Opened { name, starts, source: Ok(source), cores, damaged_count };
             }
             Ok(source) => {
                 formats.push(format_of(&source, options));
                 starts.push((joined.size(), name));
                 joined.push(source);
             }
-            Err(error) => return Opened { name, starts, source: Err(error), cores },
+            Err(error) => {
+                failed.get_or_insert((name, error));
+            }
         }
+    }
+    if let Some((name, error)) = failed {
+        return Opened { name, starts, source: Err(error), cores, damaged_count };
     }
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
@@ -128,10 +155,10 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
              cut {mps} -o NEW"
         );
         let (name, source) = (mps.clone(), Err(io::Error::other(what).into()));
-        return Opened { name, starts, source, cores };
+        return Opened { name, starts, source, cores, damaged_count };
     }
     let name = name_of_all(&starts);
-    Opened { name, starts, source: Ok(Box::new(joined)), cores }
+    Opened { name, starts, source: Ok(Box::new(joined)), cores, damaged_count }
 }
 
 /// Returns the name of several logs for messages.
@@ -148,28 +175,6 @@ fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
     let mut head = vec![0; FORMAT_SIZE];
     let size = source.read_at(0, &mut head).ok()?;
     Log::format_of(head.get(..size)?, options)
-}
-
-/// The beginnings of compressed files, and the tools that decompress them.
-const COMPRESSED: [(&[u8], &str); 4] = [
-    (b"\x1F\x8B", "gzip"),
-    (b"\xFD7zXZ\0", "xz"),
-    (b"\x28\xB5\x2F\xFD", "zstd"),
-    (b"BZh", "bzip2"),
-];
-
-/// Returns the tool that decompresses a file that begins with these bytes, if it is compressed.
-pub(crate) fn compressed_by(head: &[u8]) -> Option<&'static str> {
-    COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, tool)| *tool)
-}
-
-/// Returns the error for a compressed file that begins with these bytes.
-fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
-    let tool = compressed_by(head)?;
-    let input =
-        if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
-    let what = format!("is compressed: {tool} -dc{input} | eventcnv -");
-    Some(io::Error::other(what).into())
 }
 
 /// Returns whether a file begins as a core does.
@@ -200,15 +205,62 @@ fn rescue(
     Ok(log)
 }
 
-/// Opens one log; `-` is standard input.
-fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
+/// Checks that a source which can be read only once may be a log: it may be endless.
+fn is_log(head: &[u8], options: &Options) -> Result<(), OpenError> {
+    // The log in a core may be anywhere.
+    let is_sound = || Log::with_source(Box::new(head.to_vec()), options).map(drop);
+    if is_elf(head) { Ok(()) } else { is_sound() }
+}
+
+/// Opens one file, compressed or not; `-` is standard input. `check` refuses the beginning of a
+/// large source that can be read only once. Returns also why a compressed file was not read to its
+/// end.
+pub(crate) fn open_one(path: &Path, check: Check<'_>) -> Result<(AnySource, Damage), OpenError> {
     let is_stdin = path.as_os_str() == "-";
-    let file = if is_stdin {
-        io::stdin().as_fd().try_clone_to_owned().map(File::from)
-    } else {
-        File::open(path)
+    let mut file = match is_stdin {
+        true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+        false => File::open(path)?,
     };
-    (cli::log::name(path), file.map_err(OpenError::Io).and_then(|file| source(file, options)))
+    let metadata = file.metadata()?;
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return Err(OpenError::Directory);
+    }
+    let mut head = Vec::new();
+    // A file that the system makes while it is read, as in /proc, has size 0.
+    let can_seek = kind.is_file() && metadata.len() > 0;
+    // The position of standard input may be after the beginning.
+    let start = if can_seek { file.stream_position()? } else { 0 };
+    (&file).take(packed::MAGIC_SIZE as u64).read_to_end(&mut head)?;
+    if packed::is_packed(&head) {
+        let mut unpacked = Unpacked::new(Box::new(Cursor::new(head).chain(file)));
+        let source = spool(&mut unpacked, SPOOL_MEMORY_MAX, check)?;
+        return match unpacked.damage {
+            Some(why) if source.size() == 0 => {
+                let what = format!("is compressed, and its beginning cannot be read ({why})");
+                Err(io::Error::other(what).into())
+            }
+            damage => Ok((source, damage)),
+        };
+    }
+    if head.starts_with(BZIP2) {
+        return Err(io::Error::other("is compressed by bzip2: decompress it first").into());
+    }
+    if !can_seek {
+        return Ok((spool(Cursor::new(head).chain(file), SPOOL_MEMORY_MAX, check)?, None));
+    }
+    let file = FileSource::new(file)?;
+    let source: AnySource =
+        if start == 0 { Box::new(file) } else { Box::new(Rest { file, start }) };
+    Ok((source, None))
+}
+
+/// Reports that a compressed file was not read to its end.
+pub(crate) fn complain_of(name: &str, damage: Damage) {
+    if let Some(why) = damage {
+        let what = "the compressed file was not read to its end";
+        complain(&format!("eventcnv: {name}: {what} ({why}): what precedes is used\n"));
+    }
 }
 
 /// Returns the registry in an `eventdef.h`; `None` if a NUL is near the beginning, as in every log.
@@ -224,22 +276,6 @@ pub(crate) fn registry_of(source: &dyn Source) -> Option<Result<Registry, String
     }
     text.truncate(size);
     (size > 0).then(|| registry_in(&text))
-}
-
-fn source(mut file: File, options: &Options) -> Result<AnySource, OpenError> {
-    let metadata = file.metadata()?;
-    let kind = metadata.file_type();
-    if kind.is_dir() {
-        return Err(OpenError::Directory);
-    }
-    // A file that the system makes while it is read, as in /proc, has size 0.
-    if !kind.is_file() || metadata.len() == 0 {
-        return spool(file, SPOOL_MEMORY_MAX, options);
-    }
-    // The position of standard input may be after the beginning.
-    let start = file.stream_position()?;
-    let file = FileSource::new(file)?;
-    Ok(if start == 0 { Box::new(file) } else { Box::new(Rest { file, start }) })
 }
 
 /// The rest of a file after a position.
@@ -258,27 +294,39 @@ impl Source for Rest {
     }
 }
 
-/// Reads all of a source that can be read only once. The beginning must be that of a log, as the
-/// source may be endless.
-fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnySource, OpenError> {
-    let mut memory = Vec::new();
-    from.by_ref().take(memory_max).read_to_end(&mut memory)?;
-    if (memory.len() as u64) < memory_max {
-        return Ok(Box::new(memory));
+/// Reads all of a source that can be read only once.
+fn spool(mut from: impl Read, memory_max: u64, check: Check<'_>) -> Result<AnySource, OpenError> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(memory_max).read_to_end(&mut bytes)?;
+    if (bytes.len() as u64) < memory_max {
+        return Ok(Box::new(bytes));
     }
-    if let Some(error) = compressed(&memory, Path::new("-")) {
-        return Err(error);
+    check(&bytes)?;
+    let mut file = large_file()?;
+    let mut size = 0;
+    while !bytes.is_empty() {
+        size += bytes.len() as u64;
+        if size > SPOOL_SIZE_MAX {
+            return Err(io::Error::other("is longer than 1 TiB, uncompressed").into());
+        }
+        match bytes.iter().all(|byte| *byte == 0) {
+            true => drop(file.seek(SeekFrom::Start(size))?),
+            false => file.write_all(&bytes)?,
+        }
+        bytes.clear();
+        from.by_ref().take(SPOOL_STEP_SIZE).read_to_end(&mut bytes)?;
     }
-    // The log in a core may be anywhere.
-    if !is_elf(&memory) {
-        Log::with_source(Box::new(memory.clone()), options)?;
-    }
-    let mut file = tempfile::tempfile()?;
-    file.write_all(&memory)?;
-    drop(memory);
-    io::copy(&mut from, &mut file)?;
-    file.seek(SeekFrom::Start(0))?;
+    file.set_len(size)?;
     Ok(Box::new(FileSource::new(file)?))
+}
+
+/// Returns a file without a name.
+fn large_file() -> io::Result<File> {
+    let is_named = std::env::var_os("TMPDIR").is_some();
+    match tempfile::tempfile_in(LARGE_FOLDER) {
+        Ok(file) if !is_named => Ok(file),
+        _ => tempfile::tempfile(),
+    }
 }
 
 #[cfg(test)]
@@ -315,7 +363,8 @@ mod tests {
         let bytes = include_bytes!("../../tests/golden/mps/labels.log");
         let size = bytes.len();
         for memory_max in [1000, size - 1, size, size + 1] {
-            let source = spool(bytes.as_slice(), memory_max as u64, &Options::default()).unwrap();
+            let mut check = |head: &[u8]| is_log(head, &Options::default());
+            let source = spool(bytes.as_slice(), memory_max as u64, &mut check).unwrap();
             let mut read = vec![0; size];
             assert_eq!(source.size(), size as u64);
             assert_eq!(source.read_at(0, &mut read).unwrap(), size);

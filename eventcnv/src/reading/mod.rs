@@ -11,7 +11,7 @@ use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::select;
 use cli::{Stop, complain};
-use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order};
+use eventlog::reader::{Faults, Format, Increment, Log, Losses, OpenError, Options, Order};
 use lens_calls::Family;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -87,14 +87,13 @@ pub(crate) struct Reading {
     pub(crate) name: String,
     pub(crate) log: Log,
     /// The offset of each file in the log, and its name.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "`file_of` asks"))]
     starts: Vec<(u64, String)>,
     progress: Progress,
     by_increment: bool,
     /// Whether the command uses seconds.
     has_seconds: Cell<bool>,
-    /// Faults of cores that cost events.
-    core_loss_count: u64,
+    /// Faults of cores and of compressed files that cost events.
+    input_loss_count: u64,
     finder: RefCell<select::Finder>,
 }
 
@@ -158,8 +157,13 @@ impl Reading {
             mps_registry: mps_registry.map_err(Stop::Message)?,
             clock_rate: known.clock_rate,
         };
-        let input::Opened { name, starts, source, cores } = input::open(&paths, &options);
+        let opened = input::open(&paths, &options);
+        let input::Opened { name, starts, source, cores, damaged_count } = opened;
         let unread = |error| Stop::Message(format!("{name}: {error}"));
+        if source.is_err() {
+            // What is known of a crash does not depend on the other logs.
+            core::report_each(&cores);
+        }
         let source = source.map_err(|error| match error {
             OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
                 "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
@@ -173,10 +177,14 @@ impl Reading {
             None => Log::with_source(source, &options),
         };
         let mut log = log.map_err(unread)?;
+        if increment.is_some() && log.format() == Format::Stream {
+            // The index of our own logs reads headers alone.
+            progress.expect(0);
+        }
         if core::have_all(&cores, &log) {
             log.drop_hole_faults();
         }
-        let core_loss_count = core::report_all(&cores, &log);
+        let input_loss_count = core::report_all(&cores, &log) + damaged_count;
         Ok(Reading {
             name,
             log,
@@ -184,7 +192,7 @@ impl Reading {
             progress,
             by_increment: increment.is_some(),
             has_seconds: Cell::new(false),
-            core_loss_count,
+            input_loss_count,
             finder: RefCell::default(),
         })
     }
@@ -210,11 +218,23 @@ impl Reading {
         if select.is_relative() {
             self.use_seconds();
         }
-        if !self.by_increment {
-            self.progress.begin_events(self.log.size());
-        }
+        self.begin_pass();
         self.finder.replace(selection.finder());
         Ok(selection)
+    }
+
+    /// States how many times the command reads the log from now on: [`Reading::select`] and
+    /// [`Reading::begin_pass`] begin one.
+    pub(crate) fn expect_passes(&self, count: u64) {
+        self.progress.expect(count);
+    }
+
+    /// Begins to read the log once more.
+    pub(crate) fn begin_pass(&self) {
+        // An increment is read after its index, and before that of the next one.
+        if !self.by_increment {
+            self.progress.begin_pass();
+        }
     }
 
     /// Restricts a selection to the process that wrote the first stream, and to its ancestors up to
@@ -258,8 +278,8 @@ impl Reading {
         if self.has_seconds.get() && is_approximate {
             complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
         }
-        report(&self.name, &[self.log.faults(), faults]);
-        self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
+        report(&self.name, &self.starts, &[self.log.faults(), faults]);
+        self.log.faults().loss_count() + faults.loss_count() + self.input_loss_count == 0
     }
 
     /// Ends a command that reads no event.
@@ -299,6 +319,7 @@ pub(crate) fn loss_summary(losses: &Losses) -> String {
     )
 }
 
-pub(crate) fn report(name: &str, faults: &[&Faults]) {
-    faults.iter().for_each(|faults| complain(&cli::log::faults("eventcnv", name, faults)));
+pub(crate) fn report(name: &str, starts: &[(u64, String)], faults: &[&Faults]) {
+    let say = |faults| complain(&cli::log::faults("eventcnv", name, starts, faults));
+    faults.iter().copied().for_each(say);
 }

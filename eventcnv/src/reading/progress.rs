@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  reader ── read_at ──▶ Progress ──▶ Source
-//!  ├─ index: headers, or all ─┤─ print: all ─┤    the bar shows the bytes read in both passes
+//!  ├ index ┤── pass ──┤── pass ──┤     bytes done of bytes known, over all passes
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -10,14 +10,19 @@
 use super::Stdout;
 use crate::input::AnySource;
 use eventlog::reader::Source;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// A shorter command shows no bar.
 const SILENCE: Duration = Duration::from_secs(1);
+/// Time between two drawings: also while nothing is read.
+const TICK: Duration = Duration::from_millis(100);
+/// Times are shown from this one on.
+const LEFT_MIN: Duration = Duration::from_secs(1);
 
 /// The bar, which disappears when this is dropped.
 #[derive(Default)]
@@ -28,8 +33,15 @@ pub(crate) struct Progress {
 /// Bytes read, of a total, and the bar.
 #[derive(Default)]
 struct State {
-    done: AtomicU64,
-    total: AtomicU64,
+    /// Bytes of the log, which each pass reads at most.
+    size: AtomicU64,
+    /// Bytes of the passes before this one, and bytes that this one has read.
+    before: AtomicU64,
+    read: AtomicU64,
+    /// Passes that follow.
+    left: AtomicU64,
+    /// The end of the index: time and bytes. It reads headers alone, at another rate.
+    indexed: OnceLock<(Instant, u64)>,
     bar: OnceLock<ProgressBar>,
 }
 
@@ -45,15 +57,28 @@ impl Progress {
     }
 
     fn watched(&self, source: AnySource) -> Watched {
-        // As an estimate, the log is read twice: for the index and for the output.
-        self.state.total.store(source.size().saturating_mul(2), Ordering::Relaxed);
+        self.state.size.store(source.size(), Ordering::Relaxed);
+        self.expect(1);
         Watched { source, start: Instant::now(), state: Arc::clone(&self.state) }
     }
 
-    /// Ends the first pass: the second one reads `size` bytes.
-    pub(crate) fn begin_events(&self, size: u64) {
-        let done = self.state.done.load(Ordering::Relaxed);
-        self.state.total.store(done.saturating_add(size), Ordering::Relaxed);
+    /// States how many passes follow the one that runs now.
+    pub(crate) fn expect(&self, passes: u64) {
+        self.state.left.store(passes, Ordering::Relaxed);
+    }
+
+    /// Begins a pass over the log.
+    pub(crate) fn begin_pass(&self) {
+        let State { size, before, read, left, indexed, .. } = &*self.state;
+        let read = read.swap(0, Ordering::Relaxed);
+        let done = match indexed.get() {
+            None => read,
+            Some(_) => size.load(Ordering::Relaxed),
+        };
+        let done = before.fetch_add(done, Ordering::Relaxed).saturating_add(done);
+        indexed.get_or_init(|| (Instant::now(), done));
+        // A pass that was not expected is one more.
+        self.expect(left.load(Ordering::Relaxed).saturating_sub(1));
     }
 
     /// Removes the bar.
@@ -70,6 +95,26 @@ impl Drop for Progress {
     }
 }
 
+impl State {
+    /// Returns the bytes that are done, and all bytes of all passes.
+    fn done(&self) -> (u64, u64) {
+        let [size, before, read, left] =
+            [&self.size, &self.before, &self.read, &self.left].map(|n| n.load(Ordering::Relaxed));
+        let end = before.saturating_add(size);
+        (before.saturating_add(read).min(end), end.saturating_add(left.saturating_mul(size)))
+    }
+
+    /// Returns the bytes a second, and the time that is left at this rate: since the index, if that
+    /// is known.
+    fn pace(&self, start: Instant) -> (u64, Option<Duration>) {
+        let (since, before) = self.indexed.get().copied().unwrap_or((start, 0));
+        let (done, total) = self.done();
+        let rate = done.saturating_sub(before) as f64 / since.elapsed().as_secs_f64();
+        let left = Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).ok();
+        (rate as u64, left)
+    }
+}
+
 /// A source that shows how much of it was read.
 struct Watched {
     source: AnySource,
@@ -78,21 +123,41 @@ struct Watched {
 }
 
 impl Watched {
-    fn show(&self, done: u64) {
+    fn show(&self) {
         if self.start.elapsed() < SILENCE {
             return;
         }
-        let total = self.state.total.load(Ordering::Relaxed);
-        let bar = self.state.bar.get_or_init(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(10);
-            let bar = ProgressBar::with_draw_target(Some(total), target);
-            let style = ProgressStyle::with_template(
-                "{wide_bar} {percent}% {binary_bytes_per_sec} {eta} left",
-            );
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
+        let bar = self.state.bar.get_or_init(|| self.bar());
+        let (done, total) = self.state.done();
+        // No part of the bar is taken back.
+        let total = total.max(1);
+        let shown = bar.position() as f64 / bar.length().unwrap_or(total) as f64;
         bar.set_length(total);
-        bar.set_position(done.min(total));
+        bar.set_position(done.max((shown * total as f64) as u64).min(total));
+    }
+
+    fn bar(&self) -> ProgressBar {
+        let (state, start) = (Arc::downgrade(&self.state), self.start);
+        let pace = move || Weak::upgrade(&state).map(|state| state.pace(start));
+        let left = pace.clone();
+        let style = ProgressStyle::with_template("{wide_bar} {percent}% {rate}, {left}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = style
+            .with_key("rate", move |_: &ProgressState, out: &mut dyn Write| {
+                let rate = pace().map_or(0, |(rate, _)| rate);
+                let _ = write!(out, "{}/s", BinaryBytes(rate));
+            })
+            .with_key("left", move |_: &ProgressState, out: &mut dyn Write| {
+                let _ = match left().and_then(|(_, left)| left) {
+                    Some(left) if left < LEFT_MIN => write!(out, "almost done"),
+                    Some(left) => write!(out, "{} s left", left.as_secs()),
+                    None => Ok(()),
+                };
+            });
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10));
+        let bar = bar.with_style(style);
+        bar.enable_steady_tick(TICK);
+        bar
     }
 }
 
@@ -103,8 +168,8 @@ impl Source for Watched {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let size = self.source.read_at(offset, buf)?;
-        let before = self.state.done.fetch_add(size as u64, Ordering::Relaxed);
-        self.show(before + size as u64);
+        self.state.read.fetch_add(size as u64, Ordering::Relaxed);
+        self.show();
         Ok(size)
     }
 
@@ -119,15 +184,25 @@ mod tests {
     use eventlog::reader::{Filter, Log, Options, Order};
 
     #[test]
-    fn the_bar_is_full_after_the_last_event() {
+    fn the_bar_is_full_after_the_last_event_of_all_passes() {
         let log = include_bytes!("../../tests/golden/mps/mpmss-cut.log").to_vec();
         let progress = Progress::default();
         let source = Box::new(progress.watched(Box::new(log)));
         let log = Log::with_source(source, &Options::default()).unwrap();
-        progress.begin_events(log.size());
-        let mut events = log.events(Order::Time, &Filter::default());
-        while events.next().is_some() {}
-        let done = progress.state.done.load(Ordering::Relaxed);
-        assert_eq!(done, progress.state.total.load(Ordering::Relaxed));
+        progress.expect(3);
+        let share = || {
+            let (done, total) = progress.state.done();
+            done as f64 / total as f64
+        };
+        let mut shares = vec![share()];
+        for _ in 0..3 {
+            progress.begin_pass();
+            shares.push(share());
+            let mut events = log.events(Order::Time, &Filter::default());
+            while events.next().is_some() {}
+            shares.push(share());
+        }
+        assert!(shares.is_sorted(), "{shares:?}");
+        assert_eq!(shares.last(), Some(&1.0));
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Opened {
     name: String,
     /// The name in reports: the file's name.
     pub(crate) title: String,
+    /// The offset of each file in the log, and its name.
+    starts: Vec<(u64, String)>,
     source: Source,
 }
 
@@ -62,16 +64,20 @@ impl Opened {
         let names: Vec<String> = input.logs.iter().map(|path| log::name(path)).collect();
         let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
         let (name, title) = (names.join(" + "), titles.join(" + "));
-        let mut files = Vec::new();
+        let (mut files, mut starts, mut size) = (Vec::new(), Vec::new(), 0);
         for (path, name) in input.logs.iter().zip(&names) {
-            files.push(file(path).map_err(|error| Stop::Message(format!("{name}: {error}")))?);
+            let opened = file(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            let (own, file) = opened.map_err(|error| Stop::Message(format!("{name}: {error}")))?;
+            starts.push((size, name.clone()));
+            size += own;
+            files.push(file);
         }
-        let opened = source(files, &input.options, &name);
+        let opened = source(files, &input.options, (&name, &starts));
         let source = opened.map_err(|why| Stop::Message(format!("{name}: {why}")))?;
         for note in source.notes() {
             complain(&format!("replay: {name}: note: {note}\n"));
         }
-        Ok(Opened { name, title, source })
+        Ok(Opened { name, title, starts, source })
     }
 
     /// Returns the operations of the input, modified.
@@ -152,7 +158,7 @@ impl InputOperations<'_> {
             );
         }
         for faults in [self.opened.log().faults(), self.operations.origin.faults()] {
-            text += &log::faults("replay", name, faults);
+            text += &log::faults("replay", name, &self.opened.starts, faults);
             is_whole &= faults.loss_count() == 0;
         }
         complain(&text);
@@ -188,7 +194,11 @@ fn file(path: &Path) -> io::Result<File> {
 }
 
 /// Opens logs as one source.
-fn source(files: Vec<File>, options: &ReadOptions, name: &str) -> Result<Source, String> {
+fn source(
+    files: Vec<File>,
+    options: &ReadOptions,
+    (name, starts): (&str, &[(u64, String)]),
+) -> Result<Source, String> {
     let eventdef = options.eventdef.as_deref().map(log::mps_registry).transpose()?;
     let log_options = Options { mps_registry: eventdef, ..Options::default() };
     let opened = files.into_iter().map(FileSource::new).collect::<Result<Vec<_>, _>>();
@@ -202,7 +212,7 @@ fn source(files: Vec<File>, options: &ReadOptions, name: &str) -> Result<Source,
     };
     let log = log.map_err(|error| error.to_string())?;
     // A fault may be the reason why the log has no source.
-    let faults = log::faults("replay", name, log.faults());
+    let faults = log::faults("replay", name, starts, log.faults());
     let source = Source::new(log, options.registry);
     source.inspect_err(|_| complain(&faults)).map_err(|why| why.to_string())
 }

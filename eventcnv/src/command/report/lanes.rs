@@ -68,6 +68,7 @@ impl Laned {
         if !lanes.has_any() {
             return Ok(None);
         }
+        reading.begin_pass();
         let texts = texts(log, &view::report::wanted(&lanes));
         Ok(Some(Laned {
             base: clock.base,

@@ -7,16 +7,14 @@
 //! Design: `.waits.import` in `design/waits.md`.
 
 use crate::command::output::Output;
-use crate::input::{AnySource, compressed_by};
+use crate::input::{self, AnySource};
 use crate::reading::{Known, Reading};
 use cli::{Stop, complain};
-use eventlog::reader::FileSource;
+use eventlog::reader::OpenError;
 use eventlog::writer::MakeError;
 use lens_waits::source::import::{Clock, Form, Identity, ImportError, Imported, uuid_of_source};
 use lens_waits::source::{dat, perf, script};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
@@ -43,7 +41,7 @@ Other sources:
   perf script --ns | eventcnv waits import - -o kernel.log
   perf script -F comm,tid,time,event,trace,sym,ip,dso > events.txt
   eventcnv waits import events.txt -o kernel.log           without processors: found by what runs
-  xz -dc perf.data.xz | eventcnv waits import - -o kernel.log
+  eventcnv waits import perf.data.xz -o kernel.log         also of gzip, zstd and lz4
 
 Then:
   eventcnv stats kernel.log
@@ -87,12 +85,16 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
         return Err(Stop::Message("standard input can be a source only once".into()));
     }
     let boot_id = args.boot_of.as_deref().map(boot_of).transpose()?;
-    let mut sources = Vec::new();
+    let (mut sources, mut is_whole) = (Vec::new(), true);
     for path in &args.sources {
         let name = cli::log::name(path);
         let stop = |what: &dyn std::fmt::Display| Stop::Message(format!("{name}: {what}"));
-        let source = open(path).map_err(|error| stop(&error))?;
-        let (form, uuid) = examine(&source, path).map_err(|error| stop(&error))?;
+        // A pipe may be endless: it is read on only if it has a form.
+        let mut check = |head: &[u8]| form_of(head).map(drop).map_err(OpenError::Io);
+        let (source, damage) = input::open_one(path, &mut check).map_err(|error| stop(&error))?;
+        is_whole &= damage.is_none();
+        input::complain_of(&name, damage);
+        let (form, uuid) = examine(&source).map_err(|error| stop(&error))?;
         if sources.iter().any(|(_, _, _, known)| *known == uuid) {
             return Err(stop(&"is a source twice; name it once"));
         }
@@ -127,7 +129,6 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
         return Err(Stop::Message(refused));
     }
     let all = written?;
-    let mut is_whole = true;
     for ((name, _, form, _), done) in sources.iter().zip(&all) {
         is_whole &= done.fault_count == 0;
         report(name, *form, done);
@@ -171,54 +172,20 @@ fn advice(form: Form) -> String {
 }
 
 /// Returns the form of a source, and the UUID of its log.
-fn examine(source: &AnySource, path: &Path) -> Result<(Form, [u8; 16]), String> {
+fn examine(source: &AnySource) -> Result<(Form, [u8; 16]), String> {
     let mut head = vec![0; Form::HEAD_SIZE];
     let read = source.read_at(0, &mut head).map_err(|error| error.to_string())?;
     head.truncate(read);
-    refuse(&head, path)?;
-    let form = Form::of(&head).ok_or_else(|| match read {
-        0 => "is empty".to_owned(),
-        _ => "is not perf.data, trace.dat or the text of perf script".to_owned(),
-    })?;
+    let form = form_of(&head).map_err(|error| error.to_string())?;
     let uuid = uuid_of_source(&**source).map_err(|error| error.to_string())?;
     Ok((form, uuid))
 }
 
-/// Refuses a compressed source.
-fn refuse(head: &[u8], path: &Path) -> Result<(), String> {
-    let Some(tool) = compressed_by(head) else { return Ok(()) };
-    let input =
-        if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
-    Err(format!("is compressed: {tool} -dc{input} | eventcnv waits import - -o LOG"))
-}
-
-/// Opens a source. A pipe is copied to a file without a name.
-fn open(path: &Path) -> Result<AnySource, String> {
-    let fail = |error: io::Error| error.to_string();
-    let is_stdin = path.as_os_str() == "-";
-    let mut file = match is_stdin {
-        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
-        false => File::open(path),
-    }
-    .map_err(fail)?;
-    let metadata = file.metadata().map_err(fail)?;
-    if metadata.is_dir() {
-        return Err("is a directory".into());
-    }
-    let mut is_at_start = || file.stream_position().is_ok_and(|at| at == 0);
-    if metadata.is_file() && metadata.len() > 0 && (!is_stdin || is_at_start()) {
-        return Ok(Box::new(FileSource::new(file).map_err(fail)?));
-    }
-    let mut head = Vec::new();
-    (&file).take(Form::HEAD_SIZE as u64).read_to_end(&mut head).map_err(fail)?;
-    // The source may be endless: it is read on only if it has a form.
-    refuse(&head, path)?;
-    if Form::of(&head).is_none() {
-        return Ok(Box::new(head));
-    }
-    let mut spool = tempfile::tempfile().map_err(fail)?;
-    spool.write_all(&head).map_err(fail)?;
-    io::copy(&mut file, &mut spool).map_err(fail)?;
-    spool.seek(SeekFrom::Start(0)).map_err(fail)?;
-    Ok(Box::new(FileSource::new(spool).map_err(fail)?))
+fn form_of(head: &[u8]) -> io::Result<Form> {
+    Form::of(head).ok_or_else(|| {
+        io::Error::other(match head {
+            [] => "is empty",
+            _ => "is not perf.data, trace.dat or the text of perf script",
+        })
+    })
 }

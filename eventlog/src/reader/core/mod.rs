@@ -44,6 +44,16 @@ struct Image {
     notes: notes::Notes,
 }
 
+impl Image {
+    /// Returns whether the core was written without the private anonymous memory of its process:
+    /// every process has such memory, at least its stack.
+    fn is_filtered(&self) -> bool {
+        let is_own =
+            |load: &elf::Load| load.is_writable && self.notes.file_at(load.address).is_none();
+        self.elf.headers_missing == 0 && !self.elf.loads.iter().any(is_own)
+    }
+}
+
 struct Stream {
     rescued: Arc<Rescued>,
     about: InMemory,
@@ -133,7 +143,10 @@ impl Core {
         }
         let block_count: u64 = core.streams.iter().map(|stream| stream.about.block_count).sum();
         if block_count == core.streams.len() as u64 && core.faults.contains(&CoreFault::Preamble) {
-            return Err(CoreError::NoBlocks { missing }.into());
+            let is_filtered = core.image.is_filtered();
+            let why =
+                if is_filtered { CoreError::Filtered } else { CoreError::NoBlocks { missing } };
+            return Err(why.into());
         }
         Ok(core)
     }
@@ -145,6 +158,7 @@ impl Core {
         match damaged {
             Some(error) => *error,
             None if roots.is_idle => CoreError::NothingRecorded,
+            None if self.image.is_filtered() => CoreError::Filtered,
             None if self.image.memory.size() == 0 => CoreError::NoMemory,
             None => CoreError::NoRoot { missing },
         }

@@ -25,14 +25,14 @@ pub enum CoreError {
     #[error("is an ELF file, but neither a log nor a core")]
     Object,
     /// The core holds no memory of the process.
-    #[error(
-        "is a core with no memory in it: it was cut, or ulimit -c or /proc/PID/coredump_filter \
-         left it out"
-    )]
+    #[error("is a core with no memory in it: it was cut, or ulimit -c left it out")]
     NoMemory,
     /// The core holds no root.
     #[error("is a core with no telemetry in it{}", without_root(*.missing))]
     NoRoot { missing: u64 },
+    /// The core leaves out the private anonymous memory of the process, where events are.
+    #[error("is a core without the memory of its process (coredump_filter left it out); {FILTER}")]
+    Filtered,
     /// The core holds a root, but no block of its stream.
     #[error(
         "has a telemetry root, but none of the blocks that it leads to: {}",
@@ -53,6 +53,10 @@ pub enum CoreError {
     RootField { field: &'static str, found: u64 },
 }
 
+/// How to have private memory in a core.
+const FILTER: &str = "in the shell that starts the program: echo 0x33 \
+                      >/proc/self/coredump_filter (children inherit it)";
+
 fn without_root(missing: u64) -> String {
     match missing {
         0 => ": the program was not linked with the telemetry library".to_owned(),
@@ -62,7 +66,7 @@ fn without_root(missing: u64) -> String {
 
 fn without_blocks(missing: u64) -> String {
     match missing {
-        0 => "the root is damaged, or the core leaves anonymous memory out".to_owned(),
+        0 => format!("the root is damaged, or private memory was left out; {FILTER}"),
         _ => format!("its last {missing} bytes were cut away"),
     }
 }

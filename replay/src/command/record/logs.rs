@@ -203,8 +203,13 @@ impl Logs {
             }
             _ => Recorded::Nothing,
         };
-        let description =
-            content.map_or_else(|why| why, |content| content.describe(death, is_ring, is_seen));
+        let description = content.map_or_else(
+            |why| match death {
+                Some(death) => format!("{why}; the program died of {}", death.name),
+                None => why,
+            },
+            |content| content.describe(death, is_ring, is_seen),
+        );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {description}\n"));
         recorded

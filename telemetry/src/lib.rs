@@ -133,8 +133,7 @@ pub mod __private {
     pub use crate::record::around::{
         Observer, Turn, after, before, each_mapped, expect_thread_end, flush_some, is_thread,
         monotonic, naming, observe, place, rename_variables, say, thread_number, ticks, try_turn,
-        uncancelled, wait_for_loads,
-        with_environment, without_signals, zeroed_words,
+        uncancelled, wait_for_loads, with_environment, without_signals, zeroed_words,
     };
     pub use crate::record::fast_path::{discard, is_recorded, record, record_here};
     pub use eventdef;

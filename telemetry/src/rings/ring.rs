@@ -365,7 +365,8 @@ impl Own {
         let block = Ring::block(self);
         let policy = policy::of(self.identity.registry, self.identity.kind);
         // The writer thread reads the clocks for its blocks (`.block.sync`).
-        if !(writer::is_on() && self.is_output()) {
+        let has_writer = writer::is_on() && self.is_output();
+        if !has_writer {
             self.block().put_sync(root::sync());
         }
         match policy {
@@ -379,6 +380,9 @@ impl Own {
             return false;
         }
         self.begin(head + 1, block.event_end(), ticks, thread);
+        if has_writer {
+            writer::wake();
+        }
         self.blocks.get(head + 2).prefetch();
         true
     }

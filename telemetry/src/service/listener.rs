@@ -157,7 +157,7 @@ impl Service {
         Service { connections: core::array::from_fn(|_| Connection::NONE), relief: 0 }
     }
 
-    fn is_needed(&self) -> bool {
+    pub(crate) fn is_needed(&self) -> bool {
         let is_used = |connection: &Connection| connection.stage != Stage::Free;
         LISTENER.is_some() || self.connections.iter().any(is_used)
     }

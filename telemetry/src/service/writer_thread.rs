@@ -6,9 +6,9 @@
 //! ```
 //!
 //! It stays awake while it has work, then sleeps for longer and longer, up to a limit, and then
-//! rests. If a ring fills up meanwhile, its own thread writes it: nothing is lost. The writer thread
-//! also serves tools that control the program (listener.rs). Design: `.sol.writer`, `.control.tool`
-//! in `design/telemetry.md`.
+//! rests. If a ring fills up meanwhile, its own thread writes it: nothing is lost. The writer
+//! thread also serves tools that control the program (listener.rs). Design: `.sol.writer`,
+//! `.control.tool` in `design/telemetry.md`.
 
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::{forked, ordinary, sys};

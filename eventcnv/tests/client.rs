@@ -106,6 +106,9 @@ fn overwritten_time_is_neither_a_gap_nor_unmarked() {
     let length = data["length"].as_f64().unwrap();
     assert!(late > length / 2.0 && late < length, "{late} of {length}");
     assert_eq!(data["reason"], "overwritten");
+    // Steps begin and end nothing, but the lane of their thread is complete with them.
+    let lane = data["lanes"]["lanes"][0][6].as_f64().unwrap() / 1e9;
+    assert!((lane - late).abs() < 1e-4, "{lane} and {late}");
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub(super) struct Laned {
     texts: HashMap<Id, Vec<u8>>,
     /// The first and the last moment in ns.
     pub(super) range: (u64, u64),
+    /// When the history of a thread is complete in ns, by stream and index; without those that are
+    /// complete from the first moment on.
+    lates: HashMap<(u16, u32), u64>,
     processes: Processes,
     /// Threads without a lane.
     other_count: usize,
@@ -76,6 +79,7 @@ impl Laned {
             values,
             texts,
             range: range(log, &clock, &selection),
+            lates: lates(log, &clock),
             processes: Processes::new(log),
             other_count: threads.len() - chosen.len(),
             is_part: args.select.is_given(),
@@ -84,7 +88,8 @@ impl Laned {
     }
 
     pub(super) fn shown<'l>(&'l self, log: &'l Log) -> view::report::Threads<'l> {
-        let Laned { base, marks, lanes, values, texts, range, other_count, is_part, .. } = self;
+        let Laned { base, marks, lanes, values, texts, range, lates, other_count, is_part, .. } =
+            self;
         let same = |stream, thread| self.processes.place(stream, thread);
         let number = |stream, thread| {
             self.processes.threads.get(&(stream, thread)).map_or(0, |thread| thread.tid)
@@ -97,6 +102,7 @@ impl Laned {
             texts,
             is_ns: *base != ClockBase::Ticks,
             range: *range,
+            lates,
             same: Box::new(same),
             number: Box::new(number),
             other_count: *other_count,
@@ -166,6 +172,16 @@ fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
         |texts: &mut HashMap<Id, Vec<u8>>, others| texts.extend(others),
     );
     texts
+}
+
+/// Returns when the history of each thread is complete, if the log lacks its first events.
+fn lates(log: &Log, clock: &Clock) -> HashMap<(u16, u32), u64> {
+    let mut lates: HashMap<(u16, u32), u64> = HashMap::new();
+    for held in log.history().held().filter(|held| held.is_late) {
+        let late = lates.entry((held.stream, held.thread)).or_default();
+        *late = clock.ns(held.stream, held.span.0).max(*late);
+    }
+    lates
 }
 
 /// Returns the first and the last moment of a selection in ns.

@@ -41,6 +41,9 @@ pub(crate) struct Threads<'l> {
     pub(crate) is_ns: bool,
     /// The first and the last moment.
     pub(crate) range: (u64, u64),
+    /// When the history of a thread is complete, by stream and index, if the log lacks its first
+    /// events (`.cnv.history`).
+    pub(crate) lates: &'l HashMap<(u16, u32), u64>,
     /// Returns the first stream and index of the thread that a stream has by an index.
     pub(crate) same: Box<dyn Fn(u16, u32) -> (u16, u32) + 'l>,
     /// Returns the number of a thread in its system, or another unique number.
@@ -169,8 +172,16 @@ impl Threads<'_> {
                     (format!("{of}{name}, in any thread"), 0, stream)
                 }
             };
+            let late = match lane.owner {
+                Owner::Thread(stream, thread) => self.lates.get(&(stream, thread)).copied(),
+                Owner::Spans(stream, _) => {
+                    let all = self.lates.iter().filter(|((of, _), _)| *of == stream);
+                    all.map(|(_, late)| *late).max()
+                }
+            };
+            let late = late.unwrap_or(0).saturating_sub(self.range.0);
             let pid = self.log.streams().get(usize::from(stream)).map_or(0, |stream| stream.pid);
-            json!([text(&name), number, pid, lane.slice_count, lane.busy, lane.tick_count])
+            json!([text(&name), number, pid, lane.slice_count, lane.busy, lane.tick_count, late])
         };
         let places = all.iter().zip(0..).map(|((at, _), place)| (*at, place)).collect();
         (all.iter().map(row).collect(), places)

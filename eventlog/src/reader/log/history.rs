@@ -14,7 +14,7 @@
 use super::{Log, widest};
 use crate::reader::index::Format;
 use crate::reader::index::segment::{Decoded, Segment};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The events that a log has of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Held {
     pub registry: u32,
     /// The kind of its events.
     pub kind: u8,
+    /// The thread that recorded the first of them, by its index in the stream.
+    pub thread: u32,
     /// How many they are.
     pub count: u64,
     /// Ticks of the first and the last of them.
@@ -42,7 +44,7 @@ pub struct History {
     /// The time before it in each stream, if the log lacks events of the program there.
     before: Vec<Option<(u64, u64)>>,
     /// The buffers of the program, by stream and index.
-    held: HashMap<(u16, u32), Held>,
+    held: BTreeMap<(u16, u32), Held>,
 }
 
 impl Log {
@@ -50,7 +52,7 @@ impl Log {
     #[must_use]
     pub fn history(&self) -> History {
         let spans = self.spans();
-        let mut history = History { before: vec![None; spans.len()], spans, held: HashMap::new() };
+        let mut history = History { before: vec![None; spans.len()], spans, held: BTreeMap::new() };
         let mut decoded = Decoded::default();
         for segment in self.segments() {
             if let Some(span) = self.span_of(segment, &mut decoded)
@@ -88,9 +90,9 @@ impl Log {
 
 impl History {
     fn add(&mut self, segment: &Segment, span: (u64, u64)) {
-        let Segment { stream, buffer, registry, kind, .. } = *segment;
+        let Segment { stream, buffer, registry, kind, thread, .. } = *segment;
         let is_late = segment.first > 0;
-        let new = Held { stream, buffer, registry, kind, count: 0, span, is_late };
+        let new = Held { stream, buffer, registry, kind, thread, count: 0, span, is_late };
         let held = self.held.entry((stream, buffer)).or_insert(new);
         held.count += u64::from(segment.count);
         held.span = widest(held.span, span);

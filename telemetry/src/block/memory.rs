@@ -137,9 +137,15 @@ impl Block {
         unsafe { &*self.start.cast() }
     }
 
-    /// Makes its pages take memory now: it will be filled.
+    /// Makes its pages take memory now, since it will be filled. It keeps its contents. The page
+    /// with the header has memory once the block begins.
     pub(crate) fn populate(self) {
-        pages::populate(self.start, block_size());
+        const PAGE: usize = 4096;
+        for page in (PAGE..block_size()).step_by(PAGE) {
+            // A compiler could make a mere load of a store that changes nothing.
+            let word = &self.words_of(page, page + WORD_SIZE)[0];
+            let _ = word.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Prefetches the first cache lines that beginning the block, and recording into it, will store

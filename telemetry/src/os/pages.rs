@@ -33,18 +33,6 @@ pub(crate) fn map_lazily(size: usize) -> Option<NonNull<u8>> {
     map_with(size, libc::MAP_PRIVATE | libc::MAP_ANON, -1)
 }
 
-/// Makes mapped pages take memory now, so that later accesses cause no page fault. They keep their
-/// contents. A system that lacks the call leaves it to the accesses.
-pub(crate) fn populate(start: *mut u8, size: usize) {
-    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-    // SAFETY: the call changes no byte, and fails where nothing is mapped.
-    unsafe {
-        libc::madvise(start.cast(), size, libc::MADV_POPULATE_WRITE)
-    };
-    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
-    let _ = (start, size);
-}
-
 /// Maps pages for ever where the system places them, by flags other than MAP_FIXED.
 pub(crate) fn map_with(size: usize, flags: c_int, file: c_int) -> Option<NonNull<u8>> {
     let start = map_for_now(size, flags, file)?;

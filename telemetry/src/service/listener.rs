@@ -125,8 +125,8 @@ fn paths_in<'a>(
     path: &'a mut [u8; PATH_SIZE_MAX],
 ) -> Option<(&'a CStr, &'a CStr)> {
     let (whole, folder) = path.split_at_mut(PATH_SIZE_MAX / 2);
-    let after = format_args!("/{}", SocketName(process));
-    let whole = sys::suffixed(directory, &after, whole).ok()?;
+    let name = SocketName(process);
+    let whole = sys::suffixed(directory, &format_args!("/{name}"), whole).ok()?;
     let folder = sys::suffixed(directory, &"", folder).ok()?;
     (whole.count_bytes() <= SOCKET_PATH_SIZE_MAX).then_some((whole, folder))
 }

@@ -7,7 +7,7 @@
 //! Rules: `.cnv.follow` in `design/eventcnv.md`.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tests::programs::{eventcnv, lines, recording, run, wait_for};
@@ -148,6 +148,31 @@ fn follow_prints_a_mapped_ring_while_it_is_written() {
     assert_eq!(code, Some(0));
     assert_eq!(found.len(), 500);
     assert!(found.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// `.cnv.follow`: a log relates its clock to seconds from its first block of events on.
+#[test]
+fn a_follower_in_seconds_waits_for_the_clock_of_the_log() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let [made, live] = ["made.log", "live.log"].map(|name| directory.path().join(name));
+    run(&mut recorder(&["threads", "2", "3000"], made.to_str().expect("text")));
+    let bytes = fs::read(&made).expect("a log");
+    // Block 0 has the header and the registries.
+    let (first, rest) = bytes.split_at(4096);
+    fs::write(&live, first).expect("a writable file");
+    let seconds = ["--time", "seconds", "--from", "+0s"];
+    let following = Following::new(&seconds, &live);
+    // Between two looks, a follower keeps the file open that it looked at.
+    let folder = format!("/proc/{}/fd", following.child.id());
+    let is_live = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|to| to == live);
+    let looked = || fs::read_dir(&folder).map_or(true, |files| files.flatten().any(is_live));
+    wait_for("a look", looked);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut file = File::options().append(true).open(&live).expect("a log");
+    file.write_all(rest).expect("a writable file");
+    let (found, code) = following.end();
+    assert_eq!(code, Some(0));
+    assert!(found == dump(&seconds, &[made]) && found.len() > 6000);
 }
 
 /// `.cnv.follow`

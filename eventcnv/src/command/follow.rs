@@ -33,7 +33,7 @@ use crate::view::numeric::Numeric;
 use crate::view::{self, View};
 use clap::ArgAction;
 use cli::{Stop, complain};
-use eventlog::reader::{Log, Order};
+use eventlog::reader::{Format, Log, Order};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -132,6 +132,14 @@ pub(super) struct Seen {
 }
 
 impl Follow {
+    /// Returns whether a log that grows does not yet declare the selected names, or have the times
+    /// that are asked for.
+    pub(super) fn lacks_facts(&self, log: &Log) -> bool {
+        let is_bare = log.registries().iter().all(|registry| registry.index == 0);
+        let has_clock = || Clock::new(self.time, log).is_ok() && self.select.finds_times(log);
+        is_bare || log.format() == Format::Stream && !has_clock()
+    }
+
     /// Returns the arguments that print all events.
     pub(super) fn plain(verbose: u8) -> Follow {
         Follow {
@@ -281,14 +289,16 @@ impl Seen {
             self.known.clear();
         }
         self.volume = volume;
-        // The log may not declare the selected names yet.
-        let is_bare = log.registries().iter().all(|registry| registry.index == 0);
-        let mut selection = match reading.select(&args.select, args.verbose >= 2) {
-            Err(_) if is_bare && !log.is_closed() => {
+        let is_closed = log.is_closed() && log.format() == Format::Stream;
+        let is_end = is_over.unwrap_or(is_closed);
+        let selection = reading.select(&args.select, args.verbose >= 2);
+        let clock = Clock::new(args.time, log).map_err(|what| reading.error(what));
+        let (mut selection, clock) = match selection.and_then(|all| Ok((all, clock?))) {
+            Err(_) if !is_end && args.lacks_facts(log) => {
                 self.stream = None;
                 return Ok(None);
             }
-            selection => selection?,
+            both => both?,
         };
         let (first, last) = selection.take_ends();
         let known = Arc::new(self.known.clone());
@@ -296,7 +306,6 @@ impl Seen {
         let last = last.filter(|_| is_first_look);
         let mut skip =
             last.map_or(0, |last| selection.count(log, Order::Time).saturating_sub(last));
-        let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
         let view = view(args.verbose, clock, log);
         let mut page = Page::new();
         let mut events = selection.events(log, Order::Time);
@@ -319,8 +328,6 @@ impl Seen {
         }
         write(&mut page)?;
         self.known = known;
-        let is_closed = log.is_closed() && log.format() == eventlog::reader::Format::Stream;
-        let is_end = is_over.unwrap_or(is_closed);
         let is_enough = first.is_some_and(|first| self.count >= first);
         if is_enough && !is_end {
             return Ok(Some(true));

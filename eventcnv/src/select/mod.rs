@@ -86,6 +86,12 @@ impl Select {
             || self.last.is_some()
     }
 
+    /// Returns whether the log has the times of the options.
+    pub(crate) fn finds_times(&self, log: &Log) -> bool {
+        let mut times = [self.from, self.to].into_iter().flatten();
+        times.all(|time| matches!(time, Time::Ticks(_)) || Clocks::new(log).ticks(time).is_ok())
+    }
+
     /// Returns whether a time counts seconds.
     pub(crate) fn is_relative(&self) -> bool {
         let is_relative = |time: Time| matches!(time, Time::AfterStart(_) | Time::BeforeEnd(_));

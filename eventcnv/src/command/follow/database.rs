@@ -133,9 +133,7 @@ impl Feed {
         let is_ring = is_ring(&reading.log);
         let is_closed = reading.log.is_closed() && reading.log.format() == Format::Stream;
         let is_end = is_over || is_closed;
-        // The log may not declare the selected names yet.
-        let is_bare = reading.log.registries().iter().all(|registry| registry.index == 0);
-        if is_bare && !is_end {
+        if !is_end && args.lacks_facts(&reading.log) {
             return Ok(());
         }
         self.seen.is_ring = is_ring;

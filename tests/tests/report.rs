@@ -12,6 +12,8 @@ mod calls;
 #[path = "../../calls/src/events.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses the rest")]
 mod events;
+#[path = "report/first.rs"]
+mod first;
 #[path = "report/large.rs"]
 mod large;
 #[path = "report/odd.rs"]

@@ -104,6 +104,9 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let lined = Lined::new(args, &reading, &overview)?;
     reading.expect_passes(2 * u64::from(has_lanes));
     let laned = Laned::new(args, &reading, &overview)?;
+    // Of a log of statements alone, no call was recorded.
+    let has_calls_to_show =
+        |called: &&Called| lined.is_none() || called.found.calls.tree().nodes().len() > 1;
     let flame =
         laned.as_ref().and_then(|laned| waitflame::read(log, &Clock::new(log), laned.range));
     let report = view::report::Report {
@@ -113,7 +116,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         axis: &axis,
         sample: &sample,
         labels: &labels(log, &axis),
-        calls: called.as_ref().map(|called| called.shown(log)),
+        calls: called.as_ref().filter(has_calls_to_show).map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
         flame: flame.as_ref(),

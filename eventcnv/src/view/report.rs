@@ -198,11 +198,12 @@ fn counts(numbers: &[u32]) -> String {
 }
 
 impl Report<'_> {
-    /// Returns the style and the script of each tab; a log of statements has calls too.
+    /// Returns the style and the script of each tab; that of source looks like that of calls.
     fn tabs(&self) -> [(&'static str, &'static str); 6] {
         let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
-        let calls = self.calls.as_ref().map(|_| (CALLS_STYLE, CALLS_SCRIPT));
+        let has_calls = self.calls.is_some() || self.source.is_some();
+        let calls = has_calls.then_some((CALLS_STYLE, CALLS_SCRIPT));
         let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
         let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));

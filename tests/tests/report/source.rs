@@ -72,6 +72,16 @@ fn shop() -> Program {
     Program::new(&made::shop(100)).file("src/shop.rs", made::TEXT)
 }
 
+/// Returns a log of statements without calls.
+pub(super) fn sums_alone() -> Vec<u8> {
+    let text = made::TEXT;
+    log(|made| {
+        made.costs([0.0, 0.0, 0.0]);
+        made.state_all(text);
+        made.add(sum(0, &[10], 10));
+    })
+}
+
 /// Returns a time as the page shows it.
 fn time(ns: f64) -> String {
     let (size, unit) = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")]

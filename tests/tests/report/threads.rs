@@ -23,7 +23,7 @@ use waits::{RunBegin, RunEnd, WaitBegin, WaitEnd, WakeReceive, WakeSend};
 pub(super) mod registries;
 use registries::waits;
 
-mod play {
+pub(super) mod play {
     eventdef::events! {
         /// What a program does.
         registry "play" version(1, 0, 0);
@@ -292,7 +292,7 @@ fn a_log_without_slices_has_no_tab_of_threads() {
 
 /// What a thread of the large log has.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct Sum {
+pub(super) struct Sum {
     count: u64,
     busy: u64,
     ticks: u64,
@@ -300,7 +300,12 @@ struct Sum {
 
 /// Makes a log of slices that nest, of other events and flows, of threads in two streams. Returns
 /// the sums of each stream and thread.
-fn large(path: &Path, thread_count: u32, slice_count: u64, has_time: bool) -> Vec<Vec<Sum>> {
+pub(super) fn large(
+    path: &Path,
+    thread_count: u32,
+    slice_count: u64,
+    has_time: bool,
+) -> Vec<Vec<Sum>> {
     let mut file = fs::File::create(path).expect("a file");
     let mut maker = Maker::new(&mut file);
     let mut sums = vec![vec![Sum::default(); thread_count as usize + 1]; 2];

@@ -7,7 +7,7 @@
 "use strict";
 const laneChart = (data, box, page, tools, on) => {
   const { node, css, fit, scale, viewport, bytes, count, PALETTE } = page;
-  const { time, brief } = tools;
+  const { brief, time, told } = tools;
   const [ROW, TICKS, GAP, FOOT, HEAD] = [18, 9, 10, 26, 17]; // Heights in pixels.
   const MOST_MIN = 240; // The lanes may take this height in any window.
   const NARROW = 640; // Below this width, names of lanes lie above them.
@@ -265,6 +265,19 @@ const laneChart = (data, box, page, tools, on) => {
     }
   };
 
+  // The names of all lanes, cut to a number of letters: the numbers of a thread, and a part of its name.
+  let cut = { most: 0, texts: [] };
+  const cutTo = (most) => {
+    const parts = lanes.map(({ name }) => /^thread (?:stream (\d+): )?(\d+) (.+)$/.exec(name));
+    const heads = parts.map((part) => (part ? `${part[1] ? `${part[1]}:` : ""}${part[2]} ` : ""));
+    const room = most - heads.reduce((longest, head) => Math.max(longest, head.length), 0);
+    const rest = told(lanes.map(({ name }, at) => (parts[at] ? parts[at][3] : name)), room);
+    return lanes.map(({ name }, at) => ([...name].length > most ? heads[at] + rest[at] : name));
+  };
+  const texts = (most) => {
+    if (cut.most !== most) cut = { most, texts: cutTo(most) };
+    return cut.texts;
+  };
   const draw = () => {
     if (!box.offsetParent) return;
     layout();
@@ -296,14 +309,15 @@ const laneChart = (data, box, page, tools, on) => {
     context.restore();
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
+    const titles = [];
     for (const lane of shown) {
       const y = tops[lane.at] - top;
       if (y > height || y < -60) continue;
       context.fillStyle = tint("--soft");
-      const most = Math.floor((isNarrow ? width : left() - 8) / 6.3);
-      const letters = [...lane.name];
-      const text = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : lane.name;
-      context.fillText(text, 0, y + 12, isNarrow ? width : left() - 8);
+      const most = isNarrow ? width : left() - 8;
+      const text = texts(Math.floor(most / 6.3))[lane.at];
+      context.fillText(text, 0, y + 12, most);
+      titles.push(text);
     }
     const [below, wide, tall] = fit(foot);
     below.clearRect(0, 0, wide, tall);
@@ -311,7 +325,7 @@ const laneChart = (data, box, page, tools, on) => {
     const labels = drawAxis(below, from / unit, (to - from) / unit, [left(), inner], [2, FOOT]);
     const step = (to - from) / 1e4 / unit;
     const ends = [from, to].map((at) => timeBy(at / unit, step));
-    on.drawn({ from, to, ends, labels, hits, arrowCount, hidden });
+    on.drawn({ from, to, ends, labels, titles, hits, arrowCount, hidden });
   };
   // What lies at a place of the canvas, a small thing before the large one below it.
   const hitAt = (event) => {

@@ -312,6 +312,7 @@
     const state = new URLSearchParams();
     if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
     if (byId("search").value) state.set("search", byId("search").value);
+    if (!byId("eventsTab").hidden && threads && threads.hasWaits) state.set("tab", "events");
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
@@ -409,8 +410,11 @@
   const sourceKeys = { "/": () => source.search.focus() };
   const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
     : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys : keys);
+  // What a list or a row of buttons does with keys by itself.
+  const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
-    const inside = event.target.closest && event.target.closest("input, select, .scroll, .tabs");
+    const own = OWN_KEYS.includes(event.key) ? "input, select, .scroll, .tabs" : "input, select";
+    const inside = event.target.closest && event.target.closest(own);
     const known = tabKeys()[event.key];
     if (inside || event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
@@ -551,9 +555,11 @@
     showLane: (number, at) => { showTab("threadsTab"); threads.go(number, at); } });
   if (tabs.length) {
     byId("tabs").hidden = false;
-    const open = { calls: calls && "callsTab", source: source && "sourceTab",
+    const open = { events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
       threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab" };
-    showTab(open[state.get("tab")] || "eventsTab");
+    // What threads waited for is why such a log was made.
+    const first = threads && threads.hasWaits ? open.threads : "eventsTab";
+    showTab(open[state.get("tab")] || first);
   }
   for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"], [waitFlame, "frame"]]) {
     if (!part || !state.get(key)) continue;

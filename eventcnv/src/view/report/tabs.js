@@ -26,7 +26,27 @@ const tabTools = (root, data, functions, { node, count, short }) => {
   const middle = (name, most = NAME_MAX) => {
     const letters = [...name];
     if (letters.length <= most) return name;
-    return `${letters.slice(0, most / 2).join("")}…${letters.slice(-most / 2).join("")}`;
+    const half = (most - 1) / 2;
+    return `${letters.slice(0, Math.ceil(half)).join("")}…${letters.slice(-Math.floor(half)).join("")}`;
+  };
+  // Names, cut to so many letters. Those that would look alike show where they begin to differ.
+  const told = (names, most) => {
+    const alike = new Map();
+    names.forEach((name, at) => {
+      const text = middle(name, most);
+      alike.set(text, [...(alike.get(text) || []), at]);
+    });
+    const found = [];
+    for (const [text, places] of alike) {
+      const own = places.map((at) => [...names[at]]);
+      const least = Math.min(...own.map((letters) => letters.length));
+      let same = 0;
+      while (same < least && own.every((letters) => letters[same] === own[0][same])) same += 1;
+      const head = own[0].slice(0, Math.min(same, Math.floor(most / 3))).join("");
+      const end = (letters) => middle(letters.slice(same).join(""), most - head.length - 1);
+      places.forEach((at, i) => { found[at] = own.length > 1 && same < least ? `${head}…${end(own[i])}` : text; });
+    }
+    return found;
   };
   // The end of a long path: what tells it from others.
   const brief = (name) => {
@@ -70,7 +90,7 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     event.preventDefault();
     act();
   };
-  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section };
+  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told };
 };
 // What is drawn on a canvas for a bar: the label, as far as there is room, and stripes.
 const barPaint = (tint, brief) => {

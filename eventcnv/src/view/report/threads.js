@@ -49,11 +49,12 @@ const threadsTab = (root, data, page) => {
   const chart = laneChart(data, box, page, tools, {
     pointed: (hit, at) => { tip.textContent = hit ? tell(hit) : chart.moment(at); },
     picked: (hit) => pick(hit),
-    drawn: ({ from, to, ends, labels, hits: drawn, arrowCount, hidden }) => {
+    drawn: ({ from, to, ends, labels, titles, hits: drawn, arrowCount, hidden }) => {
       rangeText.textContent = ends.join(" to ");
       const said = document.documentElement.dataset;
       said.lanerange = `${from} ${to}`;
       said.laneaxis = labels.join("|");
+      said.lanenames = titles.join("|");
       said.drawn = `${drawn.length} ${arrowCount}`;
       const notes = [...fixedNotes];
       if (hidden) notes.push(`${many(hidden, "arrow")} in this range: zoom in to see them, or pick a bar.`);
@@ -67,10 +68,14 @@ const threadsTab = (root, data, page) => {
   const fixedNotes = [];
   const exact = bars.begins.length;
   const inCells = cells.counts.reduce((sum, n) => sum + n, 0);
-  if (inCells) fixedNotes.push(`${count(exact)} of ${many(data.sliceCount, "slice")} are bars of their own: ` +
-    `the longest of each name, and the longest of all. The others are merged by stretches of ${time(data.width)}: ` +
-    "a frame has the number of its slices, and is filled as far as they took the time. For a part of the " +
-    "time with all its slices, make a page of that part: eventcnv report --from TIME --to TIME.");
+  const merged = cells.counts.reduce((sum, n) => sum + (n > 1 ? n : 0), 0);
+  const frames = "a frame has the number of its slices, and is filled as far as they took the time. For a part of the " +
+    "time with all its slices, make a page of that part: eventcnv report --from TIME --to TIME.";
+  if (merged && data.width > 1) fixedNotes.push(`${count(exact)} of ${many(data.sliceCount, "slice")} are bars of ` +
+    "their own: the longest of each name, and the longest of all. The others are merged by stretches of " +
+    `${time(data.width)}: ${frames}`);
+  else if (merged) fixedNotes.push(`${many(merged, "slice")} of ${count(data.sliceCount)} begin together with others ` +
+    `of their row, and are merged: ${frames}`);
   const [otherSlices, otherEvents, otherFlows] = data.elsewhere;
   if (otherSlices + otherEvents + otherFlows)
     fixedNotes.push(`${many(data.otherCount, "more thread")} with fewer events have no lane here: ` +
@@ -272,7 +277,7 @@ const threadsTab = (root, data, page) => {
   if (has(1)) swatch("run", "runs");
   if (has(2)) swatch("wait", "waits");
   if (has(3)) swatch("disk", "waits for a disk");
-  if (inCells) swatch("merged", "many short slices");
+  if (merged) swatch("merged", "many short slices");
   if (ticks.begins.length) swatch("tick", "other events");
   if (shownFlows) swatch("flow", "flows");
   const [, row] = section("Threads over time", legend, box, chart.foot, tip,
@@ -295,7 +300,7 @@ const threadsTab = (root, data, page) => {
       chart.laneOf(all, i) === lane.at && chart.classOf(i, all) > 0));
     return own.find(isOf) || own[0];
   };
-  return { search, find, draw: chart.draw, has: (number) => Boolean(laneOf(number)),
+  return { search, find, draw: chart.draw, hasWaits: has(2) || has(3), has: (number) => Boolean(laneOf(number)),
     go: (number, at) => {
       const lane = laneOf(number);
       if (lane) linkAt("", lane.at, at).click();

@@ -108,6 +108,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/benches/recording/floor.rs",
     "tests/examples/plugin.rs",
     "telemetry/tests/alloc.rs",
+    "telemetry/tests/common/advice.rs",
     "telemetry/tests/common/counting.rs",
     "telemetry/tests/crash.rs",
     "telemetry/tests/debug.rs",

@@ -45,11 +45,11 @@
 //!
 //! # Platforms
 //!
-//! The runtime records on a Unix with 64-bit atomics. All tests run on Linux on x86-64; many of them
-//! run for AArch64, s390x and 32-bit ARM, under an emulator. macOS, FreeBSD and Linux on 32-bit x86
-//! compile. On other platforms (Windows, WebAssembly) the same API compiles to nothing, and one line
-//! of the build reports that: an annotated library builds everywhere. Only [`status`],
-//! [`postmortem`](postmortem()) and their types are missing there.
+//! The runtime records on a Unix with 64-bit atomics. All tests run on Linux on x86-64; many of
+//! them run for AArch64, s390x and 32-bit ARM, under an emulator. macOS, FreeBSD and Linux on
+//! 32-bit x86 compile. On other platforms (Windows, WebAssembly) the same API compiles to nothing,
+//! and one line of the build reports that: an annotated library builds everywhere. Only
+//! [`status`], [`postmortem`](postmortem()) and their types are missing there.
 //!
 //! The least Rust version is 1.91.
 //!

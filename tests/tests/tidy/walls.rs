@@ -117,6 +117,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "tests/examples/plugin.rs",
     "telemetry/tests/alloc.rs",
     "telemetry/tests/closed.rs",
+    "telemetry/tests/common/advice.rs",
     "telemetry/tests/common/counting.rs",
     "telemetry/tests/crash.rs",
     "telemetry/tests/debug.rs",

@@ -1,4 +1,5 @@
-//! Atomics of lists and rows. They take all of theirs from here, so that proofs can replace them.
+//! Atomics of lists, rows and words, and what words need of the runtime. They take all of theirs
+//! from here, so that proofs can replace them.
 //!
 //! ```text
 //!  the product                 core's
@@ -9,3 +10,5 @@
 
 pub(crate) use core::hint::spin_loop;
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use telemetry::__private::{monotonic, naming, wait_for_loads};
+pub(crate) use telemetry::Source;

@@ -321,6 +321,10 @@ fn trace(statements: &Statements, ended: Option<u32>, begun: Option<u32>) {
         // The log has no statement of the recorder: these events cost as much.
         return [ended, begun].into_iter().flatten().for_each(|_| table::tell_costs());
     }
+    if !statements.label() {
+        // This code interrupts the runtime, which would count the events as nested.
+        return [ended, begun].into_iter().flatten().for_each(|_| table::drop_one());
+    }
     if let Some(place) = ended {
         event!(StatementLeave { statement: place.pointer() });
     }

@@ -9,6 +9,7 @@
 
 use crate::events::CallsMuted;
 use crate::filter::{self, Choice};
+use crate::word::{Name, Word};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
 use std::io::Write;
@@ -17,8 +18,8 @@ use telemetry::event;
 
 /// The word of a decision, by its low bits. The rest of the word is a number.
 pub mod word {
-    /// The filter has not been asked yet.
-    pub const NEW: usize = 0;
+    /// `NEW`: the filter has not been asked yet. `FRESH`: it was asked a moment ago.
+    pub use crate::word::{FRESH, NEW};
     /// Record each call: the whole word, for the fast path.
     pub const ALL: usize = 1;
     /// Record none.
@@ -34,14 +35,15 @@ pub mod word {
     /// Calls are also printed.
     pub const PRINTED: usize = 16;
     /// The place of the number.
-    pub const NUMBER_SHIFT: u32 = 5;
+    pub const NUMBER_SHIFT: u32 = 6;
+    const _: () = assert!(FRESH == 1 << (NUMBER_SHIFT - 1));
 }
 
 /// The decision for one function.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Decision {
-    word: AtomicUsize,
+    word: Word,
     /// Calls that the filter looked at, to select each n-th.
     asked: AtomicUsize,
     /// Calls that were not recorded: the filter selected another one, or they were too short.
@@ -53,25 +55,35 @@ impl Decision {
     #[expect(clippy::new_without_default, reason = "for statics alone")]
     #[must_use]
     pub const fn new() -> Decision {
-        let [word, asked, muted] = [const { AtomicUsize::new(0) }; 3];
-        Decision { word, asked, muted }
+        let [asked, muted] = [const { AtomicUsize::new(0) }; 2];
+        Decision { word: Word::new(word::NEW), asked, muted }
     }
 
-    /// Returns the word.
+    /// Returns the word, with `FRESH` while it is so.
     #[inline(always)]
     pub fn word(&self) -> usize {
-        self.word.load(Ordering::Relaxed)
+        self.word.get()
     }
 
-    /// Sets the word, once. An error is the word that another thread has set.
-    pub fn set(&self, word: usize) -> Result<usize, usize> {
-        self.word.compare_exchange(word::NEW, word, Ordering::Relaxed, Ordering::Relaxed)
+    /// Returns the word without `FRESH`, for a caller that records an event after this.
+    pub fn settle(&self) -> usize {
+        self.word.settle()
+    }
+
+    /// Names the function, and sets the word, as [`Word::name`].
+    pub(crate) fn name(&self, word: usize, tell: impl FnOnce(Name<'_>) -> bool) -> usize {
+        self.word.name(word, tell)
+    }
+
+    /// Sets the word, once: the log has the name of the function, or never gets it.
+    pub fn set(&self, word: usize) {
+        self.word.set(word);
     }
 
     /// Makes it new: another function has its place.
     pub fn clear(&self) {
-        let words = [&self.word, &self.asked, &self.muted];
-        words.into_iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        self.word.clear();
+        [&self.asked, &self.muted].into_iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
     /// Returns whether this is the n-th call that asks, for any multiple of n.
@@ -86,7 +98,7 @@ impl Decision {
         let word = self.word();
         // A word that is new stays so: the filter is still to be asked.
         if word != word::NEW && word & word::MUTED == 0 {
-            self.word.fetch_or(word::MUTED, Ordering::Relaxed);
+            self.word.insert(word::MUTED);
         }
         if is_first {
             self.tell_muted(function);
@@ -96,7 +108,7 @@ impl Decision {
     /// Records the number of muted calls, if some are new.
     pub fn tell_muted(&self, function: P) {
         if self.word() & word::MUTED != 0 {
-            self.word.fetch_and(!word::MUTED, Ordering::Relaxed);
+            self.word.remove(word::MUTED);
             let count = self.muted.load(Ordering::Relaxed);
             event!(CallsMuted { function: function, count: count });
         }
@@ -105,9 +117,9 @@ impl Decision {
     /// Has calls printed, or no longer.
     pub(crate) fn print(&self, wanted: bool) {
         if wanted {
-            self.word.fetch_or(word::PRINTED, Ordering::Relaxed);
+            self.word.insert(word::PRINTED);
         } else {
-            self.word.fetch_and(!word::PRINTED, Ordering::Relaxed);
+            self.word.remove(word::PRINTED);
         }
     }
 }

@@ -30,10 +30,10 @@ pub(crate) enum Choice {
     Some(usize),
 }
 
-/// The greatest number in a choice. A site has it in one word, next to five bits.
-pub(crate) const NUMBER_MAX: usize = usize::MAX >> 5;
+/// The greatest number in a choice. A site has it in one word, next to six bits.
+pub(crate) const NUMBER_MAX: usize = usize::MAX >> 6;
 
-/// The unit of thresholds, in ns: so that a site of 32-bit words has thresholds up to 134 s.
+/// The unit of thresholds, in ns: so that a site of 32-bit words has thresholds up to 67 s.
 pub const TIME_UNIT: u64 = if usize::BITS == 64 { 1 } else { 1_000 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -93,6 +93,7 @@ mod statement;
 mod switch;
 mod table;
 mod task;
+mod word;
 
 pub use block::Block;
 pub use calls_macros::{profiled, traced};

@@ -16,12 +16,12 @@
 macro_rules! __collected {
     (sites $item:item) => {
         #[used]
-        #[unsafe(link_section = "telemetry_sites_2")]
+        #[unsafe(link_section = "telemetry_sites_3")]
         $item
     };
     (statements $item:item) => {
         #[used]
-        #[unsafe(link_section = "telemetry_statements_1")]
+        #[unsafe(link_section = "telemetry_statements_2")]
         $item
     };
 }
@@ -58,13 +58,13 @@ impl Section {
         // SAFETY: the linker defines these symbols, at the ends of sections that exist. Only their
         // addresses are used.
         unsafe extern "C" {
-            #[link_name = "__start_telemetry_sites_2"]
+            #[link_name = "__start_telemetry_sites_3"]
             static SITES: u8;
-            #[link_name = "__stop_telemetry_sites_2"]
+            #[link_name = "__stop_telemetry_sites_3"]
             static SITES_END: u8;
-            #[link_name = "__start_telemetry_statements_1"]
+            #[link_name = "__start_telemetry_statements_2"]
             static STATEMENTS: u8;
-            #[link_name = "__stop_telemetry_statements_1"]
+            #[link_name = "__stop_telemetry_statements_2"]
             static STATEMENTS_END: u8;
         }
         let (start, end) = match self {

@@ -1,7 +1,7 @@
 //! Sites: a function's static facts, and the word that tells how its calls are recorded.
 //!
 //! ```text
-//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_2` ─▶ all sites
+//!  #[traced] fn ─ __site! ─▶ static Site ─ section `telemetry_sites_3` ─▶ all sites
 //!  Function::new ──────────▶ leaked Site ─ list ────────────────────────▶ all sites
 //!                              │ word: 0 until its first call, or until all sites are labelled
 //!                              └ its address stands for the function in the log
@@ -16,13 +16,13 @@ use crate::decision::{self, Decision, word};
 use crate::events::{CONTROL, Kinds};
 use crate::list::{Link, Linked};
 use crate::section::Section;
+use crate::word::Name;
 use core::any::type_name;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use telemetry::__private::{Moment, Observer, observe};
-use telemetry::StringId;
 
 /// A function's static facts. Its address stands for the function.
 #[derive(Debug)]
@@ -82,35 +82,32 @@ impl Site {
         P(core::ptr::from_ref(self).addr())
     }
 
-    /// Returns the word, after asking the filter if no call did so before.
+    /// Returns the word, after asking the filter if no call did so before. What the caller records
+    /// then is later than the label.
     pub(crate) fn decided_word(&'static self) -> usize {
-        match self.word() {
+        match self.decision.settle() {
             word::NEW => self.decide(),
             word => word,
         }
     }
 
     /// Asks the filter, and labels the site unless the function is excluded. Of threads that do it
-    /// at once, one labels.
+    /// at once, one labels, and the others wait for it.
     fn decide(&'static self) -> usize {
         let word = decision::word_of(&[self.path()]);
         let printed = if PRINTED.load(Ordering::Relaxed) { word::PRINTED } else { 0 };
         let word = word | printed;
-        // A function that is excluded has no label: it must not look as if it was never called.
-        let is_known = word & word::CHOICE != word::NONE;
-        let name = if is_known { telemetry::add_string(self.path()) } else { StringId::NONE };
-        // Without a label the next call tries again: this one interrupted the runtime.
-        if is_known && name == StringId::NONE {
+        if word & word::CHOICE == word::NONE {
+            // It has no label: it must not look as if it was never called.
+            self.decision.set(word);
             return word;
         }
-        let decided = self.decision.set(word);
-        if is_known && decided.is_ok() {
-            telemetry::label(self, name);
-            if !self.source.file.is_empty() {
-                telemetry::source(self, self.source);
-            }
+        let tell = |name: Name<'_>| name(self.pointer().0, self.path().as_bytes(), self.source);
+        match self.decision.name(word, tell) {
+            // The next call tries again: this one interrupted the runtime.
+            word::NEW => word,
+            decided => decided,
         }
-        decided.err().unwrap_or(word)
     }
 
     /// Returns whether this is the n-th call that asks, for any multiple of n.

@@ -14,10 +14,11 @@ use crate::decision::{self, word};
 use crate::list::{Link, Linked};
 use crate::section::Section;
 use crate::site::{self, Site};
+use crate::word::{NEW, Name, Word};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::field::P;
 use std::io::Write;
-use telemetry::StringId;
+use telemetry::Source;
 
 /// The place of a statement in its file. Its address stands for the statement.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ pub struct Statements {
     places: &'static [Place],
     /// The row of the first statement, or one of the values below.
     first: AtomicUsize,
-    /// One of the states below.
-    labels: AtomicUsize,
+    /// `NEW`, or `LABELLED`: the log has the labels.
+    labels: Word,
     next: Link<Statements>,
 }
 
@@ -73,10 +74,7 @@ const _: () = assert!(usize::BITS != 64 || size_of::<Statements>() == 48);
 const UNDECIDED: usize = usize::MAX >> 1;
 const EXCLUDED: usize = UNDECIDED + (1 << 24);
 
-/// The log lacks the labels; a thread is telling them; the log has them.
-const UNLABELLED: usize = 0;
-const LABELLING: usize = 1;
-const LABELLED: usize = 2;
+const LABELLED: usize = 1;
 
 /// The rows of the statements that measure the recorder; the others follow.
 pub(crate) const OWN_ROW_COUNT: usize = 4;
@@ -100,7 +98,7 @@ impl Statements {
     /// Makes them. For the code that `#[profiled]` makes.
     #[must_use]
     pub const fn new(site: &'static Site, places: &'static [Place]) -> Statements {
-        Statements::with_rows(site, places, UNDECIDED, UNLABELLED)
+        Statements::with_rows(site, places, UNDECIDED, NEW)
     }
 
     /// Makes those that measure the recorder, which no log has.
@@ -114,7 +112,7 @@ impl Statements {
         first: usize,
         labels: usize,
     ) -> Statements {
-        let (first, labels) = (AtomicUsize::new(first), AtomicUsize::new(labels));
+        let (first, labels) = (AtomicUsize::new(first), Word::new(labels));
         Statements { site, places, first, labels, next: Link::none() }
     }
 
@@ -172,43 +170,27 @@ impl Statements {
         has_rows
     }
 
-    fn is_labelled(&self) -> bool {
-        self.labels.load(Ordering::Acquire) == LABELLED
+    /// Labels the statements, once. Returns whether the log has the labels: it lacks them if this
+    /// call interrupts the runtime. What the caller records then is later than the labels.
+    pub(crate) fn label(&self) -> bool {
+        let tell = |name: Name<'_>| self.places.iter().all(|place| self.tell(place, name));
+        self.labels.settle() != NEW || self.labels.name(LABELLED, tell) != NEW
     }
 
-    /// Labels the statements, once. Returns whether the log has the labels: it lacks them while
-    /// this call interrupts the runtime, or another thread tells them.
-    pub(crate) fn label(&self) -> bool {
-        let (from, to) = (UNLABELLED, LABELLING);
-        let take = || self.labels.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-        if self.is_labelled() || take().is_err() {
-            return self.is_labelled();
+    /// Labels one statement, unless it is not in the program. Returns false if that must wait.
+    fn tell(&self, place: &Place, name: Name<'_>) -> bool {
+        let (path, file) = (self.site.path(), self.site.file());
+        let Place { line, column, offset, size } = *place;
+        if file.is_empty() {
+            return name(place.pointer().0, path.as_bytes(), Source::default());
         }
-        let file = self.site.file();
-        let is_placed = !file.is_empty();
-        let mut known = self.places.iter().filter(|place| !is_placed || place.line != 0);
-        let is_told = known.all(|place| {
-            let Place { line, column, offset, size } = *place;
-            let name = match is_placed {
-                true => add_label(self.site.path(), line, column),
-                false => telemetry::add_string(self.site.path()),
-            };
-            if name != StringId::NONE {
-                telemetry::label(place, name);
-            }
-            if name != StringId::NONE && is_placed {
-                let size = size & !Place::WAITS;
-                telemetry::source(place, telemetry::Source { line, column, offset, size, file });
-            }
-            name != StringId::NONE
-        });
-        self.labels.store(if is_told { LABELLED } else { UNLABELLED }, Ordering::Release);
-        is_told
+        let source = Source { line, column, offset, size: size & !Place::WAITS, file };
+        line == 0 || with_label(path, line, column, |label| name(place.pointer().0, label, source))
     }
 }
 
-/// Adds `path:line:column`, with the end of a long path cut off.
-fn add_label(path: &str, line: u32, column: u32) -> StringId {
+/// Passes on `path:line:column`, with the end of a long path cut off.
+fn with_label<T>(path: &str, line: u32, column: u32, work: impl FnOnce(&[u8]) -> T) -> T {
     const SIZE_MAX: usize = 1024;
     const PLACE_SIZE_MAX: usize = 22;
     let mut text = [0; SIZE_MAX];
@@ -217,7 +199,7 @@ fn add_label(path: &str, line: u32, column: u32) -> StringId {
     // There is room for it.
     let _ = write!(rest, "{path}:{line}:{column}");
     let size = SIZE_MAX - rest.len();
-    telemetry::add_string(&text[..size])
+    work(&text[..size])
 }
 
 /// Returns the statements that have rows.
@@ -253,14 +235,6 @@ pub(crate) fn label_all() {
     let others = all().filter(is_included);
     let is_done = others.fold(true, |all, statements| all & statements.label());
     IS_DONE.store(is_done, Ordering::Relaxed);
-}
-
-/// In a forked child no other thread goes on to label statements.
-pub(crate) fn after_fork() {
-    all().chain(decided()).for_each(|statements| {
-        let (from, to) = (LABELLING, UNLABELLED);
-        let _ = statements.labels.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    });
 }
 
 /// Makes the statements of a function that the program has found: one at a place. `None`: no table

@@ -9,9 +9,11 @@
 //!
 //! It does for functions of C what the crate `calls` does for those of Rust. Design:
 //! `.calls.filter` in `design/calls.md`.
+#![expect(unsafe_code, reason = "a table of zeros")]
 
 use crate::frames::{self, Frame, PLAIN};
 use crate::functions::{ADDRESS, FUNCTION};
+use crate::mapped::Table;
 use crate::tree::{self, ADDRESS_COUNT, Place};
 use calls::__private::{Decision, TIME_UNIT, word};
 use calls::events::{CallEnter, CallLeave, CallSlow, CallUnwind};
@@ -29,7 +31,10 @@ const TIME_SHIFT: u32 = 2;
 pub(crate) const CHOSEN: usize = 1 << (usize::BITS - 1);
 
 /// The decision for each place of an address.
-static DECISIONS: [Decision; ADDRESS_COUNT] = [const { Decision::new() }; ADDRESS_COUNT];
+// SAFETY: zeros are a decision for which the filter has not been asked.
+static DECISIONS: Table<Decision, ADDRESS_COUNT> = unsafe { Table::new() };
+/// The decision where the table has no memory: never set, so that all calls are recorded.
+static NO_DECISION: Decision = Decision::new();
 /// Whether any call was muted.
 static HAS_MUTED: AtomicBool = AtomicBool::new(false);
 
@@ -38,14 +43,18 @@ fn function_of(rule: u64) -> P {
 }
 
 fn decision(place: Place) -> &'static Decision {
-    &DECISIONS[place.index()]
+    DECISIONS.get().map_or(&NO_DECISION, |all| &all[place.index()])
 }
 
 /// Keeps the filter's decision for a function. Returns its rule.
 pub(crate) fn decide(place: Place, function: usize, decided: usize) -> usize {
-    // Another thread may have done it.
-    let _ = decision(place).set(decided);
-    let rule = if decided == word::ALL { function } else { function | CHOSEN };
+    let rule = if DECISIONS.get().is_some() {
+        decision(place).set(decided);
+        // The function may be recorded without a decision once its label is not fresh.
+        function | CHOSEN
+    } else {
+        function
+    };
     place.set_rule(rule as u64);
     rule
 }
@@ -67,7 +76,7 @@ pub(crate) fn is_excluded(address: usize) -> bool {
 #[inline(never)]
 pub(crate) fn enter(rule: usize, place: Option<Place>, site: usize, stack: usize) {
     let function = rule & !CHOSEN;
-    let decided = place.map_or(word::ALL, |place| decision(place).word());
+    let decided = place.map_or(word::ALL, |place| decision(place).settle());
     // A function that is excluded shows, too, which frames have ended.
     let around = frames::around(function, site, stack);
     if decided & word::CHOICE == word::NONE {

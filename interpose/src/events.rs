@@ -12,7 +12,7 @@ telemetry::events! {
     /// What a program asks of malloc and the functions like it. In time order, over all threads, an
     /// address that was handed out (Malloc and the like, Realloc) is not handed out again before
     /// its memory was given up (Free, ReallocBegin). A call that failed has address 0.
-    registry "malloc" version(1, 1, 0);
+    registry "malloc" version(1, 2, 0);
     kinds standard;
 
     /// malloc handed memory out.
@@ -160,6 +160,11 @@ telemetry::events! {
         /// the file
         path: S,
     }
+    /// Calls whose stack was not recorded, because the process had no memory for what finds it.
+    Stackless(0x0013, always, Object) {
+        /// the number of calls
+        count: W,
+    }
     /// How much of a block was written, for a sample of the blocks of two pages and more. It is
     /// measured when the block is given up, or at the end. Only pages count that lie in the block
     /// alone and were not in memory when the block was handed out.
@@ -184,12 +189,29 @@ telemetry::events! {
         user: W,
         /// its processor time in the kernel, in ns
         system: W,
+        /// the recorder's own part of the resident memory at the end, in bytes; 0: not known
+        recorder: W,
     }
+    /// The library that has the malloc that the process called, recorded with its figures.
+    Allocator(0x001A, always, Object) {
+        /// the file of the library
+        path: S,
+    }
+    /// A thread ends: what it allocates after this comes from its last destructors.
+    ThreadEnd(0x001B, always, Object) {}
     /// Calls that are not in the log: the C library made them while this library recorded, and they
     /// were more than it can keep.
     Missed(0x0012, always, Object) {
         /// the number of calls
         count: W,
+    }
+    /// The program loads a library whose calls are not in the log: they do not go to the recording
+    /// library.
+    Unreached(0x0014, always, Object) {
+        /// whether the library gets a namespace of its own (dlmopen); else RTLD_DEEPBIND
+        namespace: B,
+        /// the file, as the program names it
+        library: S,
     }
 }
 

@@ -16,10 +16,9 @@
 
 use crate::{chosen, thread};
 use core::cell::Cell;
-use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// The maximum number of frames of a thread; calls in more frames are counted as lost. A thread's
 /// frames take 32 MiB of addresses, and memory only where they are used.
@@ -276,7 +275,7 @@ impl Frames {
                 if let Some(memory) = map(size * size_of::<Frame>()) {
                     self.start.set(memory.cast());
                     self.size.set(size);
-                    expect_end(memory);
+                    thread::expect_end(memory);
                     return true;
                 }
                 size /= 2;
@@ -309,35 +308,15 @@ fn is_on_other_stack(frame: usize, stack: usize) -> bool {
     other.ss_flags & libc::SS_ONSTACK != 0 && has(stack) && !has(frame)
 }
 
-/// The key whose destructor gives up a thread's frames, plus 1; 0: none yet.
-static KEY: AtomicU32 = AtomicU32::new(0);
-
-/// Makes the key. Early: then the C library has room for its values, and allocates none.
-pub(crate) fn prepare() {
-    let mut key = 0;
-    // SAFETY: the call writes the variable; the function stays.
-    if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {
-        KEY.store(key + 1, Ordering::Release);
-    }
-}
-
-/// Has the frames given up when the thread ends.
-fn expect_end(memory: *mut c_void) {
-    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
-        // SAFETY: the key exists.
-        unsafe { libc::pthread_setspecific(key, memory) };
-    }
-}
-
 /// A thread ends. If functions run after this, they get new memory.
-unsafe extern "C" fn end(memory: *mut c_void) {
+pub(crate) fn end() {
     frames(|frames| {
-        if frames.start.get().cast() == memory {
+        let memory = frames.start.replace(null_mut());
+        if !memory.is_null() {
             let size = frames.size.replace(0) * size_of::<Frame>();
             frames.count.set(0);
-            frames.start.set(null_mut());
             // SAFETY: M1: nothing refers to the mapping any more.
-            unsafe { libc::munmap(memory, size) };
+            unsafe { libc::munmap(memory.cast(), size) };
         }
     });
 }

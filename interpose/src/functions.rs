@@ -19,11 +19,17 @@ use crate::thread::{self, Activity};
 use crate::tree::{self, Place};
 use crate::{events, names, roster};
 use calls::events::{CallEnter, CallLeave};
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use eventdef::field::P;
 use eventlog::format::Presence;
-use telemetry::__private::{discard, is_recorded, record_here, with_environment};
+use telemetry::__private::{discard, is_recorded, record_here, rename_variables, with_environment};
+
+/// The variables of a program are its own: this library has others.
+static VARIABLES: &[(&CStr, &CStr)] = &[
+    (telemetry::control::FILENAME_VARIABLE, c"TELEMETRY_FILENAME"),
+    (telemetry::control::CONTROL_VARIABLE, c"TELEMETRY_CONTROL"),
+];
 
 /// The state of `MODE`: the environment was not read yet.
 const UNKNOWN: u8 = 0;
@@ -72,6 +78,7 @@ fn read_mode() -> bool {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
+    rename_variables(&VARIABLES);
     // SAFETY: the C library's variable; it is null until the C library has begun.
     if unsafe { (&raw const environ).read_volatile() }.is_null() {
         return false;

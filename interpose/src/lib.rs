@@ -25,17 +25,23 @@ mod calls;
 mod chosen;
 mod elf;
 mod events;
+mod executing;
+mod foreign;
 mod frames;
 mod functions;
 mod hook;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod jumps;
 mod lifecycle;
+mod loading;
 mod mapped;
 mod mappings;
 mod names;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod own_stack;
 mod real;
 mod recording;
+mod resident;
 mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;

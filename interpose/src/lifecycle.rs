@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  loaded ─▶ begin ─ the runtime's own ─ start      exit, quick_exit ─▶ the runtime's own
-//!  _exit, exec* ─▶ flush
+//!  _exit, daemon, exec* (executing.rs) ─▶ flush
 //! ```
 //!
 //! Design: `.rep.record.ends` in `design/replay.md`.
@@ -11,24 +11,24 @@
 // E1: the caller keeps the promises that the C library asks of it for the function of this name; no
 // other symbol of this library has the name.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-use crate::jumps;
+use crate::events::ThreadEnd;
 use crate::real::Function;
 use crate::recording::while_recording;
 use crate::thread::{self, Activity};
-use crate::{frames, functions, roster, stack, touched};
-use core::ffi::{c_char, c_int, c_void};
-use core::ptr::{null, null_mut};
+use crate::{executing, foreign, frames, functions, loading, real, roster, stack, touched};
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+use crate::{jumps, own_stack};
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, Ordering};
 use eventlog::format::Presence;
+use telemetry::__private::{Moment, Observer, before, observe};
 
-type Text = *const c_char;
-type Strings = *const Text;
 type Exit = unsafe extern "C" fn(c_int) -> !;
-/// A function that is only jumped to, with whatever arguments.
-type Any = unsafe extern "C" fn();
+type Daemon = unsafe extern "C" fn(c_int, c_int) -> c_int;
 
 static EXIT: Function<Exit> = Function::new(c"_exit");
+static DAEMON: Function<Daemon> = Function::new(c"daemon");
 
 /// The number of this process. A child made by vfork shares this memory, and has another number.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
@@ -70,8 +70,10 @@ extern "C" fn begin() {
 
 extern "C" fn start() {
     look_up();
+    foreign::prepare();
     set_process();
-    frames::prepare();
+    thread::prepare(end_of_thread);
+    observe(&ENDS);
     roster::begin();
     // SAFETY: functions that stay.
     unsafe {
@@ -85,9 +87,10 @@ extern "C" fn start() {
 /// Looks the functions up now: the forked child of a process with several threads must not do so.
 fn look_up() {
     EXIT.look_up();
-    look_up_executing();
-    look_up_variadic();
-    roster::look_up();
+    real::look_up_library();
+    DAEMON.look_up();
+    executing::look_up();
+    loading::look_up();
     #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
     jumps::look_up();
 }
@@ -95,6 +98,20 @@ fn look_up() {
 fn set_process() {
     // SAFETY: the call touches no memory.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+}
+
+/// Records the end of each thread.
+static ENDS: Observer = Observer::new(|moment| {
+    if moment == Moment::ThreadEnd && !functions::is_on() {
+        while_recording(|| before(ThreadEnd::new));
+    }
+});
+
+/// Gives up what a thread mapped.
+unsafe extern "C" fn end_of_thread(_: *mut c_void) {
+    frames::end();
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    own_stack::end();
 }
 
 unsafe extern "C" fn after_fork_in_child() {
@@ -127,7 +144,7 @@ extern "C" fn flush_and_end(_: *mut c_void) {
 
 /// Writes out all that was recorded. A child made by vfork writes nothing: its records are its
 /// parent's, which goes on.
-fn flush() {
+pub(crate) fn flush() {
     if is_this_process() {
         while_recording(|| {
             touched::record_figures();
@@ -140,17 +157,6 @@ fn flush() {
 fn is_this_process() -> bool {
     // SAFETY: the call touches no memory.
     unsafe { libc::getpid() == PROCESS.load(Ordering::Relaxed) }
-}
-
-/// Writes out what was recorded, before the process becomes another program.
-///
-/// # Safety
-///
-/// The path is null, or ends with a NUL.
-unsafe fn before_exec(path: Text) {
-    // SAFETY: the caller's promise.
-    unsafe { roster::note_program(path) };
-    flush();
 }
 
 // SAFETY: E1: no other symbol of this library has the name.
@@ -173,98 +179,11 @@ pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
     unsafe { _exit(status) }
 }
 
-/// Defines functions by which a process executes another program: arguments, the real function, and
-/// the path of the program.
-macro_rules! executing {
-    ($($name:ident($($argument:ident: $kind:ty),+) => $real:ident($symbol:literal), $path:expr;)*
-    ) => {
-        fn look_up_executing() {
-            $($real.look_up();)*
-        }
-    $(
-        static $real: Function<unsafe extern "C" fn($($kind),+) -> c_int> = Function::new($symbol);
-
-        // SAFETY: E1: no other symbol of this library has the name.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name($($argument: $kind),+) -> c_int {
-            // SAFETY: E1: the promises of the caller are passed on.
-            unsafe { before_exec($path) };
-            match $real.get() {
-                // SAFETY: E1: the promises of the caller are passed on.
-                Some(function) => unsafe { function($($argument),+) },
-                None => {
-                    thread::set_errno(libc::ENOSYS);
-                    -1
-                }
-            }
-        }
-    )*};
-}
-
-executing! {
-    execv(path: Text, arguments: Strings) => EXECV(c"execv"), path;
-    execvp(file: Text, arguments: Strings) => EXECVP(c"execvp"), file;
-    execve(path: Text, arguments: Strings, environment: Strings) => EXECVE(c"execve"), path;
-    execvpe(file: Text, arguments: Strings, environment: Strings) => EXECVPE(c"execvpe"), file;
-    fexecve(file: c_int, arguments: Strings, environment: Strings) => FEXECVE(c"fexecve"), null();
-    execveat(folder: c_int, path: Text, arguments: Strings, environment: Strings, flags: c_int)
-        => EXECVEAT(c"execveat"), path;
-}
-
-/// Defines functions with any number of arguments: each puts aside all registers that may hold
-/// arguments, calls a function with the first argument, and jumps to the real function.
-macro_rules! variadic {
-    ($($name:ident, $before:ident, $real:ident($symbol:literal);)*) => {
-        fn look_up_variadic() {
-            $($real.look_up();)*
-        }
-    $(
-        static $real: Function<Any> = Function::new($symbol);
-
-        unsafe extern "C" fn $before(path: Text) -> usize {
-            // SAFETY: E1: the first argument is still in its register.
-            unsafe { before_exec(path) };
-            $real.address()
-        }
-
-        // SAFETY: E1: no other symbol of this library has the name; the real function finds
-        // registers and stack as its caller left them.
-        #[cfg(target_arch = "x86_64")]
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                "call {before}",
-                "mov r11, rax",
-                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                "jmp r11",
-                before = sym $before,
-            )
-        }
-
-        // SAFETY: E1: no other symbol of this library has the name; the real function finds
-        // registers and stack as its caller left them.
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "stp x29, x30, [sp, -80]!", "stp x0, x1, [sp, 16]", "stp x2, x3, [sp, 32]",
-                "stp x4, x5, [sp, 48]", "stp x6, x7, [sp, 64]",
-                "bl {before}",
-                "mov x16, x0",
-                "ldp x0, x1, [sp, 16]", "ldp x2, x3, [sp, 32]", "ldp x4, x5, [sp, 48]",
-                "ldp x6, x7, [sp, 64]", "ldp x29, x30, [sp], 80",
-                "br x16",
-                before = sym $before,
-            )
-        }
-    )*};
-}
-
-variadic! {
-    execl, before_execl, EXECL(c"execl");
-    execlp, before_execlp, EXECLP(c"execlp");
-    execle, before_execle, EXECLE(c"execle");
+// SAFETY: E1: no other symbol of this library has the name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn daemon(keeps_folder: c_int, keeps_files: c_int) -> c_int {
+    // The C library ends the process that calls it without a call of `_exit` that comes here.
+    flush_and_end(null_mut());
+    // SAFETY: E1: the promises of the caller are passed on.
+    DAEMON.get().map_or(-1, |daemon| unsafe { daemon(keeps_folder, keeps_files) })
 }

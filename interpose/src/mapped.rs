@@ -2,14 +2,18 @@
 //!
 //! ```text
 //!  path ─▶ file ─▶ bytes          a number of bytes ─▶ memory ─▶ words
+//!  Table ─ first use ─▶ zeros, for ever
 //! ```
 //!
 //! Design: `.calls.instrumented.names` in `design/calls.md`.
 #![expect(unsafe_code, reason = "calls of the operating system about mappings")]
 
 // D1: `start` is null, or a mapping of `size` bytes that nobody unmaps but its owner.
+// D2: `start` is null, `REFUSED`, or a mapping of COUNT values that stays for ever, zeros at first.
 
-use core::ptr::null_mut;
+use crate::thread;
+use core::ptr::{null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 const FILE_SIZE_MAX: usize = 4 << 30;
 
@@ -88,5 +92,63 @@ impl Mapped {
             // SAFETY: D1; a mapping begins at a page, and `memory` made it writable.
             false => unsafe { core::slice::from_raw_parts_mut(self.start.cast(), self.size / 4) },
         }
+    }
+}
+
+/// The state of a table for which the system had no memory.
+const REFUSED: usize = 1;
+
+/// A table that takes addresses of the process only once it is used.
+pub(crate) struct Table<T, const COUNT: usize> {
+    start: AtomicPtr<T>,
+}
+
+impl<T: Sync + 'static, const COUNT: usize> Table<T, COUNT> {
+    /// # Safety
+    ///
+    /// Zeros are a value of `T`, which has no destructor.
+    pub(crate) const unsafe fn new() -> Table<T, COUNT> {
+        Table { start: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Returns the values; `None`: the system had no memory for them, and is not asked again.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&'static [T; COUNT]> {
+        let mut start = self.start.load(Ordering::Acquire);
+        if start.is_null() {
+            start = self.map();
+        }
+        // SAFETY: D2: it is not null, and not `REFUSED`.
+        (start.addr() != REFUSED).then(|| unsafe { &*start.cast() })
+    }
+
+    /// Returns the values if they are in use.
+    pub(crate) fn used(&self) -> &'static [T] {
+        match self.start.load(Ordering::Acquire).is_null() {
+            true => &[],
+            false => self.get().map_or(&[], |values| values),
+        }
+    }
+
+    /// Returns its start and its size in bytes; 0 if it is not in use.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.used().as_ptr().addr(), size_of_val(self.used()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn map(&self) -> *mut T {
+        const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
+        let error = thread::errno();
+        let mut mapped = Mapped::memory(COUNT * size_of::<T>());
+        thread::set_errno(error);
+        let refused = without_provenance_mut(REFUSED);
+        let new = mapped.as_ref().map_or(refused, |mapped| mapped.start.cast());
+        let old = self.start.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+        // Another thread may have been faster.
+        if let (Err(_), Some(mapped)) = (old, &mut mapped) {
+            mapped.clear();
+        }
+        old.map_or_else(|first| first, |_| new)
     }
 }

@@ -78,8 +78,13 @@ fn record_new() {
 }
 
 /// Passes the lines of the list of mappings on. `text` has room for the longest line.
-pub(crate) fn each(text: &mut [u8], mut take: impl FnMut(&[u8])) {
-    let Ok(mut file) = File::open("/proc/self/maps") else { return };
+pub(crate) fn each(text: &mut [u8], take: impl FnMut(&[u8])) {
+    each_line("/proc/self/maps", text, take);
+}
+
+/// Passes the lines of a file on, except those for which `text` has no room.
+pub(crate) fn each_line(path: &str, text: &mut [u8], mut take: impl FnMut(&[u8])) {
+    let Ok(mut file) = File::open(path) else { return };
     let (mut size, mut is_long) = (0, false);
     while let Some(room) = text.get_mut(size..) {
         let Ok(read @ 1..) = file.read(room) else { return };

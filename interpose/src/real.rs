@@ -29,10 +29,10 @@ pub(crate) struct Function<F> {
 }
 
 /// malloc, valloc, pvalloc.
-type OfSize = unsafe extern "C" fn(usize) -> *mut c_void;
+pub(crate) type OfSize = unsafe extern "C" fn(usize) -> *mut c_void;
 /// aligned_alloc, memalign; calloc.
 type OfTwo = unsafe extern "C" fn(usize, usize) -> *mut c_void;
-type OfMemory<T> = unsafe extern "C" fn(*mut c_void) -> T;
+pub(crate) type OfMemory<T> = unsafe extern "C" fn(*mut c_void) -> T;
 type Resize = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Into = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
 
@@ -114,6 +114,31 @@ fn find_all() {
     REALLOC.look_up();
     MALLOC.look_up();
     SEARCH.store(2, Ordering::Release);
+}
+
+/// The name of the file that has the real malloc; null: not known.
+static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds out which library has the real malloc: only from ordinary code.
+pub(crate) fn look_up_library() {
+    let malloc = MALLOC.get().map_or(core::ptr::null(), |malloc| malloc as *const c_void);
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for; zeros are the result for an unknown address.
+    let found = unsafe {
+        libc::dladdr(malloc, found.as_mut_ptr());
+        found.assume_init()
+    };
+    LIBRARY.store(found.dli_fname.cast_mut(), Ordering::Release);
+}
+
+/// Passes the file of the library on that has the real malloc, if it is known.
+pub(crate) fn with_library(work: impl FnOnce(&[u8])) {
+    let path = LIBRARY.load(Ordering::Acquire);
+    if !path.is_null() {
+        // SAFETY: the loader keeps the name, which ends with a NUL, as long as the library is
+        // loaded. Nobody unloads the library that has malloc.
+        work(unsafe { CStr::from_ptr(path) }.to_bytes());
+    }
 }
 
 /// Returns whether the process has one thread, as far as the C library says.

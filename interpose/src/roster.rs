@@ -9,17 +9,17 @@
 //! `.rep.record.roster` in `design/replay.md`.
 #![expect(unsafe_code, reason = "a file that is mapped, and names of functions and programs")]
 
-// P1: the mapping has ROSTER_SIZE bytes, and stays as long as the process. The thread that counted
-// an entry writes it; the count changes by atomic operations.
+// P1: the mapping has SIZE bytes, and stays as long as the process. The thread that counted an
+// entry writes it; the count changes by atomic operations.
 
-use crate::functions;
-use crate::real::Function;
+use crate::thread::{self, Activity};
+use crate::{functions, real};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use eventlog::format::{
-    Presence, ROSTER_COUNT_MAX, ROSTER_ENTRY_SIZE, ROSTER_NAME, ROSTER_NUMBER, ROSTER_SIZE,
+    Presence, ROSTER_ENTRY_SIZE, ROSTER_NAME, ROSTER_NUMBER, ROSTER_SIZE, ROSTER_SIZE_MIN,
     ROSTER_WHAT,
 };
 
@@ -32,6 +32,7 @@ const RTLD_DL_SYMENT: c_int = 1;
 
 /// The mapping; null without a roster.
 static ROSTER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+static SIZE: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps the roster, if the environment names one, and notes that this process was loaded.
 pub(crate) fn begin() {
@@ -47,12 +48,13 @@ pub(crate) fn begin() {
             return;
         }
         let mut data = MaybeUninit::<libc::stat>::zeroed();
-        let is_whole = libc::fstat(file, data.as_mut_ptr()) == 0
-            && data.assume_init().st_size == ROSTER_SIZE as libc::off_t;
-        if is_whole {
+        let is_known = libc::fstat(file, data.as_mut_ptr()) == 0;
+        let size = usize::try_from(data.assume_init().st_size).unwrap_or(0);
+        if is_known && (ROSTER_SIZE_MIN..=ROSTER_SIZE).contains(&size) {
             let way = libc::PROT_READ | libc::PROT_WRITE;
-            let memory = libc::mmap(null_mut(), ROSTER_SIZE, way, libc::MAP_SHARED, file, 0);
+            let memory = libc::mmap(null_mut(), size, way, libc::MAP_SHARED, file, 0);
             if memory != libc::MAP_FAILED {
+                SIZE.store(size, Ordering::Relaxed);
                 ROSTER.store(memory.cast(), Ordering::Release);
             }
         }
@@ -61,9 +63,9 @@ pub(crate) fn begin() {
     note(Presence::Loaded, u64::from(is_hidden()));
 }
 
-/// Returns whether the program defines its own malloc, or hook, which hides the one here. A program
-/// that is not position-independent may have a stub for the one here, whose address all libraries
-/// use: its symbol is undefined.
+/// Returns whether the program defines its own malloc, or hook, which hides the one here, or other
+/// code has its place, as under valgrind. A program that is not position-independent may have a
+/// stub for the one here, whose address all libraries use: its symbol is undefined.
 fn is_hidden() -> bool {
     let file_of = |address: *const c_void| {
         let (mut found, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), null_mut());
@@ -79,7 +81,35 @@ fn is_hidden() -> bool {
     // SAFETY: the name ends with a NUL.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     let (file, is_stub) = file_of(function);
-    !function.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
+    let is_others = !is_stub && file != file_of((&raw const ROSTER).cast()).0;
+    !function.is_null() && (is_others || !(functions::is_on() || comes_here(function)))
+}
+
+/// Returns whether a call of malloc by its name comes here.
+fn comes_here(malloc: *mut c_void) -> bool {
+    thread::with(|local| {
+        // Calls during a recording are kept.
+        let activity = local.activity.replace(Activity::Recording);
+        // SAFETY: the function is malloc, and takes any size; the name ends with a NUL, and the
+        // function of that name takes what malloc returned.
+        unsafe {
+            let ask = core::mem::transmute::<*mut c_void, real::OfSize>(malloc);
+            let memory = ask(1);
+            let free = libc::dlsym(libc::RTLD_DEFAULT, c"free".as_ptr());
+            if !free.is_null() {
+                core::mem::transmute::<*mut c_void, real::OfMemory<()>>(free)(memory);
+            }
+        }
+        let has_come = local.has_kept();
+        local.drain_kept(|_| ());
+        local.activity.set(activity);
+        has_come
+    })
+}
+
+/// Passes on where the roster is mapped.
+pub(crate) fn each_mapped(each: &mut dyn FnMut(usize, usize)) {
+    each(ROSTER.load(Ordering::Acquire).addr(), ROSTER_SIZE);
 }
 
 pub(crate) fn note(what: Presence, number: u64) {
@@ -90,14 +120,24 @@ pub(crate) fn note(what: Presence, number: u64) {
     add(unsafe { libc::getpid() }, what, number, name);
 }
 
-/// Notes that this process is about to execute a program.
+/// Notes something about this process, with the last part of a path.
 ///
 /// # Safety
 ///
 /// The path is null, or ends with a NUL.
-pub(crate) unsafe fn note_program(path: *const c_char) {
+pub(crate) unsafe fn note_path(what: Presence, number: u64, path: *const c_char) {
     // SAFETY: the call touches no memory; the caller's promise.
-    add(unsafe { libc::getpid() }, Presence::Executes, 0, unsafe { short_name(path) });
+    add(unsafe { libc::getpid() }, what, number, unsafe { short_name(path) });
+}
+
+/// Notes that a process was started with a program.
+///
+/// # Safety
+///
+/// The path is null, or ends with a NUL.
+pub(crate) unsafe fn note_spawned(process: libc::pid_t, number: u64, path: *const c_char) {
+    // SAFETY: the caller's promise.
+    add(process, Presence::Spawned, number, unsafe { short_name(path) });
 }
 
 /// Returns the last part of a path, or its first bytes.
@@ -126,7 +166,7 @@ fn add(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE])
     unsafe {
         let count = &*roster.cast::<AtomicU64>();
         let index = count.fetch_add(1, Ordering::AcqRel) as usize;
-        if index >= ROSTER_COUNT_MAX {
+        if index >= SIZE.load(Ordering::Relaxed) / ROSTER_ENTRY_SIZE - 1 {
             return;
         }
         let entry = roster.add((index + 1) * ROSTER_ENTRY_SIZE);
@@ -136,59 +176,4 @@ fn add(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE])
         let place = &*entry.add(ROSTER_WHAT).cast::<AtomicU32>();
         place.store((what as u32).to_le(), Ordering::Release);
     }
-}
-
-type Strings = *const *mut c_char;
-type Spawn = unsafe extern "C" fn(
-    *mut libc::pid_t,
-    *const c_char,
-    *const c_void,
-    *const c_void,
-    Strings,
-    Strings,
-) -> c_int;
-
-/// Defines functions that start a process: each calls the real function, and notes the process.
-macro_rules! spawning {
-    ($($name:ident => $real:ident($symbol:literal);)*) => {
-        /// Looks the functions up (`lifecycle.rs`).
-        pub(crate) fn look_up() {
-            $($real.look_up();)*
-        }
-    $(
-        static $real: Function<Spawn> = Function::new($symbol);
-
-        // SAFETY: P2: no other symbol of this library has the name.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(
-            process: *mut libc::pid_t,
-            path: *const c_char,
-            actions: *const c_void,
-            attributes: *const c_void,
-            arguments: Strings,
-            environment: Strings,
-        ) -> c_int {
-            let mut child = 0;
-            let Some(spawn) = $real.get() else { return libc::ENOSYS };
-            let error = {
-                // SAFETY: P2: the caller keeps the promises that the C library asks for this
-                // function; the variable for the process number is this function's.
-                unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) }
-            };
-            if error == 0 {
-                // SAFETY: P2: the promises of the caller are passed on.
-                add(child, Presence::Spawned, 0, unsafe { short_name(path) });
-                if !process.is_null() {
-                    // SAFETY: P2: the promises of the caller are passed on.
-                    unsafe { process.write(child) };
-                }
-            }
-            error
-        }
-    )*};
-}
-
-spawning! {
-    posix_spawn => SPAWN(c"posix_spawn");
-    posix_spawnp => SPAWN_BY_NAME(c"posix_spawnp");
 }

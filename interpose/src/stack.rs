@@ -8,13 +8,17 @@
 //! Design: `.rep.stack` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the unwinder, and a variable of the environment")]
 
+use crate::events::Stackless;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+use crate::own_stack;
 use crate::real::Function;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-use crate::unwind::{self, State, registers};
+use crate::unwind::{self, NoRule, State, registers};
 use crate::{functions, mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use eventlog::format::Presence;
+use telemetry::__private::before;
 
 /// The environment variable with the minimum number of recorded frames.
 const VARIABLE: &CStr = c"TELEMETRY_STACKS";
@@ -29,6 +33,8 @@ const ENOUGH: c_int = 5;
 
 /// The minimum number of recorded frames; 0: stacks are not recorded.
 static DEPTH: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// Calls whose stack is not recorded for want of memory, and that were not told yet.
+static MISSING: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -66,15 +72,22 @@ pub(crate) fn current() -> u32 {
 fn of_caller(start: State) -> u32 {
     match usize::from(depth()) {
         0 => 0,
-        depth => by_rules(start, depth).unwrap_or_else(|| by_unwinder(depth)),
+        depth => walk(start, depth).unwrap_or_else(|| {
+            MISSING.fetch_add(1, Ordering::Relaxed);
+            0
+        }),
     }
 }
 
-/// Walks the stack by rules and by the last walk; `None`: it has a frame without a rule.
+/// Walks the stack by rules and by the last walk, or by the unwinder if it has a frame without a
+/// rule. `None`: no memory for the walk.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[inline(always)]
-fn by_rules(start: State, depth: usize) -> Option<u32> {
-    unwind::stack(start, depth, mappings::is_own, record).ok()
+fn walk(start: State, depth: usize) -> Option<u32> {
+    own_stack::run(|walk| match walk.stack(start, depth, mappings::is_own, record) {
+        Ok(stack) => stack,
+        Err(NoRule) => by_unwinder(depth),
+    })
 }
 
 /// Other processors have no rules, and need no registers.
@@ -83,8 +96,8 @@ type State = ();
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
 fn registers() -> State {}
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
-fn by_rules(_: State, _: usize) -> Option<u32> {
-    None
+fn walk(_: State, depth: usize) -> Option<u32> {
+    tree::has_memory().then(|| by_unwinder(depth))
 }
 
 /// Walks any stack by the unwinder.
@@ -149,6 +162,15 @@ fn depth() -> u8 {
             depth
         }
         depth => depth,
+    }
+}
+
+/// Records how many calls have no stack for want of memory, and notes it in the roster.
+pub(crate) fn tell_missing() {
+    let count = MISSING.swap(0, Ordering::Relaxed);
+    if count != 0 {
+        roster::note(Presence::Stackless, count as u64);
+        before(|| Stackless::new(count));
     }
 }
 

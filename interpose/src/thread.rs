@@ -11,6 +11,8 @@
 
 use crate::events::Call;
 use core::cell::Cell;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The maximum number of calls that are kept: the C library makes one or two when a thread starts.
 const KEPT_COUNT_MAX: usize = 16;
@@ -83,6 +85,26 @@ impl Local {
         }
         self.kept_count.set(0);
         self.missed.take()
+    }
+}
+
+/// The key whose destructor gives up what a thread mapped, plus 1; 0: none yet.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the key. Early: then the C library has room for its values, and allocates none.
+pub(crate) fn prepare(end: unsafe extern "C" fn(*mut c_void)) {
+    let mut key = 0;
+    // SAFETY: the call writes the variable; the function stays.
+    if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {
+        KEY.store(key + 1, Ordering::Release);
+    }
+}
+
+/// Has what this thread mapped given up when the thread ends.
+pub(crate) fn expect_end(memory: *mut c_void) {
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        // SAFETY: the key exists.
+        unsafe { libc::pthread_setspecific(key, memory) };
     }
 }
 

@@ -9,11 +9,10 @@
 //! `.rep.touched` in `design/replay.md`.
 #![expect(unsafe_code, reason = "calls of the operating system about memory, and its numbers")]
 
-use crate::events::{Call, Process, Touched};
-use crate::{chosen, functions, real, thread};
-use core::ffi::c_int;
+use crate::events::{Allocator, Call, Process, Touched};
+use crate::{chosen, functions, mappings, real, resident, stack, thread};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use telemetry::__private::before;
+use telemetry::__private::{before, uncancelled};
 
 /// Smaller blocks are not watched: hardly a page lies in one alone.
 const SIZE_MIN: usize = 8 << 10;
@@ -23,6 +22,8 @@ const PLACE_COUNT: usize = 1024;
 /// second of as many again, then every fourth, and so on.
 const CLASS_FIRST: u32 = 64;
 const CLASS_COUNT: usize = 4 * usize::BITS as usize;
+/// The line that is read of a file about the process is shorter.
+const LINE_SIZE_MAX: usize = 256;
 /// Pages in one system call, and the maximum number of such calls for one block.
 const PAGES_AT_ONCE: usize = 256;
 const ASKED_MAX: usize = 16;
@@ -159,9 +160,13 @@ pub(crate) fn record_figures() {
             end(index, address);
         }
     }
+    stack::tell_missing();
     let [user, system] = processor().unwrap_or_default();
+    // What is mapped below does not count.
     let resident = resident_peak().unwrap_or_default();
-    before(|| Process::new(resident, user, system));
+    let recorder = resident::own().unwrap_or_default();
+    before(|| Process::new(resident, user, system, recorder));
+    real::with_library(|path| before(|| Allocator::new(path)));
 }
 
 /// Returns the processor time of this process in ns: user, system.
@@ -179,23 +184,15 @@ fn processor() -> Option<[usize; 2]> {
 /// Returns the peak of resident memory since this program began, in bytes. (The figure of
 /// `getrusage` includes the program that executed this one.)
 fn resident_peak() -> Option<usize> {
-    let mut text = [0_u8; 4096];
-    // SAFETY: the name ends with a NUL, the buffer has the stated size, the file is closed once.
-    // These are system calls, because the C library's functions are cancellation points.
-    let size = unsafe {
-        let path = c"/proc/self/status".as_ptr();
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags) as c_int;
-        if file < 0 {
-            return None;
-        }
-        let size = libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len());
-        libc::syscall(libc::SYS_close, file);
-        usize::try_from(size).ok()?
-    };
-    let mut lines = text.get(..size)?.split(|byte| *byte == b'\n');
-    let line = lines.find_map(|line| line.strip_prefix(b"VmHWM:"))?;
-    let digits = line.iter().filter(|byte| byte.is_ascii_digit());
-    let kib = digits.fold(0_usize, |sum, digit| sum.wrapping_mul(10) + usize::from(digit - b'0'));
-    kib.checked_mul(1024)
+    let mut kib = None;
+    uncancelled(|| {
+        mappings::each_line("/proc/self/status", &mut [0; LINE_SIZE_MAX], |line| {
+            if let Some(rest) = line.strip_prefix(b"VmHWM:") {
+                let digits = rest.iter().filter(|byte| byte.is_ascii_digit());
+                let digits = digits.map(|byte| usize::from(byte - b'0'));
+                kib = Some(digits.fold(0_usize, |sum, digit| sum.wrapping_mul(10) + digit));
+            }
+        });
+    });
+    kib?.checked_mul(1024)
 }

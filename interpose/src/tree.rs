@@ -9,10 +9,12 @@
 //!
 //! Frames that are found one after another are often needed together, and so lie in few lines of
 //! the cache. One atomic operation takes a place, or puts a frame first: no thread locks or waits.
-//! All tables are zero at first, so that only used pages take memory. Design: `.rep.stack` in
-//! `design/replay.md`.
+//! All tables are mapped at their first use, and zero at first, so that only used pages take
+//! memory. Design: `.rep.stack` in `design/replay.md`.
+#![expect(unsafe_code, reason = "tables of zeros")]
 
 use crate::events::Frame;
+use crate::mapped::{Mapped, Table};
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use telemetry::__private::before;
@@ -21,6 +23,7 @@ const ADDRESS_COUNT_LOG2: u32 = 18;
 /// Places of addresses.
 pub(crate) const ADDRESS_COUNT: usize = 1 << ADDRESS_COUNT_LOG2;
 const FRAME_COUNT_LOG2: u32 = 21;
+const FRAME_COUNT_MAX: usize = 1 << FRAME_COUNT_LOG2;
 /// Words lie among these first places, on few pages, as long as room is left.
 const NEAR_ADDRESS_COUNT_LOG2: u32 = 12;
 const NEAR_MORE_COUNT_LOG2: u32 = 15;
@@ -40,15 +43,14 @@ struct Known {
     rule: AtomicU64,
 }
 
-static ADDRESSES: [Known; 1 << ADDRESS_COUNT_LOG2] =
-    [const { Known { address: AtomicU64::new(0), rule: AtomicU64::new(0) } };
-        1 << ADDRESS_COUNT_LOG2];
+// SAFETY: zeros are numbers, in all three tables.
+static ADDRESSES: Table<Known, ADDRESS_COUNT> = unsafe { Table::new() };
 /// The frames by number; frame 0 calls the outermost ones.
-static FRAMES: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
-    [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
+// SAFETY: as above.
+static FRAMES: Table<AtomicU64, FRAME_COUNT_MAX> = unsafe { Table::new() };
 static FRAME_COUNT: AtomicU32 = AtomicU32::new(0);
-static MORE: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
-    [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
+// SAFETY: as above.
+static MORE: Table<AtomicU64, FRAME_COUNT_MAX> = unsafe { Table::new() };
 /// Whether any place beyond the first ones is taken.
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
@@ -61,17 +63,21 @@ const _: () = assert!(2 * FRAME_COUNT_LOG2 + ADDRESS_COUNT_LOG2 < u64::BITS);
 pub(crate) struct Place(u32);
 
 impl Place {
-    /// The place of no address.
-    pub(crate) const NONE: Place = Place(0);
-
     /// Returns the rule for the address; 0: none.
     #[inline(always)]
     pub(crate) fn rule(self) -> u64 {
-        ADDRESSES[self.0 as usize].rule.load(Ordering::Relaxed)
+        self.known().map_or(0, |known| known.rule.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_rule(self, rule: u64) {
-        ADDRESSES[self.0 as usize].rule.store(rule, Ordering::Relaxed);
+        if let Some(known) = self.known() {
+            known.rule.store(rule, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn known(self) -> Option<&'static Known> {
+        ADDRESSES.get()?.get(self.0 as usize)
     }
 
     /// Returns the number of the place, below [`ADDRESS_COUNT`].
@@ -80,12 +86,25 @@ impl Place {
     }
 }
 
-/// Returns the place of an address; `None`: the table is full.
+/// Returns whether the system has memory for all tables. Where it lacks some, it maps none, and the
+/// program has the rest.
+#[cold]
+pub(crate) fn has_memory() -> bool {
+    const SIZE: usize = ADDRESS_COUNT * size_of::<Known>() + 2 * FRAME_COUNT_MAX * size_of::<u64>();
+    let is_first = FRAMES.used().is_empty();
+    if is_first && Mapped::memory(SIZE).map(|mut all| all.clear()).is_none() {
+        return false;
+    }
+    ADDRESSES.get().is_some() && FRAMES.get().is_some() && MORE.get().is_some()
+}
+
+/// Returns the place of an address; `None`: the table is full, or has no memory.
 #[inline(always)]
 pub(crate) fn place(address: usize) -> Option<Place> {
     const SIZES: [u32; 2] = [NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2];
     let word = address as u64;
-    let (at, _) = find(word, u64::MAX, SIZES, |at| &ADDRESSES[at].address, || Some(word))?;
+    let addresses = ADDRESSES.get()?;
+    let (at, _) = find(word, u64::MAX, SIZES, |at| &addresses[at].address, || Some(word))?;
     Some(Place(at as u32))
 }
 
@@ -129,13 +148,14 @@ impl Node {
 /// frame is new; `None`: the table is full.
 #[inline(always)]
 pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
+    let frames = FRAMES.get()?;
     loop {
         // Frames that this word names were stored before the word.
-        let caller = Node(FRAMES[parent as usize].load(Ordering::Acquire));
+        let caller = Node(frames[parent as usize].load(Ordering::Acquire));
         let mut frame = caller.first();
         let mut count = 0;
         while frame != 0 && count < NEXT_COUNT_MAX {
-            let node = Node(FRAMES[frame as usize].load(Ordering::Relaxed));
+            let node = Node(frames[frame as usize].load(Ordering::Relaxed));
             if node.place() == place {
                 return Some((frame, false));
             }
@@ -145,7 +165,7 @@ pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
         if count == NEXT_COUNT_MAX {
             return more(parent, place);
         }
-        if let Some(frame) = put_first(parent, caller, place)? {
+        if let Some(frame) = put_first(frames, parent, caller, place)? {
             return Some((frame, true));
         }
     }
@@ -155,12 +175,17 @@ pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
 /// has just put one there.
 #[cold]
 #[inline(never)]
-fn put_first(parent: u32, caller: Node, place: Place) -> Option<Option<u32>> {
+fn put_first(
+    frames: &[AtomicU64; FRAME_COUNT_MAX],
+    parent: u32,
+    caller: Node,
+    place: Place,
+) -> Option<Option<u32>> {
     let frame = number()?;
-    FRAMES[frame as usize].store(Node::new(place, caller.first()).0, Ordering::Relaxed);
+    frames[frame as usize].store(Node::new(place, caller.first()).0, Ordering::Relaxed);
     let (old, new) = (caller.0, caller.with_first(frame).0);
     let is_put =
-        FRAMES[parent as usize].compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+        frames[parent as usize].compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
     // A number that is lost here stays unused.
     Some(is_put.is_ok().then_some(frame))
 }
@@ -170,19 +195,20 @@ fn put_first(parent: u32, caller: Node, place: Place) -> Option<Option<u32>> {
 fn more(parent: u32, place: Place) -> Option<(u32, bool)> {
     const SIZES: [u32; 2] = [NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2];
     let pair = u64::from(parent) << ADDRESS_COUNT_LOG2 | u64::from(place.0);
+    let table = MORE.get()?;
     let mut mine = None;
     let word = || {
         mine = mine.or_else(number);
         Some(u64::from(mine?) << PAIR.count_ones() | pair)
     };
-    let (index, is_new) = find(pair, PAIR, SIZES, |at| &MORE[at], word)?;
-    let frame = MORE[index].load(Ordering::Relaxed) >> PAIR.count_ones();
+    let (index, is_new) = find(pair, PAIR, SIZES, |at| &table[at], word)?;
+    let frame = table[index].load(Ordering::Relaxed) >> PAIR.count_ones();
     Some((frame as u32, is_new))
 }
 
 /// Returns a new number for a frame; `None`: all are taken.
 fn number() -> Option<u32> {
-    let next = |count: u32| (count + 1 < 1 << FRAME_COUNT_LOG2).then_some(count + 1);
+    let next = |count: u32| (count + 1 < FRAME_COUNT_MAX as u32).then_some(count + 1);
     let count = FRAME_COUNT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     count.ok().map(|count| count + 1)
 }
@@ -226,7 +252,7 @@ pub(crate) fn record(frame: u32, parent: u32, address: usize) {
 
 /// Passes on each place with a rule, and the rule.
 pub(crate) fn each_rule(mut each: impl FnMut(Place, u64)) {
-    for (at, known) in ADDRESSES.iter().enumerate() {
+    for (at, known) in ADDRESSES.used().iter().enumerate() {
         let rule = known.rule.load(Ordering::Relaxed);
         if rule != 0 {
             each(Place(at as u32), rule);
@@ -236,7 +262,7 @@ pub(crate) fn each_rule(mut each: impl FnMut(Place, u64)) {
 
 /// Takes the rules of addresses away, and passes on their places.
 pub(crate) fn forget(addresses: Range<usize>, mut each: impl FnMut(Place)) {
-    for (at, known) in ADDRESSES.iter().enumerate() {
+    for (at, known) in ADDRESSES.used().iter().enumerate() {
         if addresses.contains(&(known.address.load(Ordering::Relaxed) as usize)) {
             each(Place(at as u32));
             known.rule.store(0, Ordering::Relaxed);
@@ -244,15 +270,23 @@ pub(crate) fn forget(addresses: Range<usize>, mut each: impl FnMut(Place)) {
     }
 }
 
+/// Passes on the start and the size of each table that is in use.
+pub(crate) fn each_mapped(each: &mut dyn FnMut(usize, usize)) {
+    for (start, size) in [ADDRESSES.range(), FRAMES.range(), MORE.range()] {
+        each(start, size);
+    }
+}
+
 pub(crate) fn clear() {
     let is_far_used = IS_FAR_USED.swap(false, Ordering::Relaxed);
     let searched = |near: u32, all: u32| if is_far_used { 1 << all } else { 1 << near };
-    for known in ADDRESSES.iter().take(searched(NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2)) {
+    for known in ADDRESSES.used().iter().take(searched(NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2))
+    {
         known.address.store(0, Ordering::Relaxed);
         known.rule.store(0, Ordering::Relaxed);
     }
     let frame_count = FRAME_COUNT.swap(0, Ordering::Relaxed) as usize;
-    let more = MORE.iter().take(searched(NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2));
-    let words = FRAMES.iter().take(frame_count + 1).chain(more);
+    let more = MORE.used().iter().take(searched(NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2));
+    let words = FRAMES.used().iter().take(frame_count + 1).chain(more);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
 }

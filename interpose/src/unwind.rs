@@ -63,12 +63,8 @@ struct Known {
     is_pointer_needed: bool,
 }
 
-const NO_STATE: State = State { address: 0, stack_pointer: 0, frame_pointer: 0 };
-const NO_STEP: Step = Step { state: NO_STATE, saved: 0, place: Place::NONE };
-const NOT_KNOWN: Known = Known { state: NO_STATE, saved: 0, frame: 0, is_pointer_needed: false };
-
-/// The last walk of a thread.
-struct Walk {
+/// The last walk of a thread; all zeros: none yet.
+pub(crate) struct Walk {
     generation: Cell<u16>,
     /// Frames of the last walk, the outermost first.
     known: [Cell<Known>; STEP_COUNT_MAX],
@@ -77,19 +73,6 @@ struct Walk {
     is_whole: Cell<bool>,
     /// New frames of this walk, the innermost first.
     found: [Cell<Step>; STEP_COUNT_MAX],
-}
-
-// It has no destructor, so that nothing is allocated for it.
-thread_local! {
-    static WALK: Walk = const {
-        Walk {
-            generation: Cell::new(0),
-            known: [const { Cell::new(NOT_KNOWN) }; STEP_COUNT_MAX],
-            known_count: Cell::new(0),
-            is_whole: Cell::new(false),
-            found: [const { Cell::new(NO_STEP) }; STEP_COUNT_MAX],
-        }
-    };
 }
 
 /// A frame that the walk cannot pass: the unwinder must walk this stack.
@@ -104,26 +87,6 @@ struct Walked {
     /// Where the frame pointer of the innermost unchanged frame was read; 0: it is unchanged.
     saved: usize,
     is_whole: bool,
-}
-
-/// Returns the number of the stack that called this library. The stack has at least `depth` frames,
-/// if that many exist, and at most twice as many. `start` is a frame of this library that has not
-/// returned. `is_own` says whether one of the innermost frames is this library's; `record` gets
-/// each frame that the tree did not have.
-#[inline(always)]
-pub(crate) fn stack(
-    start: State,
-    depth: usize,
-    is_own: impl Fn(usize) -> bool,
-    record: impl Fn(u32, u32, usize),
-) -> Result<u32, NoRule> {
-    // The state is looked up first: the compiler would outline work within `LocalKey::with`.
-    const { assert!(!core::mem::needs_drop::<Walk>()) };
-    let walk = WALK.with(core::ptr::from_ref);
-    // SAFETY: the state is this thread's and has no destructor, so it exists as long as the thread
-    // runs.
-    let walk = unsafe { &*walk };
-    walk.stack(start, depth, is_own, record)
 }
 
 /// Makes all rules so far invalid: their files may no longer be mapped.
@@ -162,8 +125,12 @@ unsafe fn read(address: usize) -> usize {
 }
 
 impl Walk {
+    /// Returns the number of the stack that called this library. The stack has at least `depth`
+    /// frames, if that many exist, and at most twice as many. `start` is a frame of this library
+    /// that has not returned. `is_own` says whether one of the innermost frames is this library's;
+    /// `record` gets each frame that the tree did not have.
     #[inline(always)]
-    fn stack(
+    pub(crate) fn stack(
         &self,
         start: State,
         depth: usize,

@@ -28,7 +28,7 @@ fn instrumented(source: &str, folder: &Path, options: &[&str]) -> PathBuf {
 
 fn record(program: &Path, words: &[impl AsRef<OsStr>], folder: TempDir) -> Recorded {
     let mut command = recording(program, folder.path());
-    command.env("TELEMETRY_CALLS", "1").env("MPS_TELEMETRY_CONTROL", "Call").args(words);
+    command.env("TELEMETRY_CALLS", "1").env("TELEMETRY_CONTROL", "Call").args(words);
     run(command, folder)
 }
 
@@ -190,7 +190,7 @@ fn recursion_of_a_million_calls_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let program = instrumented("functions.c", folder.path(), &["-O0"]);
     let mut command = recording("sh", folder.path());
-    command.env("TELEMETRY_CALLS", "1").env("MPS_TELEMETRY_CONTROL", "Call");
+    command.env("TELEMETRY_CALLS", "1").env("TELEMETRY_CONTROL", "Call");
     command.args(["-c", "ulimit -s unlimited && exec \"$0\" deep 1000000"]).arg(program);
     let recorded = run(command, folder);
     assert_eq!(recorded.output, "1000000\n");
@@ -303,7 +303,7 @@ struct Chosen {
 /// Records a program with a filter.
 fn chosen(program: &Path, words: &[&str], folder: TempDir, filter: &str) -> Chosen {
     let mut command = recording(program, folder.path());
-    command.env("TELEMETRY_CALLS", "1").env("MPS_TELEMETRY_CONTROL", "Call");
+    command.env("TELEMETRY_CALLS", "1").env("TELEMETRY_CONTROL", "Call");
     command.env("MPS_TELEMETRY_CALLS", filter).args(words);
     let recorded = run(command, folder);
     assert!(recorded.status.success());

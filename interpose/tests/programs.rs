@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{Recorded, compile, each, judge, recording, run, word};
+use common::{NOT_CALLS, Recorded, compile, each, judge, recording, run, word};
 use eventlog::reader::{Log, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -82,9 +82,21 @@ fn a_process_records_its_memory_and_time_once_however_it_ends() {
         command.args(["-c", script]);
         let recorded = run(command, folder);
         let log = &recorded.logs()[&(recorded.process, 1)];
-        let mut count = 0;
-        each(log, |event| count += usize::from(event.name() == "Process"));
+        let (mut count, mut library) = (0, String::new());
+        each(log, |event| match event.name() {
+            "Process" => {
+                count += 1;
+                let [all, own] = ["resident", "recorder"].map(|name| word(event, name));
+                assert!(own > 256 << 10 && own < all, "{script}: {own} of {all}");
+            }
+            "Allocator" => {
+                let Some(Value::S(path)) = event.param("path") else { panic!("a path") };
+                library = String::from_utf8_lossy(path).into_owned();
+            }
+            _ => {}
+        });
         assert_eq!(count, 1, "{script}");
+        assert!(library.contains("/libc.so"), "{script}: {library}");
     }
 }
 
@@ -132,7 +144,8 @@ fn stacks_are_a_tree_of_frames_in_mapped_files() {
                 let path = String::from_utf8_lossy(path).into_owned();
                 mappings.push((word(event, "start"), word(event, "size"), path));
             }
-            "Free" | "ReallocBegin" | "UsableSize" | "Touched" | "Process" => {}
+            "Free" | "ReallocBegin" => {}
+            name if NOT_CALLS.contains(&name) => {}
             _ => *stacks.entry(word(event, "stack")).or_default() += 1,
         });
         for stack in stacks.into_keys() {

@@ -21,6 +21,15 @@ pub struct Program {
     pub user_ns: u64,
     /// The processor time in the kernel, likewise.
     pub system_ns: u64,
+    /// The recorder's own part of the resident memory, in bytes; 0: not known.
+    pub recorder: u64,
+}
+
+impl Program {
+    /// Returns the peak of resident memory without the recorder's part, in bytes.
+    pub fn own_peak(&self) -> u64 {
+        self.resident_peak.saturating_sub(self.recorder)
+    }
 }
 
 /// All facts of a recording.
@@ -30,11 +39,26 @@ pub struct Facts {
     pub touched: Touched,
     /// The last figures of each process, by its stream; `None`: none so far.
     processes: BTreeMap<u16, Option<Program>>,
+    /// The file of the library that has the malloc of each process.
+    libraries: BTreeMap<u16, String>,
 }
 
 impl Facts {
     pub(crate) fn take(&mut self, stream: u16, program: Program) {
         self.processes.insert(stream, Some(program));
+    }
+
+    /// Notes the library that has the malloc of a process, by its path.
+    pub(crate) fn take_library(&mut self, stream: u16, path: &[u8]) {
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        self.libraries.insert(stream, String::from_utf8_lossy(file).into_owned());
+    }
+
+    /// Returns the file of the library that has the malloc of the process with the greatest peak.
+    pub fn malloc(&self) -> Option<String> {
+        let peak = |stream: &u16| self.processes.get(stream).copied().flatten().unwrap_or_default();
+        let greatest = self.libraries.iter().max_by_key(|(stream, _)| peak(stream).own_peak());
+        greatest.map(|(_, file)| file.clone())
     }
 
     /// Notes a process that should record its figures.
@@ -51,10 +75,13 @@ impl Facts {
 
     /// Returns the figures of all processes together; `None`: not known.
     pub fn program(&self) -> Option<Program> {
-        self.processes.values().copied().flatten().reduce(|sum, one| Program {
-            resident_peak: sum.resident_peak.max(one.resident_peak),
-            user_ns: sum.user_ns.saturating_add(one.user_ns),
-            system_ns: sum.system_ns.saturating_add(one.system_ns),
+        self.processes.values().copied().flatten().reduce(|sum, one| {
+            let greatest = if one.own_peak() > sum.own_peak() { one } else { sum };
+            Program {
+                user_ns: sum.user_ns.saturating_add(one.user_ns),
+                system_ns: sum.system_ns.saturating_add(one.system_ns),
+                ..greatest
+            }
         })
     }
 }

@@ -58,6 +58,8 @@ pub struct Subject {
     pub duration_ns: u64,
     /// Memory and processor time of the program, if the recording has them.
     pub program: Option<Program>,
+    /// The file of the library with the malloc that the program called, if the recording has it.
+    pub malloc: Option<String>,
     /// For each power of two, the number of objects of at most that size and more than half of it.
     pub sizes: Vec<(u64, u64)>,
     /// The lifetimes in ns, likewise.
@@ -105,7 +107,8 @@ pub struct Run {
     pub live_reached: Option<u64>,
     /// Resident memory before the first operation in bytes: the start-up memory of the heap.
     pub start_up: u64,
-    /// The live bytes at the peak of the samples.
+    /// The most bytes that were live at a time, by the operations: the peak of the workload, or, if
+    /// the threads did not meet there, the greatest sample.
     pub live_at_peak: u64,
     /// The resident memory after all was freed: ms after that, and bytes.
     pub after: Vec<(u64, u64)>,

@@ -94,6 +94,7 @@ fn every_heap_plays_all_operations_in_its_own_processes() {
             assert!(run.duration_ns > 0 && run.faults_minor > 0, "{run:?}");
             // All memory was written: nearly all live bytes must have been resident.
             assert!(run.resident_peak > measured.workload.live_peak / 2, "{}: {run:?}", heap.name);
+            assert_eq!(run.live_at_peak, measured.workload.live_peak, "{}", heap.name);
             assert_eq!(run.after.len(), 1);
         }
         assert_eq!(heap.latency.all.count, count, "{}", heap.name);
@@ -101,6 +102,31 @@ fn every_heap_plays_all_operations_in_its_own_processes() {
         assert!(heap.timeline.is_sorted_by_key(|sample| sample.time_ns), "{}", heap.name);
         assert!(!heap.latency.by_size.is_empty() && !heap.latency.curve.is_empty());
     }
+}
+
+/// `.rep.report`: a thread publishes its live bytes after more operations than these.
+#[test]
+fn live_bytes_at_the_peak_are_those_of_the_operations() {
+    let at = |time: u32, action| Operation { time: u64::from(time) * 1000, thread: 0, action };
+    let allocate = |object| Action::Allocate {
+        object,
+        size: 1 << 20,
+        alignment: 1,
+        is_zeroed: false,
+        pool: 0,
+    };
+    let all = (0..100).map(|object| at(object, allocate(object)));
+    let all = all.chain((0..100).map(|object| at(100 + object, Action::Free { object })));
+    let ops = Ops::new(all.collect());
+    let output =
+        ops.play(&tool(), &["--heap", "system", "--runs", "3", "--json", "--touch", "all"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let heap = &measured(&output).heaps[0];
+    for run in &heap.runs {
+        assert_eq!(run.live_at_peak, 100 << 20);
+        assert!(run.resident_peak >= 100 << 20, "{run:?}");
+    }
+    assert_eq!(heap.runs.len(), 3);
 }
 
 /// `.rep.heap.fails`

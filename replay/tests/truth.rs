@@ -21,6 +21,7 @@ use guard::Guard;
 use replay::heap::system::System;
 use replay::measured::Measured;
 use replay::play::{Touch, in_process};
+use replay::report::Summary;
 use replay::script::{Mode, compile};
 use replay::source::Source;
 use same::{Calls, calls};
@@ -86,7 +87,7 @@ fn a_recorded_replay_equals_the_recording() {
     let folder = folder.path();
     compiled(folder, "threads.c", &[]);
     record(folder, "a.log", &["./threads"]);
-    for (threads, count) in [("recorded", 5), ("one", 1)] {
+    for (threads, count) in [("all", 5), ("one", 1)] {
         let expected = calls(&folder.join("a.log"), threads == "one", false);
         let operations: usize = expected.iter().map(Vec::len).sum();
         assert!(expected.len() == count && operations > 10_000, "{operations}");
@@ -99,7 +100,7 @@ fn a_recorded_replay_equals_the_recording() {
     let (_, errors, code) = replay(folder, &words);
     assert_eq!(code, 0, "{errors}");
     let expected = calls(&folder.join("a.log"), false, false);
-    let replays = again(folder, "less.ops", "recorded");
+    let replays = again(folder, "less.ops", "all");
     assert_eq!(replays.len(), 3);
     for found in replays {
         assert_eq!(found.len(), expected.len());
@@ -124,7 +125,7 @@ fn a_replay_of_sort_equals_its_recording() {
     let folder = folder.path();
     words(folder);
     record(folder, "a.log", &["sort", "--parallel=2", "-S", "1M", "-o", "sorted", "words"]);
-    for threads in ["recorded", "one"] {
+    for threads in ["all", "one"] {
         let expected = calls(&folder.join("a.log"), threads == "one", false);
         let found = again(folder, "a.log", threads);
         assert!(found.len() == 3 && found.iter().all(|it| *it == expected), "{threads}");
@@ -197,6 +198,64 @@ fn start_up_memory_is_in_the_peak_of_a_heap() {
     assert!((15..18).contains(&start_up), "{start_up}");
     assert!((15..18).contains(&peak(&measured, 1)), "{}", peak(&measured, 1));
     assert!(peak(&measured, 0) < 2, "{}", peak(&measured, 0));
+}
+
+/// Runs a program with a preloaded library. Returns the peak of its memory, which it prints.
+fn told(folder: &Path, words: &[&str], library: &str) -> f64 {
+    let mut command = Command::new(folder.join(words[0]));
+    let command = command.args(&words[1..]).env("LD_PRELOAD", library);
+    let output = command.output().expect("the program runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.trim().parse().expect("a number of bytes")
+}
+
+/// Fails if a foretold peak is further from the real one than 10 %.
+fn assert_foretold(what: &str, foretold: Option<f64>, real: f64) {
+    let foretold = foretold.expect("a foretold peak");
+    assert!((foretold / real - 1.0).abs() < 0.1, "{what}: {foretold} foretold, {real} real");
+}
+
+/// `.rep.program`, `.rep.process`: hundreds of threads, at a time and in turn, under malloc and
+/// under an allocator with memory of each thread. The program prints its own peak.
+#[test]
+fn the_peak_of_a_program_of_many_threads_is_foretold() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    compiled(folder, "crowd.c", &[]);
+    compiled(folder, "share.c", &["-shared", "-fPIC"]);
+    let share = folder.join("share");
+    let share = share.to_str().expect("a UTF-8 path");
+    for way in ["live", "turns"] {
+        let words = ["crowd", way, "400"];
+        record(folder, &format!("{way}.log"), &["./crowd", way, "400"]);
+        let measured = played(folder, "system,./share", &[&format!("{way}.log")]);
+        assert_eq!(measured.workload.thread_count, if way == "live" { 401 } else { 2 }, "{way}");
+        let [own, other] = Summary::of_all(&measured).try_into().expect("two heaps");
+        assert_foretold(way, own.program_peak, told(folder, &words, ""));
+        assert_foretold(way, other.program_peak, told(folder, &words, share));
+    }
+}
+
+/// `.rep.program`: the recorded program has another malloc than that of the C library.
+#[test]
+fn a_peak_under_another_malloc_is_foretold_from_its_heap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    compiled(folder, "crowd.c", &[]);
+    compiled(folder, "share.c", &["-shared", "-fPIC"]);
+    let share = folder.join("share");
+    let share = share.to_str().expect("a UTF-8 path");
+    let preload = format!("LD_PRELOAD={}:{share}", library().display());
+    record(folder, "a.log", &["env", &preload, "./crowd", "turns", "50"]);
+    let (shown, _, _) = replay(folder, &["show", "a.log"]);
+    assert!(shown.contains("with the malloc of share"), "{shown}");
+    let measured = played(folder, "system,./share", &["a.log"]);
+    let [own, other] = Summary::of_all(&measured).try_into().expect("two heaps");
+    let words = ["crowd", "turns", "50"];
+    assert_foretold("system", own.program_peak, told(folder, &words, ""));
+    assert_foretold("share", other.program_peak, told(folder, &words, share));
+    let (table, _, _) = replay(folder, &["play", "--runs", "1", "--heap", "system", "a.log"]);
+    assert!(table.contains("program: not foretold, because"), "{table}");
 }
 
 /// Returns the live bytes after each call, counted by address.

@@ -60,6 +60,17 @@ pub fn ticks() -> u64 {
     0
 }
 
+/// Waits for nothing.
+pub fn wait_for_loads() {}
+
+/// Names nothing.
+pub fn naming<T>(
+    work: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
+) -> Option<T> {
+    let _ = work;
+    None
+}
+
 /// An observer that nothing tells.
 #[derive(Debug)]
 pub struct Observer(());
@@ -93,6 +104,11 @@ pub fn zeroed_words(count: usize) -> Option<&'static [AtomicUsize]> {
     None
 }
 
+/// Passes nothing on: no memory is mapped.
+pub fn each_mapped(each: impl FnMut(usize, usize)) {
+    let _ = each;
+}
+
 /// Returns `None`: no memory is mapped.
 pub fn place<T>(value: T) -> Option<&'static T> {
     let _ = value;
@@ -119,6 +135,9 @@ pub fn expect_thread_end() -> bool {
 pub fn flush_some<K: KindSet>(control: &'static TypedControl<K>, kinds: K) {
     let _ = (control, kinds);
 }
+
+/// Does nothing.
+pub fn rename_variables(_: &'static &'static [(&'static CStr, &'static CStr)]) {}
 
 /// Passes no value of the environment.
 pub fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {

@@ -45,10 +45,11 @@
 //!
 //! # Platforms
 //!
-//! The runtime records on a Unix with 64-bit atomics. Linux on x86-64 and AArch64 is tested. macOS,
-//! FreeBSD and 32-bit Linux compile. On other platforms (Windows, WebAssembly) the same API
-//! compiles to nothing, and one line of the build reports that: an annotated library builds
-//! everywhere. Only [`status`], [`postmortem`](postmortem()) and their types are missing there.
+//! The runtime records on a Unix with 64-bit atomics. All tests run on Linux on x86-64; many of
+//! them run for AArch64, s390x and 32-bit ARM, under an emulator. macOS, FreeBSD and Linux on
+//! 32-bit x86 compile. On other platforms (Windows, WebAssembly) the same API compiles to nothing,
+//! and one line of the build reports that: an annotated library builds everywhere. Only
+//! [`status`], [`postmortem`](postmortem()) and their types are missing there.
 //!
 //! The least Rust version is 1.91.
 //!
@@ -130,9 +131,9 @@ pub use record::annotation::{VARIETY, Variety};
 pub mod __private {
     pub use crate::offered::Moment;
     pub use crate::record::around::{
-        Observer, Turn, after, before, expect_thread_end, flush_some, is_thread, monotonic,
-        observe, place, say, thread_number, ticks, try_turn, uncancelled, with_environment,
-        without_signals, zeroed_words,
+        Observer, Turn, after, before, each_mapped, expect_thread_end, flush_some, is_thread,
+        monotonic, naming, observe, place, rename_variables, say, thread_number, ticks, try_turn,
+        uncancelled, wait_for_loads, with_environment, without_signals, zeroed_words,
     };
     pub use crate::record::fast_path::{discard, is_recorded, record, record_here};
     pub use eventdef;

@@ -170,7 +170,7 @@ fn a_killed_program_leaves_labels_and_thread_names() {
     let stream = common::read(&std::fs::read(folder.path().join("mpsio.log")).unwrap());
     let of_three = 600 / 124 * 124;
     assert_eq!((stream.of(1).len(), stream.ended), (of_three, false));
-    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(16)).collect();
+    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(1)).collect();
     assert_eq!(strings, ["pool 1", "pool 2", "pool 3"]);
     let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
     assert_eq!((labels, stream.store(0xFF03).len()), (vec![1, 2, 3], 1));

@@ -3,9 +3,11 @@
 //! Under load, with the reader: `tests/tests/fork.rs`.
 #![expect(unsafe_code, reason = "fork, signals, limits")]
 
+#[path = "common/advice.rs"]
+mod advice;
 mod common;
 
-use common::{Kinds, Pooled, Stream, Three, ran};
+use common::{Kinds, Pooled, Stream, Three, WORD, ran};
 use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -117,13 +119,13 @@ fn a_childs_log_names_its_parent() {
             assert_eq!(header(log).3, parent.1);
         }
         parent = (uuid, its_pid);
-        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(16)).collect();
+        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(1)).collect();
         assert_eq!(strings, ["before".to_owned(), "x".repeat(3000)]);
         let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| e.word(0)).collect();
         let again = if count == 700 { &[][..] } else { &[0x77] };
         assert_eq!(labels, [&[0x77, 0x78], again].concat());
         let sources = stream.store(0xFF06);
-        let sources: Vec<_> = sources.iter().map(|e| (e.word(0), e.string(32))).collect();
+        let sources: Vec<_> = sources.iter().map(|e| (e.word(0), e.string_at(24 + WORD))).collect();
         assert_eq!(sources, [(0x77, "a.rs".to_owned())]);
         // The one thread has its number in the child.
         let threads: Vec<_> = stream.store(0xFF03).iter().map(|e| e.word(1)).collect();
@@ -452,6 +454,22 @@ fn a_child_made_by_clone_leaves_its_parents_log_alone() {
     let indexes = indexes(&common::read(&log), child.parse().unwrap());
     assert!(indexes.len() > 1000 - 125, "{}", indexes.len());
     assert_eq!(indexes, (1000 - indexes.len() as u64..1000).collect::<Vec<_>>());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_writes_its_own_log_where_advice_is_ignored() {
+    let test = "a_child_writes_its_own_log_where_advice_is_ignored";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        advice::ignore();
+        record(500);
+        forked(|| record(300));
+        (500..600usize).for_each(|index| event!(Three, pid(), index, index));
+    }) else {
+        return;
+    };
+    let read = |name: &String| common::read(&ran.file(name)).words(1, 1);
+    assert!(logs(ran.folder.path()).iter().map(read).eq([numbers(600), numbers(300)]));
 }
 
 const FILENAME: &str = "MPS_TELEMETRY_FILENAME";

@@ -1,4 +1,5 @@
-//! The content of the log in ordinary cases.
+//! The content of the log in ordinary cases. Counts and offsets are those of words of 64 bits.
+#![cfg(target_pointer_width = "64")]
 
 mod common;
 
@@ -48,7 +49,8 @@ fn the_header_names_the_process_and_its_clock() {
     let log = ran.file("mpsio.log");
     assert_eq!(log[..512], ran.file("header"), "the header was written twice");
     assert_eq!((common::u16_at(&log, 14), log[20], log[21]), (512, 8, 8));
-    assert_eq!(common::u16_at(&log, 22), if cfg!(target_arch = "x86_64") { 62 } else { 183 });
+    let machines = [("x86_64", 62), ("aarch64", 183), ("s390x", 22)];
+    assert!(machines.contains(&(std::env::consts::ARCH, common::u16_at(&log, 22))));
     assert_eq!(common::u32_at(&log, 24), 65536);
     assert_eq!((log[32 + 6] >> 4, log[32 + 8] >> 6), (4, 2));
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
@@ -96,10 +98,10 @@ fn every_sort_has_the_layout_of_the_format() {
     for (size, event) in events.iter().enumerate() {
         assert_eq!(event.word(0), 0x1122_3344_5566_7788);
         assert_eq!(event.bytes[16], 1);
-        assert_eq!(common::u32_at(&event.bytes, 20), 0xDEAD_BEEF);
+        assert_eq!(event.number(20), 0xDEAD_BEEF);
         assert_eq!(f64::from_bits(event.word(2)), 1.5);
         assert_eq!((event.word(3), event.word(4)), (7, 9));
-        assert_eq!(event.string(48), "abcdefghijklmnopqr"[..size]);
+        assert_eq!(event.string_at(48), "abcdefghijklmnopqr"[..size]);
         assert_eq!(event.bytes.len(), (48 + size + 1).next_multiple_of(8));
     }
 }
@@ -141,7 +143,7 @@ fn late_output_writes_the_events_in_the_buffer() {
     assert_eq!(stream.told_of(5).overwritten, 7 * 124);
     let changes = stream.store(0xFF05);
     assert_eq!(changes.len(), 1, ".store.control");
-    assert_eq!(common::u32_at(&changes[0].bytes, 20), 1 << 5, "outputLow");
+    assert_eq!(changes[0].number(20), 1 << 5, "outputLow");
 }
 
 /// The log has all events recorded while a kind was output, even if its output is off later.
@@ -223,8 +225,8 @@ fn the_log_has_places_in_the_source_text() {
     let stream = ran.stream();
     let [event] = stream.store(0xFF06)[..] else { panic!("one place") };
     assert_eq!(event.word(0), 0xABC);
-    assert_eq!([16, 20, 24, 28].map(|at| common::u32_at(&event.bytes, at)), [1, 2, 3, 4]);
-    assert_eq!(event.string(32), "src/köln.rs");
+    assert_eq!([16, 20, 24, 28].map(|at| event.number(at)), [1, 2, 3, 4]);
+    assert_eq!(event.string_at(32), "src/köln.rs");
 }
 
 /// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
@@ -246,7 +248,7 @@ fn the_log_has_strings_labels_and_threads_under_any_mask() {
         return;
     };
     let stream = ran.stream();
-    let names: Vec<_> = stream.store(0xFF01).iter().map(|e| (e.word(0), e.string(16))).collect();
+    let names: Vec<_> = stream.store(0xFF01).iter().map(|e| (e.word(0), e.string(1))).collect();
     assert_eq!(names, [(1, "first".to_owned()), (2, "second, 日本".to_owned())]);
     let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| (e.word(0), e.word(1))).collect();
     assert_eq!(labels, [(0xABC, 1), (0xABC, 2), (0xABC, 0)]);
@@ -255,7 +257,7 @@ fn the_log_has_strings_labels_and_threads_under_any_mask() {
     }
     let threads = stream.store(0xFF03);
     assert_eq!(threads.len(), 1);
-    assert_eq!((threads[0].word(0), threads[0].string(24)), (1, "worker".to_owned()));
+    assert_eq!((threads[0].word(0), threads[0].string(2)), (1, "worker".to_owned()));
     assert!(threads[0].word(1) > 1, "no number of the operating system");
     assert!(threads.iter().all(|event| event.thread == 0));
     assert_eq!(stream.of(1)[0].thread, 1);
@@ -281,7 +283,7 @@ fn the_log_has_all_of_ten_thousand_labels() {
     let stream = ran.stream();
     let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| (e.word(0), e.word(1))).collect();
     assert_eq!(labels, (0..10_000).map(|index| (index, index + 1)).collect::<Vec<_>>());
-    assert_eq!(stream.store(0xFF01).last().unwrap().string(16), "string 9999");
+    assert_eq!(stream.store(0xFF01).last().unwrap().string(1), "string 9999");
 }
 
 /// `.event.base`: the ordinary case; unit tests of the crate let the clock jump.
@@ -397,4 +399,31 @@ mod late {
             index: W,
         }
     }
+}
+
+/// The names under `/dev` link to open files of the program.
+#[test]
+fn a_log_may_go_to_standard_output() {
+    let test = "a_log_may_go_to_standard_output";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        return (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let environment =
+        [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_FILENAME", "/dev/stdout")];
+    let command = || common::command(test, &environment);
+    let output = command().output().unwrap();
+    let outputs = [
+        output.stderr,
+        command().stdout(std::fs::File::create(&path).unwrap()).output().unwrap().stderr,
+    ];
+    assert_eq!(outputs, [b"", b""], "no message");
+    for bytes in [output.stdout, std::fs::read(path).unwrap()] {
+        // The test harness writes there, too.
+        assert!(bytes.len() > 1000 * 32, "{}", bytes.len());
+        assert!(bytes.windows(4).any(|bytes| bytes == [0xF7, 0x45, 0x4C, 0x8A]), "no block");
+    }
+    let names = std::fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with("stdout-")).count(), 0);
 }

@@ -23,7 +23,7 @@ const EVENT_COUNT: usize = 5;
 /// Returns the names of threads by their indexes (`.store.thread`).
 fn names(stream: &Stream) -> BTreeMap<u32, String> {
     let threads = stream.store(0xFF03);
-    threads.iter().map(|thread| (thread.word(0) as u32, thread.string(24))).collect()
+    threads.iter().map(|thread| (thread.word(0) as u32, thread.string(2))).collect()
 }
 
 /// Returns the buffers of the test's own events.

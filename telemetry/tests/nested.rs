@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use telemetry::{control, event};
 
-const PERIOD_NS: i64 = 100_000;
+const PERIOD_NS: libc::c_long = 100_000;
 const DURATION: Duration = Duration::from_millis(3000);
 /// The number of signals that makes a storm: on a busy machine it takes longer.
 const SIGNAL_COUNT_MIN: u64 =
@@ -38,7 +38,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a value by which the test detects a changed event.
 fn mix(thread: usize, index: usize) -> usize {
-    (index ^ thread << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    (index as u64 ^ (thread as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize
 }
 
 extern "C" fn handle(_: libc::c_int) {

@@ -145,6 +145,52 @@ fn sending_allocates_nothing() {
     assert!(connected.join().unwrap().iter().all(Result::is_ok));
 }
 
+const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
+
+/// `.sol.writer`: without work it wakes up fifty times a second, and not thousands of times.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_idle_writer_thread_rests() {
+    let environment = [("MPS_TELEMETRY_CONTROL", "Object"), WRITER];
+    ran("an_idle_writer_thread_rests", &environment, || {
+        event!(Three, 0usize, 0usize, 0usize);
+        let tasks = || std::fs::read_dir("/proc/self/task").unwrap();
+        let read = |path: &std::path::Path, name| std::fs::read_to_string(path.join(name)).unwrap();
+        let is_writer = |path: &std::path::PathBuf| read(path, "comm") == "telemetry\n";
+        let writer = tasks().map(|task| task.unwrap().path()).find(is_writer).expect("a writer");
+        let sleep_count = || {
+            let status = read(&writer, "status");
+            let count =
+                status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            count.and_then(|count| count.trim().parse::<u128>().ok()).expect("a count")
+        };
+        common::wait_until("few sleeps", || {
+            let (begin, before) = (std::time::Instant::now(), sleep_count());
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            sleep_count() - before <= begin.elapsed().as_millis() / 20 + 1
+        });
+    });
+}
+
+/// `.sol.writer`: a thread makes the system call that ends a rest of the writer.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_block_wakes_a_resting_writer_thread() {
+    let test = "a_full_block_wakes_a_resting_writer_thread";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        event!(Three, 0usize, 0usize, 0usize);
+        mark("BEGIN");
+        for _ in 0..10 {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            (0..5_000usize).for_each(|index| event!(Three, 0usize, index, index));
+        }
+        mark("END");
+        return;
+    }
+    let calls = calls_between_marks(test, &[("MPS_TELEMETRY_CONTROL", "Object"), WRITER]);
+    assert!(calls.iter().any(|line| line.contains("FUTEX_WAKE_PRIVATE")), "{calls:?}");
+}
+
 /// Makes a system call that shows in the trace.
 #[expect(unsafe_code, reason = "a write that nobody buffers")]
 fn mark(text: &str) {

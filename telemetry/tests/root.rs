@@ -236,8 +236,8 @@ fn memory_holds_events_that_are_not_output() {
         let stream = root.stream();
         assert_eq!(stream.words(1, 1), numbers(50));
         assert_eq!(stream.words(4, 0), [7]);
-        assert_eq!(stream.of(3)[0].string(48), "text");
-        assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
+        assert_eq!(stream.of(3)[0].string_at(48), "text");
+        assert_eq!(stream.store(0xFF01)[0].string(1), "a label");
         assert_eq!(stream.store(0xFF02)[0].word(0), 0x77);
         assert_eq!(root.registries(), [(0, u64::MAX, 0), (1, u64::MAX, 0)]);
         assert!(!stream.ended && stream.is_ring);
@@ -417,7 +417,7 @@ fn the_root_lists_a_mapped_file_as_an_extent() {
         assert_eq!((root.count_of(4), root.extents().iter().map(|e| e.what).max()), (1, Some(4)));
         assert_eq!(stream.words(1, 1), numbers(2000));
         assert_eq!(stream.words(2, 1), numbers(10));
-        assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
+        assert_eq!(stream.store(0xFF01)[0].string(1), "a label");
         forked(|| {
             let root = Root::find().unwrap();
             assert_eq!(root.stream().of(1).len(), 0, "the child has its parent's events");
@@ -426,7 +426,7 @@ fn the_root_lists_a_mapped_file_as_an_extent() {
             let stream = Root::find().unwrap().stream();
             assert_eq!(stream.words(1, 1), numbers(500));
             assert_eq!(stream.words(2, 1), numbers(10));
-            assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
+            assert_eq!(stream.store(0xFF01)[0].string(1), "a label");
         });
     });
 }
@@ -484,7 +484,7 @@ fn check_child(root: &Root, count: u64) {
     assert_eq!(of_thread(&stream, 1, 2), numbers(count));
     assert_eq!(stream.of(1).len() as u64, count);
     assert_eq!(stream.words(5, 0), numbers(7));
-    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(16)).collect();
+    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(1)).collect();
     assert_eq!(strings, ["before"]);
     let labels = stream.store(0xFF02);
     assert_eq!(labels.iter().map(|label| label.word(0)).collect::<Vec<_>>(), [0x77]);

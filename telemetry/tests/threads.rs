@@ -209,3 +209,61 @@ fn a_writer_thread_writes_all_events_of_many_threads() {
     assert_eq!(stream.of(1).len(), 4 * COUNT);
     assert_eq!((stream.holes, stream.ended), (0, true));
 }
+
+/// Returns the resident memory of this process in bytes, without stacks of this size in KiB.
+#[cfg(target_os = "linux")]
+fn resident_without(stack_size: u64) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let field =
+        |line: &str, name| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    let (mut size, mut sum) = (0, 0);
+    for line in maps.lines() {
+        size = field(line, "Size:").unwrap_or(size);
+        sum += field(line, "Rss:").filter(|_| size != stack_size).unwrap_or(0);
+    }
+    sum << 10
+}
+
+/// A thread that records little takes a few pages, not all of its blocks.
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_that_record_little_take_little_memory() {
+    let test = "threads_that_record_little_take_little_memory";
+    const THREAD_COUNT: u64 = 200;
+    const STACK_SIZE: u64 = 3 << 10;
+    let memory_of = |records: bool| {
+        let [here, there] = [(); 2].map(|()| std::sync::Barrier::new(THREAD_COUNT as usize + 1));
+        std::thread::scope(|scope| {
+            for thread in 0..THREAD_COUNT as usize {
+                let (here, there) = (&here, &there);
+                let builder = std::thread::Builder::new().stack_size((STACK_SIZE << 10) as usize);
+                let body = move || {
+                    if records {
+                        event!(Three, thread, 0usize, 0usize);
+                    }
+                    here.wait();
+                    there.wait();
+                };
+                builder.spawn_scoped(scope, body).unwrap();
+            }
+            here.wait();
+            let size = resident_without(STACK_SIZE);
+            there.wait();
+            size
+        })
+    };
+    // Two blocks have 128 KiB, those with a writer thread 512.
+    for writer in ["none", "thread"] {
+        let environment = [("MPS_TELEMETRY_CONTROL", "all"), ("MPS_TELEMETRY_WRITER", writer)];
+        let Some(_) = ran(test, &environment, || {
+            event!(Three, 0usize, 0usize, 0usize);
+            let before = memory_of(false);
+            let size = memory_of(true).saturating_sub(before) / THREAD_COUNT;
+            let has_writer = std::env::var("MPS_TELEMETRY_WRITER").unwrap() == "thread";
+            let size_max = if has_writer { 100 << 10 } else { 32 << 10 };
+            assert!(size > 0 && size < size_max, "{size} bytes a thread: {has_writer}");
+        }) else {
+            return;
+        };
+    }
+}

@@ -47,12 +47,12 @@ fn indexes_in_ring(bytes: &[u8]) -> BTreeSet<u64> {
         }
         let mut at = common::u32_at(block, 24) as usize;
         while at + 8 <= block.len() {
-            let (code, size) = (common::u16_at(block, at), common::u16_at(block, at + 2) as usize);
+            let (code, size) = common::code_and_size(block, at);
             if size == 0 {
                 break;
             }
             if code == 1 && common::u16_at(block, 12) == 1 {
-                found.insert(common::u64_at(block, at + 16));
+                found.insert(common::word_at(block, at + 8 + common::WORD));
             }
             at += size;
         }
@@ -111,7 +111,7 @@ fn a_crashed_childs_log_has_the_labels_before_the_fork() {
     };
     for (name, count) in [("few", 5), ("many", 3000)] {
         let stream: Stream = common::read(&ran.file(name));
-        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(16)).collect();
+        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(1)).collect();
         assert!(stream.words(1, 1).iter().copied().eq(0..count), "{name}");
         assert_eq!(strings, ["what is what,"], "{name}");
         assert_eq!(stream.store(0xFF02).len(), 1, "{name}");

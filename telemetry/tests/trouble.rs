@@ -307,7 +307,7 @@ fn events_of_a_registry_without_room_are_counted() {
     // `.store.discarded`: registry and kind in one word, cause, count
     let told = stream.store(0xFF04);
     assert_eq!(told.len(), 1);
-    let (registry, kind) = (common::u32_at(&told[0].bytes, 8), common::u32_at(&told[0].bytes, 12));
+    let (registry, kind) = (told[0].number(8), told[0].number(12));
     assert_eq!((registry, kind, told[0].word(2)), (65535, 63, 4));
 }
 

@@ -46,7 +46,7 @@ fn check_chain(volumes: &[Stream]) {
 /// present (`.volume.store`).
 fn check_labels(volume: &Stream, count: usize) {
     let strings: BTreeMap<u64, String> =
-        volume.store(0xFF01).iter().map(|event| (event.word(0), event.string(16))).collect();
+        volume.store(0xFF01).iter().map(|event| (event.word(0), event.string(1))).collect();
     let labels: BTreeMap<u64, u64> =
         volume.store(0xFF02).iter().map(|event| (event.word(0), event.word(1))).collect();
     for index in 0..count as u64 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads the data sets of a log with DuckDB, DataFusion and Spark: each gives every event, as the log has it.
+"""Reads the data sets of logs with five readers: each gives every event, as the log has it.
 
-    eventcnv --style json LOG ──▶ rows        eventcnv parquet LOG ── each of three ──▶ the same rows
+    eventcnv --style json LOG ──▶ rows        eventcnv parquet LOG ── each of five ──▶ the same rows
 
 `read.py EVENTCNV DIR LOG …`. Run by `./proofs parquet`. Design: `.cnv.parquet` in design/eventcnv.md.
 """
@@ -12,18 +12,24 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from itertools import chain, count as count_from
 
 import datafusion
 import duckdb
+import polars
+import pyarrow
+import pyarrow.parquet
 from pyspark.sql import SparkSession
 
-# Columns of every data set: a parameter of such a name has an underscore after it.
+# Columns of every data set, and those that readers add: a parameter of such a name, in whatever
+# case, has an underscore after it.
 COLUMNS = "time timestamp wall stream thread thread_name buffer number".split()
+PARTITIONS = "host process kind".split()
+ADDED = ("filename file_row_number __filename __fragment_index __batch_index "
+         "__last_in_fragment").split()
 # Columns of slices that a database has too.
 SLICE = "name begin end duration verdict thread".split()
 EVENTCNV, DIRECTORY, LOGS = sys.argv[1], sys.argv[2], sys.argv[3:]
-MICROS = {"duckdb": "epoch_us(timestamp)", "spark": "unix_micros(timestamp)",
-          "datafusion": "CAST(timestamp AS BIGINT)"}
 
 
 def ask(*words):
@@ -37,7 +43,8 @@ def plain(value):
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, float):
-        return "NaN" if math.isnan(value) else value
+        return value if math.isfinite(value) else {"nan": "NaN", "inf": "Infinity",
+                                                   "-inf": "-Infinity"}[str(value)]
     return bytes(value) if isinstance(value, (bytes, bytearray)) else int(value)
 
 
@@ -47,14 +54,19 @@ def expected(log):
              for row in ask("query", log, "SELECT thread, name FROM threads", "--json")}
     rows = defaultdict(Counter)
     for event in ask("--style", "json", log):
-        row = {"time": event["ticks"], "thread": event["thread"],
+        row = {"time": event["ticks"], "thread": event["thread"], "kind": event["kind"],
                "thread_name": names.get(event["thread"])}
+        taken = {*COLUMNS, *PARTITIONS, *ADDED}
+        columns = {}
+        for name in event["params"]:
+            tries = chain([name, name + "_"], (f"{name}__{n}" for n in count_from(2)))
+            columns[name] = next(tried for tried in tries if tried.lower() not in taken)
+            taken.add(columns[name].lower())
         for name, value in event["params"].items():
             is_address = isinstance(value, str) and value.startswith("0x")
-            name = name + "_" if name in COLUMNS else name
-            row[name] = int(value, 16) if is_address else value
+            row[columns[name]] = int(value, 16) if is_address else value
         for name, label in event.get("labels", {}).items():
-            row[name + "_label"] = label
+            row[columns[name] + "_label"] = label
         rows[event["event"]][tuple(sorted(row.items(), key=str))] += 1
     return rows
 
@@ -64,7 +76,8 @@ def found(rows):
     counts = Counter()
     for row in rows:
         assert row.pop("micros") == (row["wall"] // 1000 if row["wall"] is not None else None), row
-        for name in ("wall", "stream", "buffer", "number", "kind", "process", "host", "timestamp"):
+        assert row.pop("process") and row.pop("host"), row
+        for name in ("wall", "stream", "buffer", "number", "timestamp"):
             row.pop(name, None)
         values = {name: plain(value) for name, value in row.items()}
         kept = {k: v for k, v in values.items() if v is not None or k == "thread_name"}
@@ -73,26 +86,43 @@ def found(rows):
 
 
 def by_duckdb(path):
-    """Rows by DuckDB, which reads the partitions too."""
+    """Rows by DuckDB."""
     table = f"read_parquet('{path}/**/*.parquet', hive_partitioning = true)"
-    query = duckdb.sql(f"SELECT * EXCLUDE (timestamp), {MICROS['duckdb']} AS micros FROM {table}")
+    query = duckdb.sql(f"SELECT * EXCLUDE (timestamp), epoch_us(timestamp) AS micros FROM {table}")
     return [dict(zip(query.columns, row)) for row in query.fetchall()]
 
 
 def by_datafusion(path):
     """Rows by DataFusion."""
     context = datafusion.SessionContext()
-    context.register_parquet("t", path, table_partition_cols=[])
-    query = context.sql(f"SELECT *, {MICROS['datafusion']} AS micros FROM t").to_arrow_table()
+    partitions = [(name, pyarrow.string()) for name in PARTITIONS]
+    context.register_parquet("t", path, table_partition_cols=partitions)
+    query = context.sql("SELECT *, CAST(timestamp AS BIGINT) AS micros FROM t").to_arrow_table()
     return query.drop_columns(["timestamp"]).to_pylist()
 
 
 def by_spark(path):
     """Rows by Spark."""
-    query = spark.read.parquet(path).selectExpr("*", f"{MICROS['spark']} AS micros")
+    query = spark.read.parquet(path).selectExpr("*", "unix_micros(timestamp) AS micros")
     return [row.asDict() for row in query.drop("timestamp").collect()]
 
 
+def by_polars(path):
+    """Rows by Polars."""
+    table = polars.scan_parquet(f"{path}/**/*.parquet", hive_partitioning=True)
+    micros = polars.col("timestamp").dt.epoch("us").alias("micros")
+    return table.with_columns(micros).drop("timestamp").collect().to_dicts()
+
+
+def by_pyarrow(path):
+    """Rows by pyarrow."""
+    table = pyarrow.parquet.read_table(path)
+    micros = table.column("timestamp").cast(pyarrow.int64())
+    return table.append_column("micros", micros).drop_columns(["timestamp"]).to_pylist()
+
+
+READERS = [("DuckDB", by_duckdb), ("DataFusion", by_datafusion), ("Spark", by_spark),
+           ("Polars", by_polars), ("pyarrow", by_pyarrow)]
 os.environ["TZ"] = "UTC"
 spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
          .config("spark.sql.session.timeZone", "UTC").config("spark.driver.host", "127.0.0.1")
@@ -105,7 +135,7 @@ for log in LOGS:
     assert sets - {"slices"} == set(rows), (sets, set(rows))
     slices = Counter(tuple(row[name] for name in SLICE)
                      for row in ask("query", log, f"SELECT {', '.join(SLICE)} FROM slices", "--json"))
-    for name, read in (("DuckDB", by_duckdb), ("DataFusion", by_datafusion), ("Spark", by_spark)):
+    for name, read in READERS:
         count = 0
         for event in sorted(rows):
             got = found(read(os.path.join(DIRECTORY, event)))

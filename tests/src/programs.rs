@@ -150,7 +150,7 @@ pub fn lines(command: &mut Command) -> Vec<String> {
 }
 
 /// Limits the wait for a condition; it is far longer than any machine needs.
-const WAIT_MAX: Duration = Duration::from_secs(120);
+pub const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Waits until a condition is true.
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -291,6 +291,18 @@ fn a_follower_goes_on_where_a_killed_one_ended() {
     }
 }
 
+/// A program ends during a look: the last look takes all that the closed ring has.
+#[test]
+fn a_follower_takes_all_of_a_ring_that_closes_meanwhile() {
+    for run in 0..12 {
+        let place = Place::new();
+        let mut follower = place.follow(1);
+        let mut program = place.call(&["times", "3", "100"], "ring:log?size=4M");
+        assert_eq!([program.end(), follower.end()], [Some(0); 2], "run {run}");
+        assert_eq!(place.followed()["calls"].len(), 3 * 100 * 3 + 3, "run {run}");
+    }
+}
+
 /// A signal ends the follower after a last commit; a call in progress has no end then.
 #[test]
 fn a_signal_ends_the_follower_after_a_commit() {
@@ -356,8 +368,15 @@ fn overwritten_rows_are_counted_and_none_is_doubled() {
 #[test]
 fn two_programs_with_one_name_are_two_logs() {
     let place = Place::new();
+    let header = || {
+        let bytes = fs::read(place.path("log")).unwrap_or_default();
+        bytes.get(..4096).map(<[u8]>::to_vec)
+    };
     for run in 1..=2_usize {
+        let before = header();
         let mut program = place.call(&["times", "1", "20"], "log");
+        // A follower that looks before the program has its log takes the first one.
+        wait_for("a log of its own", || header().is_some_and(|now| before.as_ref() != Some(&now)));
         let mut follower = place.follow(10);
         assert_eq!((program.end(), follower.end()), (Some(0), Some(0)));
         let found = place.followed();

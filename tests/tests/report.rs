@@ -52,7 +52,7 @@ impl Page {
             "--disable-gpu",
             "--disable-dev-shm-usage",
         ]);
-        browser.args(["--window-size=1280,1200", "--virtual-time-budget=5000"]);
+        browser.args(["--window-size=1280,1200", "--virtual-time-budget=30000"]);
         browser.arg("--allow-file-access-from-files");
         browser.args(["--enable-logging=stderr", "--dump-dom"]);
         browser.arg(format!("--user-data-dir={}", profile.path().display()));
@@ -66,15 +66,19 @@ impl Page {
     }
 
     /// Opens a page in a window of a width in pixels. It is a frame of another page, because a
-    /// browser's window has a least width. Only what the page states of itself is in the result.
+    /// browser's window has a least width. Only what the page states of itself is in the result, as
+    /// soon as it states whether it is too wide: the steps of a test are one script.
     fn open_in(page: &Path, state: &str, width: u32) -> Page {
         let frame = page.with_extension("frame.html");
         let name = page.file_name().expect("a name").to_string_lossy();
         let text = format!(
             "<iframe width={width} height=1200 src=\"{name}#{state}\"></iframe>
-            <script>setTimeout(() => Object.assign(document.documentElement.dataset,
-              document.querySelector('iframe').contentDocument.documentElement.dataset), 3000)
-            </script>"
+            <script>const wait = setInterval(() => {{
+              const frame = document.querySelector('iframe').contentDocument.documentElement;
+              if (!frame || !('wide' in frame.dataset)) return;
+              Object.assign(document.documentElement.dataset, frame.dataset);
+              clearInterval(wait);
+            }}, 100)</script>"
         );
         fs::write(&frame, text).expect("a page can be written");
         Page::open(&frame, "")

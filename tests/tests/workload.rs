@@ -52,8 +52,8 @@ fn count(path: &Path, name: &str) -> u64 {
     count
 }
 
-/// Counts the frees of memory that no earlier event handed out, and of memory that was freed before:
-/// the state of each address, event by event.
+/// Counts the frees of memory that no earlier event handed out, and of memory that was freed
+/// before, by the state of each address.
 fn frees_without_object(path: &Path) -> [u64; 2] {
     let log = Log::open(path).unwrap();
     let mut events = log.events(Order::Time, &Filter::default());

@@ -192,7 +192,6 @@ fn tell(moment: Moment) {
 /// Begins again in a forked child: all tables are empty, and those of other threads free.
 fn forget() {
     LOG.fetch_add(1, Ordering::Relaxed);
-    statement::after_fork();
     let own = own();
     for table in TABLES.iter() {
         let is_own = own.is_some_and(|own| core::ptr::eq(own, table));

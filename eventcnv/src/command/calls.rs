@@ -12,7 +12,6 @@ use crate::reading::calls::{self, Found};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::summary::calls::{By, Cutoff, Extra};
-use crate::summary::pairs::seconds;
 use crate::view;
 use crate::view::calls::Summary;
 use crate::view::pairs::{Overview, against};
@@ -160,7 +159,6 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
 struct Summed<'l> {
     reading: &'l Reading,
     clock: Clock,
-    seconds: Option<f64>,
     found: Found,
     graph: Graph,
     extra: Extra,
@@ -183,7 +181,6 @@ impl<'l> Summed<'l> {
         if clock.base == ClockBase::Start {
             reading.use_seconds();
         }
-        let seconds = seconds(log, &clock, selection.filter());
         let mut extra = Extra::new(args.form.by);
         let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
             extra.add(&told);
@@ -191,7 +188,7 @@ impl<'l> Summed<'l> {
         });
         extra.durations.settle();
         let graph = Graph::of(found.calls.tree());
-        Ok(Summed { reading, clock, seconds, found, graph, extra })
+        Ok(Summed { reading, clock, found, graph, extra })
     }
 
     fn summary(&self, form: &Form) -> Summary<'_> {
@@ -213,7 +210,7 @@ impl<'l> Summed<'l> {
             base: self.clock.base,
             what: "function",
             by,
-            seconds: self.seconds,
+            seconds: None,
             rows,
             slowest: Vec::new(),
             is_stream_shown: false,

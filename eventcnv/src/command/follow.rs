@@ -190,6 +190,18 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 /// Opens a log, with the volumes between it and the last one seen.
 fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
+    let reading = open_once(path, seen, args)?;
+    // A copy of a ring has the end of the log before all events that precede it, if the program
+    // closed the log meanwhile. A closed log changes no more.
+    let is_closed_ring = reading.log.is_closed() && is_ring(&reading.log);
+    if is_closed_ring { open_once(path, seen, args) } else { Ok(reading) }
+}
+
+fn is_ring(log: &Log) -> bool {
+    log.streams().iter().any(|stream| stream.is_ring)
+}
+
+fn open_once(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
     let reading = Reading::open_paths(&[path.to_owned()], &args.known)?;
     let (stream, volume) = first(&reading.log);
     if seen.stream != Some(stream) || volume <= seen.volume {
@@ -232,7 +244,7 @@ impl Seen {
             Err(_) if self.stream.is_some() => return Ok(None),
             Err(stop) => return Err(stop),
         };
-        self.is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
+        self.is_ring = is_ring(&reading.log);
         // The metadata of a mapped file do not show its changes.
         self.note_look(path, stamp.filter(|_| !self.is_ring));
         self.print_new(&reading, args, is_over)

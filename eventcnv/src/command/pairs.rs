@@ -8,10 +8,11 @@
 //! Design: `.cnv.pairs` in `design/eventcnv.md`.
 
 use crate::export::marks::PairOptions;
-use crate::reading::pairs::{By, Found, Marked};
+use crate::reading::pairs::{By, Found, Marked, Values};
 use crate::reading::{Input, Reading};
 use crate::select::{self, Select};
-use crate::summary::pairs::{Groups, seconds};
+use crate::summary::pairs::{Groups, rates};
+use crate::summary::rates::Rates;
 use crate::text::page::Page;
 use crate::view::clock::Clock as Times;
 use crate::view::columns::Columns;
@@ -56,7 +57,7 @@ Examples:
   eventcnv pairs mpsio.log --by thread            a row for each pair and thread
   eventcnv pairs mpsio.log --by arena --histogram   by a parameter, with bars
   eventcnv pairs mpsio.log --slowest 5            the longest, with their events
-  eventcnv pairs run.log --pair FileBegin=FileEnd:file --no-names
+  eventcnv pairs run.log --slice FileBegin=FileEnd:file --no-names
   eventcnv pairs run.log --from +1ms --csv        what begins later than that, as CSV
   eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log";
 
@@ -144,9 +145,10 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
 struct Summed<'l> {
     reading: &'l Reading,
     base: ClockBase,
-    seconds: Option<f64>,
+    rates: Rates,
     marks: Marks,
     groups: Groups,
+    values: Values,
     found: Found,
 }
 
@@ -163,24 +165,28 @@ impl<'l> Summed<'l> {
         }
         // Which part of the time `--first` and `--last` choose is unknown.
         let is_known = !selection.is_counted();
-        let seconds = seconds(log, &clock, selection.filter()).filter(|_| is_known);
+        let rates =
+            if is_known { rates(log, &clock, selection.filter()) } else { Rates::default() };
         let slowest_count = args.form.slowest.unwrap_or(0).into();
-        let mut groups = Groups::new(&marks, by.clone(), slowest_count, Limits::default());
+        let (registries, limits) = (log.registries(), Limits::default());
+        let mut groups = Groups::new(registries, &marks, by.clone(), slowest_count, limits);
         let marked = Marked { log, clock: &clock, marks: &marks };
-        let Ok(found) = marked.each(&selection, &by, |told| {
-            groups.add(told);
+        let Ok((found, values)) = marked.each(&selection, &by, |told, values| {
+            groups.add(told, values);
             Ok::<(), Infallible>(())
         });
-        Ok(Summed { reading, base: clock.base, seconds, marks, groups, found })
+        Ok(Summed { reading, base: clock.base, rates, marks, groups, values, found })
     }
 
     fn overview<'g>(&'g mut self, form: &'g Form) -> Overview<'g> {
         let by = if form.by == "event" { "" } else { &form.by };
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
-        let slowest = slow(&self.reading.log, &self.marks, &slowest);
-        let rows = self.groups.rows(&self.reading.log, &self.found.values);
+        let name = |begin: &Edge| self.groups.name_of(begin, &self.values).into_owned();
+        let slowest = slow(&self.reading.log, name, &slowest);
+        let Summed { reading, marks, groups, values, rates, .. } = self;
+        let rows = groups.rows(&reading.log, marks, values, rates);
         let is_stream_shown = self.reading.log.streams().len() > 1;
-        let (base, seconds) = (self.base, self.seconds);
+        let (base, seconds) = (self.base, rates.seconds);
         Overview { base, what: "slice", by, seconds, rows, slowest, is_stream_shown }
     }
 
@@ -211,12 +217,12 @@ impl<'l> Summed<'l> {
 }
 
 /// Returns the longest slices with the lines of their events.
-fn slow(log: &Log, marks: &Marks, slowest: &[Long]) -> Vec<Slow> {
+fn slow(log: &Log, name: impl Fn(&Edge) -> String, slowest: &[Long]) -> Vec<Slow> {
     let edges = slowest.iter().flat_map(|long| [&long.begin, &long.end]);
     let lines = lines(log, edges);
     let line = |edge: &Edge| lines.get(&edge.id).cloned().unwrap_or_default();
     let slow = |long: &Long| Slow {
-        name: marks.name(long.begin.pair).to_owned(),
+        name: name(&long.begin),
         ns: long.ns,
         thread: long.begin.thread,
         ends: [&long.begin, &long.end].map(|edge| End {

@@ -12,6 +12,8 @@ use crate::reading::pairs::{By, Found, Marked, Told, key_text};
 use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
+use crate::summary::lanes::Shape;
+use crate::summary::pairs::slice_name;
 use cli::Stop;
 use cli::output::PendingDirectory;
 use eventlog::format::text::OneLine;
@@ -134,11 +136,15 @@ fn write_slices(
         return Ok((Found::default(), 0));
     }
     let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
-    let found = marked.each(selection, &By::Event, |told| {
+    let shapes = Shape::of(log.registries(), &marks);
+    let (found, _) = marked.each(selection, &By::Event, |told, values| {
         let (Told::Slice(slice) | Told::GaveWay(slice)) = told else { return Ok(()) };
         let sorts = sorts.get(slice.begin.pair as usize).map_or(&[][..], Vec::as_slice);
         let key = (!sorts.is_empty()).then(|| key_text(&slice.begin.key, sorts));
-        rows.push_slice(&slice, marks.name(slice.begin.pair), key.as_deref());
+        let is_apart = shapes.get(slice.begin.pair as usize).is_some_and(Shape::is_apart);
+        let name = values.text(values.name_of(slice.begin));
+        let name = slice_name(marks.name(slice.begin.pair), name, is_apart);
+        rows.push_slice(&slice, &name, key.as_deref());
         count += 1;
         if rows.is_full() { take(rows.take()) } else { Ok(()) }
     })?;

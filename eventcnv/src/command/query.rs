@@ -129,8 +129,10 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let is_read = |table: &str| read.contains(table) || read.contains("buffers");
     let has_any = import.choose(is_read);
     let mut events = selection.events(&reading.log, Order::Time);
+    let mut great = None;
     if has_any {
-        connection = import.add(connection, &mut events, false).map_err(refused)?.0;
+        let (back, counts) = import.add(connection, &mut events, false).map_err(refused)?;
+        (connection, great) = (back, counts.note());
     }
     let mut lenses = Lenses::default();
     let slices = read.contains("slices");
@@ -147,7 +149,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     }
     import.finish(&connection, &none).map_err(refused)?;
     reading.finish();
-    reading.note(note);
+    reading.note(note.into_iter().chain(great));
     reading.note(slices.iter().flat_map(|found| found.notes.clone()));
     reading.note(has_calls.then(|| overwritten_note(&reading.log)).flatten());
     let form = match (args.csv, args.json) {

@@ -220,7 +220,7 @@ impl Lined {
 
 /// Reads the log once. Returns the time axis, the summary with the sample, and the faults.
 fn summarise(log: &Log, selection: &Selection) -> (Axis, (Summary, Sample), Faults) {
-    let spans = Summary::spans(log);
+    let history = log.history();
     let times = &selection.filter().times;
     // The page shows the selected part of the time.
     let narrow = |(span, stream): (&Option<(u64, u64)>, usize)| {
@@ -229,7 +229,7 @@ fn summarise(log: &Log, selection: &Selection) -> (Axis, (Summary, Sample), Faul
         let (from, to) = (first.max(*asked.start()), last.min(*asked.end()));
         Some((from, to.max(from)))
     };
-    let spans: Vec<Option<(u64, u64)>> = spans.iter().zip(0..).map(narrow).collect();
+    let spans: Vec<Option<(u64, u64)>> = history.spans().iter().zip(0..).map(narrow).collect();
     let axis = Axis::new(log, &spans);
     let wanted = Wanted::default();
     let (result, faults) = gather(

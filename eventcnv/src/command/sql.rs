@@ -158,11 +158,11 @@ fn add(
     import.finish(&connection, &none).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
-    reading.note(note);
+    reading.note(note.into_iter().chain(counts.note()));
     reading.note(slices.notes);
     reading.note(calls::overwritten_note(&reading.log));
     reading.note_losses(&losses);
-    let Counts { read, added } = counts;
+    let Counts { read, added, .. } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added, {} existed already", read - added)?;
     Ok(is_whole)

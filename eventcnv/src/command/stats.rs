@@ -112,13 +112,13 @@ pub(crate) fn overview<'l>(
         && !selection.is_conditional()
         && log.format() == Format::Stream;
     let wanted = Wanted { params, runs: is_all };
-    let spans = Summary::spans(log);
+    let history = log.history();
     let worker_count = if params { PARAM_WORKER_COUNT_MAX } else { WORKER_COUNT_MAX };
     let (summary, faults) = gather(
         log,
         selection,
         worker_count,
-        || Summary::new(wanted, &spans),
+        || Summary::new(wanted, history.spans()),
         |summary, events| events.each_run(summary, Summary::add_run, Summary::add),
         Summary::merge,
     );

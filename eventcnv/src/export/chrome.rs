@@ -10,8 +10,9 @@
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
 use super::processes::Processes;
-use super::timeline::{Action, Moment, Number, Timeline, instant_name};
+use super::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
 use crate::select::Selected;
+use crate::text::Real;
 use crate::view::json::Escaping;
 use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -98,24 +99,12 @@ impl Serialize for Args<'_> {
             Args::Value(Number::Real(value)) => map.serialize_entry("value", &Real(value))?,
             Args::Event(event) => {
                 for (param, value) in event.params() {
-                    map.serialize_entry(&*param.name, &Param { event, value })?;
+                    map.serialize_entry(&argument(&param.name), &Param { event, value })?;
                 }
-                map.serialize_entry("ticks", &format_args!("{:016X}", event.ticks))?;
+                map.serialize_entry(TICKS, &format_args!("{:016X}", event.ticks))?;
             }
         }
         map.end()
-    }
-}
-
-/// A double; a string, if JSON lacks the number.
-struct Real(f64);
-
-impl Serialize for Real {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            value if value.is_finite() => serializer.serialize_f64(value),
-            value => serializer.collect_str(&value),
-        }
     }
 }
 
@@ -209,8 +198,8 @@ impl Chrome {
         let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
         let of = |ph, name| Entry { name, cat: kind, args: Some(Args::Event(event)), ..at(ph) };
         let name = |pair, label| timeline.name(event, label, pair);
-        let id = |pair, lane| Some(json!({ "local": format!("{pair}.{lane}") }));
-        match moment.action {
+        let id = |pair: &u32, lane: &u32| Some(json!({ "local": format!("{pair}.{lane}") }));
+        match &moment.action {
             Action::Instant => {
                 let name = &instant_name(event);
                 // Readers draw a flow from slice to slice.
@@ -219,22 +208,22 @@ impl Chrome {
                     None => Entry { s: "t", ..of("i", name) },
                 });
             }
-            Action::Begin { pair } => self.push(of("B", &name(pair, moment.label))),
+            Action::Begin { pair } => self.push(of("B", &name(*pair, &moment.label))),
             Action::End { pair, within } => {
-                (0..within).for_each(|_| self.push(at("E")));
-                self.push(of("E", &name(pair, moment.label)));
+                (0..*within).for_each(|_| self.push(at("E")));
+                self.push(of("E", &name(*pair, &moment.label)));
             }
             Action::SpanBegin { pair, lane, again } => {
                 let id2 = id(pair, lane);
                 if let Some(label) = again {
-                    let (name, id2) = (&name(pair, label), id2.clone());
+                    let (name, id2) = (&name(*pair, label), id2.clone());
                     self.push(Entry { name, cat: "span", id2, ..at("e") });
                 }
-                let name = &name(pair, moment.label);
+                let name = &name(*pair, &moment.label);
                 self.push(Entry { cat: "span", id2, ..of("b", name) });
             }
             Action::SpanEnd { pair, lane } => {
-                let (name, id2) = (&name(pair, moment.label), id(pair, lane));
+                let (name, id2) = (&name(*pair, &moment.label), id(pair, lane));
                 self.push(Entry { cat: "span", id2, ..of("e", name) });
             }
         }

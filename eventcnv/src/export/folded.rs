@@ -169,7 +169,7 @@ fn slices(
             thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
         }
         if let Action::Begin { pair } = moment.action {
-            thread.begin(&timeline.name(&event, moment.label, pair));
+            thread.begin(&timeline.name(&event, &moment.label, pair));
         }
         let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
         thread.add_to(table, own, out)?;

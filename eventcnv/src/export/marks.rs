@@ -43,8 +43,8 @@ pub(crate) struct MarkOptions {
 pub(crate) struct PairOptions {
     /// Two event types begin and end an activity of a thread: BEGIN=END. BEGIN=END:PARAM,... pairs
     /// events that have equal parameters
-    #[arg(long = "pair", alias = "slice", value_name = "PAIR")]
-    pairs: Vec<String>,
+    #[arg(long = "slice", alias = "pair", value_name = "PAIR")]
+    slices: Vec<String>,
 
     /// Two event types begin and end a lifetime, in any thread
     #[arg(long = "span", value_name = "PAIR")]
@@ -58,7 +58,7 @@ pub(crate) struct PairOptions {
 impl PairOptions {
     /// Returns the marks for these registries, or what is wrong with the options.
     pub(crate) fn marks(&self, registries: &[Registry]) -> Result<Marks, String> {
-        let lists = [("pair", Form::Slice, &self.pairs), ("span", Form::Span, &self.spans)];
+        let lists = [("slice", Form::Slice, &self.slices), ("span", Form::Span, &self.spans)];
         marks(&lists, self.no_names, registries)
     }
 }

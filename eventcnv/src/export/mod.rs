@@ -18,7 +18,6 @@ pub(crate) mod ctf;
 pub(crate) mod folded;
 pub(crate) mod lcov;
 pub(crate) mod marks;
-mod names;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod perfetto;

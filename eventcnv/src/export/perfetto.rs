@@ -13,7 +13,7 @@ mod kernel;
 
 use super::processes::Processes;
 use super::protobuf::Message;
-use super::timeline::{Action, Counter, Moment, Number, Timeline, instant_name};
+use super::timeline::{Action, Counter, Moment, Number, TICKS, Timeline, argument, instant_name};
 use crate::select::Selected;
 use eventlog::reader::{Clock, ClockBase, Event, Log, Value};
 #[cfg(feature = "waits")]
@@ -201,9 +201,9 @@ impl Perfetto {
 
     fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let thread = self.thread(event);
-        let name = match moment.action {
+        let name = match &moment.action {
             Action::Begin { pair } | Action::SpanBegin { pair, .. } => {
-                timeline.name(event, moment.label, pair)
+                timeline.name(event, &moment.label, *pair)
             }
             _ => instant_name(event),
         };
@@ -218,24 +218,24 @@ impl Perfetto {
             value: None,
         };
         let end = |track| Entry { event: None, ..entry(Type::End, track, None) };
-        match moment.action {
+        match &moment.action {
             Action::Instant => self.entry(entry(Type::Instant, thread, name)),
             Action::Begin { .. } => self.entry(entry(Type::Begin, thread, name)),
             Action::End { within, .. } => {
-                for _ in 0..within {
+                for _ in 0..*within {
                     self.entry(end(thread));
                 }
                 self.entry(entry(Type::End, thread, None));
             }
             Action::SpanBegin { pair, lane, again } => {
-                let track = self.lane(event.stream, pair, lane, timeline);
+                let track = self.lane(event.stream, *pair, *lane, timeline);
                 if again.is_some() {
                     self.entry(end(track));
                 }
                 self.entry(entry(Type::Begin, track, name));
             }
             Action::SpanEnd { pair, lane } => {
-                let track = self.lane(event.stream, pair, lane, timeline);
+                let track = self.lane(event.stream, *pair, *lane, timeline);
                 self.entry(entry(Type::End, track, None));
             }
         }
@@ -354,7 +354,7 @@ fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
     let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
     track_event.uint(3, names.number(Table::Category, kind));
     for (param, value) in event.params() {
-        let name = names.number(Table::Annotation, &param.name);
+        let name = names.number(Table::Annotation, &argument(&param.name));
         track_event.message(4, |annotation| {
             annotation.uint(1, name);
             match value {
@@ -376,7 +376,7 @@ fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
             });
         }
     }
-    let name = names.number(Table::Annotation, "ticks");
+    let name = names.number(Table::Annotation, TICKS);
     track_event.message(4, |annotation| {
         annotation.uint(1, name);
         annotation.uint(3, event.ticks);

@@ -11,6 +11,7 @@
 use super::processes::Processes;
 use crate::summary::calls::demangled;
 use crate::summary::flows::{self, Flows};
+use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
 use slices::{Edge, Limits, Pairing, Slot, Turn, Verdict};
@@ -18,6 +19,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// Open slices, and open spans, at most.
 const OPEN_COUNT_MAX: usize = 1 << 16;
@@ -25,7 +27,7 @@ const FLOW_COUNT_MAX: usize = 1 << 16;
 const COUNTER_COUNT_MAX: usize = 1 << 12;
 
 /// The role of an event on the timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Instant,
     /// Begins a slice of its thread.
@@ -42,7 +44,7 @@ pub(crate) enum Action {
     SpanBegin {
         pair: u32,
         lane: u32,
-        again: Option<Option<u64>>,
+        again: Option<Option<Label>>,
     },
     SpanEnd {
         pair: u32,
@@ -50,7 +52,14 @@ pub(crate) enum Action {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What names a slice or span: a label by the number of its string, or a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    Id(u64),
+    Text(Rc<str>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) ns: u64,
     pub(crate) action: Action,
@@ -58,8 +67,8 @@ pub(crate) struct Moment {
     pub(crate) flow: Option<Flow>,
     /// The index in [`Timeline::counters`] of the counter that the event changes.
     pub(crate) counter: Option<usize>,
-    /// The string that names the slice or span, in place of its pair.
-    pub(crate) label: Option<u64>,
+    /// What names the slice or span, in place of its pair.
+    pub(crate) label: Option<Label>,
 }
 
 /// The beginning of a flow, or its end.
@@ -97,8 +106,8 @@ pub(crate) struct Timeline {
     spans: Pairing,
     /// The lanes of open spans, by their places in the pairing.
     lane_of: Vec<u32>,
-    /// The strings that name open slices and open spans, by their places in the pairing.
-    labels: [Vec<Option<u64>>; 2],
+    /// What names open slices and open spans, by their places in the pairing.
+    labels: [Vec<Option<Label>>; 2],
     lanes: HashMap<(u16, u32), Lanes>,
     flows: Flows<u64>,
     flow_count: u64,
@@ -177,7 +186,10 @@ impl Timeline {
         let role = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
         let param = role.name.and_then(|at| event.param_at(at.into()));
-        let mut label = param.and_then(|value| event.labels.label_id_of(value));
+        let mut label = param.and_then(|value| match value {
+            Value::S(text) => Some(Label::Text(OneLine(text).to_string().into())),
+            value => event.labels.label_id_of(value).map(Label::Id),
+        });
         let action = role.part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
             let edge = Edge::new(event, &side, form == Some(Form::Span));
@@ -196,28 +208,30 @@ impl Timeline {
     pub(crate) fn name<'e>(
         &'e self,
         event: &Event<'_, 'e>,
-        label: Option<u64>,
+        label: &'e Option<Label>,
         pair: u32,
     ) -> Cow<'e, str> {
-        match label.and_then(|id| event.labels.string(id)) {
-            Some(label) => demangled(String::from_utf8_lossy(label)),
-            None => self.marks.name(pair).into(),
-        }
+        let text = match label {
+            Some(Label::Id(id)) => event.labels.string(*id).map(String::from_utf8_lossy),
+            Some(Label::Text(text)) => Some(Cow::from(&**text)),
+            None => None,
+        };
+        text.map_or_else(|| self.marks.name(pair).into(), demangled)
     }
 
     /// Takes an edge of a slice. `label` is the string that names it: stated by the beginning, and
     /// returned for the end.
-    fn slice(&mut self, mut edge: Edge, label: &mut Option<u64>) -> Action {
+    fn slice(&mut self, mut edge: Edge, label: &mut Option<Label>) -> Action {
         edge.track = self.processes.place(edge.id.stream, edge.thread);
         let pair = edge.pair;
         let [labels, _] = &mut self.labels;
         match self.slices.take(&edge, |_| {}) {
             Turn::Begun { slot, .. } => {
-                *at(labels, slot) = *label;
+                *at(labels, slot) = label.clone();
                 Action::Begin { pair }
             }
             Turn::Ended { was_on_stack: true, crossed: within, slot, .. } => {
-                *label = *at(labels, slot);
+                *label = at(labels, slot).take();
                 self.unended_count += u64::from(within);
                 Action::End { pair, within }
             }
@@ -227,7 +241,7 @@ impl Timeline {
     }
 
     /// As [`Timeline::slice`], of a span.
-    fn span(&mut self, edge: &Edge, label: &mut Option<u64>) -> Action {
+    fn span(&mut self, edge: &Edge, label: &mut Option<Label>) -> Action {
         let pair = edge.pair;
         let mut is_again = false;
         let turn = self.spans.take(edge, |span| is_again = span.verdict == Verdict::Again);
@@ -240,14 +254,14 @@ impl Timeline {
                 if !is_again {
                     *lane = lanes.take();
                 }
-                let before = std::mem::replace(at(labels, slot), *label);
+                let before = std::mem::replace(at(labels, slot), label.clone());
                 let again = is_again.then_some(before);
                 Action::SpanBegin { pair, lane: *lane, again }
             }
             Turn::Ended { slot, .. } => {
                 let lane = *at(&mut self.lane_of, slot);
                 lanes.free.push(Reverse(lane));
-                *label = *at(labels, slot);
+                *label = at(labels, slot).take();
                 Action::SpanEnd { pair, lane }
             }
             Turn::Alone | Turn::Full => Action::Instant,
@@ -335,6 +349,14 @@ fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
         let _ = write!(name, " {}", String::from_utf8_lossy(label));
     }
     name
+}
+
+/// The argument of an exported event that is not a parameter.
+pub(super) const TICKS: &str = "ticks";
+
+/// Returns the name of the argument for a parameter: [`TICKS`] is taken.
+pub(super) fn argument(param: &str) -> Cow<'_, str> {
+    if param == TICKS { format!("{param}_").into() } else { param.into() }
 }
 
 pub(super) fn instant_name<'e>(event: &Event<'e, '_>) -> Cow<'e, str> {

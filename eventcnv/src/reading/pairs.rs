@@ -8,6 +8,7 @@
 //! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
 //! in `design/slices.md`.
 
+mod values;
 mod worker;
 
 use super::parallel::{self, Emit};
@@ -21,10 +22,9 @@ use eventlog::reader::Picker;
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
-use foldhash::fast::RandomState;
 use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
-use std::collections::HashMap;
 use std::sync::Arc;
+pub(crate) use values::Values;
 use worker::Worker;
 
 /// Entries of a piece, about.
@@ -34,8 +34,6 @@ const VALUE_COUNT_MAX: usize = 1 << 16;
 /// Bytes of a value, at most; and of a name, which may be mangled.
 const VALUE_SIZE_MAX: usize = 128;
 const NAME_SIZE_MAX: usize = 512;
-/// The value that stands for further ones.
-const OTHERS: &str = "(others)";
 /// In the tag of an edge: the selection lacks the event.
 const UNSELECTED: u32 = 1 << 31;
 
@@ -104,57 +102,18 @@ impl Aside for () {
     fn take(&mut self) {}
 }
 
-/// The values of the slices of a log, as the tags of edges number them.
-#[derive(Default)]
-pub(crate) struct Values {
-    names: Vec<Arc<str>>,
-    numbers: HashMap<Arc<str>, u32, RandomState>,
-}
-
-impl Values {
-    /// Returns the value of a slice by its number: that of the beginning, else that of the end.
-    pub(crate) fn of(slice: &Slice<'_>) -> u32 {
-        match Values::of_edge(slice.begin) {
-            0 => slice.end.map_or(0, Values::of_edge),
-            own => own,
-        }
-    }
-
-    /// Returns the value of an event by its number.
-    pub(crate) fn of_edge(edge: &Edge) -> u32 {
-        edge.tag & !UNSELECTED
-    }
-
-    /// Returns the value with a number; 0 means none.
-    pub(crate) fn name(&self, number: u32) -> &str {
-        number.checked_sub(1).and_then(|at| self.names.get(at as usize)).map_or("", |name| name)
-    }
-
-    fn number(&mut self, name: Arc<str>) -> u32 {
-        if let Some(number) = self.numbers.get(&name) {
-            return *number;
-        }
-        let is_full = self.names.len() >= VALUE_COUNT_MAX;
-        if is_full && &*name != OTHERS {
-            return self.number(OTHERS.into());
-        }
-        self.names.push(name.clone());
-        let number = self.names.len() as u32;
-        self.numbers.insert(name, number);
-        number
-    }
-}
-
 /// What the events so far left open, and their numbers.
 pub(crate) struct Open {
     numbers: Numbers,
     pairing: Pairing,
+    pub(crate) values: Values,
 }
 
 impl Open {
     /// Returns what is open before the first event of a log.
     pub(crate) fn new(log: &Log) -> Open {
-        Open { numbers: Numbers::new(log), pairing: Pairing::new(Limits::default()) }
+        let pairing = Pairing::new(Limits::default());
+        Open { numbers: Numbers::new(log), pairing, values: Values::default() }
     }
 
     /// Goes on with the clock of a log that has grown.
@@ -164,10 +123,10 @@ impl Open {
     }
 
     /// Passes the open slices that are selected to `take`, in the order of their beginnings.
-    pub(crate) fn each(&self, mut take: impl FnMut(Slice<'_>)) {
+    pub(crate) fn each(&self, mut take: impl FnMut(Slice<'_>, &Values)) {
         self.pairing.finish(|slice| {
             if slice.begin.tag & UNSELECTED == 0 {
-                take(slice);
+                take(slice, &self.values);
             }
         });
     }
@@ -177,7 +136,6 @@ impl Open {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) faults: Faults,
-    pub(crate) values: Values,
     pub(crate) notes: Vec<String>,
 }
 
@@ -211,19 +169,23 @@ impl Marked<'_> {
         sorts
     }
 
-    /// Returns the indices of the parameters that are the value of an event, by the index of its
-    /// registry in the log, and of its event type in the registry.
-    fn params(&self, by: &By) -> Vec<Vec<Vec<usize>>> {
+    /// Returns the indices of the parameters that are name and value of an event, by the index of
+    /// its registry in the log, and of its event type in the registry.
+    fn params(&self, by: &By) -> Vec<Vec<[Vec<usize>; 2]>> {
         let registries = self.log.registries().iter();
         let of = |registry: &Registry| {
-            let row = |row: &EventType| match by {
-                By::Event | By::Thread => Vec::new(),
-                By::Param(name) => row.param(name).map(|(index, _)| index).into_iter().collect(),
-                By::Name => self.name_params(registry, row),
-                By::Key => {
-                    let part = self.marks.role_of(registry, row.code).part;
-                    part.map_or_else(Vec::new, |side| side.params().collect())
-                }
+            let row = |row: &EventType| {
+                let value = match by {
+                    By::Event | By::Thread | By::Name => Vec::new(),
+                    By::Param(name) => {
+                        row.param(name).into_iter().map(|(index, _)| index).collect()
+                    }
+                    By::Key => {
+                        let part = self.marks.role_of(registry, row.code).part;
+                        part.map_or_else(Vec::new, |side| side.params().collect())
+                    }
+                };
+                [self.name_params(registry, row, by), value]
             };
             registry.event_types.iter().map(row).collect()
         };
@@ -231,13 +193,13 @@ impl Marked<'_> {
     }
 
     /// Returns the indices of the parameters that name what an event begins.
-    fn name_params(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
+    fn name_params(&self, registry: &Registry, row: &EventType, by: &By) -> Vec<usize> {
         let role = self.marks.role_of(registry, row.code);
         let Some(side) = role.part.filter(|side| !side.is_end) else { return Vec::new() };
         let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
         match (role.name, form) {
             (Some(index), _) => vec![index.into()],
-            (None, Some(Form::Span)) => side.params().collect(),
+            (None, Some(Form::Span)) if *by == By::Name => side.params().collect(),
             (None, _) => Vec::new(),
         }
     }
@@ -248,17 +210,17 @@ impl Marked<'_> {
         &self,
         selection: &Selection,
         by: &By,
-        mut take: impl FnMut(Told<'_>) -> Result<(), E>,
-    ) -> Result<Found, E> {
+        mut take: impl FnMut(Told<'_>, &Values) -> Result<(), E>,
+    ) -> Result<(Found, Values), E> {
         let mut open = Open::new(self.log);
         let found = self.advance(selection, by, &mut open, &mut take)?;
         let mut result = Ok(());
-        open.each(|slice| {
+        open.each(|slice, values| {
             if result.is_ok() {
-                result = take(Told::Slice(slice));
+                result = take(Told::Slice(slice), values);
             }
         });
-        result.map(|()| found)
+        result.map(|()| (found, open.values))
     }
 
     /// Passes the slices that end in a selection to `take`, in the order of their ends. `open` is
@@ -268,7 +230,7 @@ impl Marked<'_> {
         selection: &Selection,
         by: &By,
         open: &mut Open,
-        take: &mut impl FnMut(Told<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
     ) -> Result<Found, E> {
         self.advance_with(selection, by, open, take, || (), |()| {})
     }
@@ -280,20 +242,20 @@ impl Marked<'_> {
         selection: &Selection,
         by: &By,
         open: &mut Open,
-        take: &mut impl FnMut(Told<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
         aside: impl Fn() -> A + Sync,
         mut others: impl FnMut(A::Entries),
     ) -> Result<Found, E> {
         let Marked { log, clock, marks } = *self;
-        let labels = selection.filter().labels || !matches!(by, By::Event | By::Thread);
+        let params = self.params(by);
+        let is_any = params.iter().flatten().flatten().any(|params| !params.is_empty());
+        let labels = selection.filter().labels || is_any;
         let mut all = Selection::all(labels, selection.is_counted());
         all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
         let chooser = selection.chooser(log);
-        let params = self.params(by);
-        let is_named = *by == By::Name;
         let work = |events: &mut Selected<'_>, emit: Emit<'_, (Piece, A::Entries)>| {
-            let worker = Worker::new(log, source.clone(), chooser.clone(), &params, is_named);
+            let worker = Worker::new(log, source.clone(), chooser.clone(), &params);
             let (mut worker, mut aside) = (worker, aside());
             events.each_while(|event| {
                 let is_chosen = worker.add(event, A::ASKS);
@@ -302,18 +264,17 @@ impl Marked<'_> {
             });
             emit((worker.piece(), aside.take()));
         };
-        let Open { numbers, pairing } = open;
-        let (mut values, mut result) = (Values::default(), Ok(()));
-        let mut tell = |told: Told<'_>, edge: &Edge| {
+        let Open { numbers, pairing, values } = open;
+        let mut result = Ok(());
+        let mut tell = |told: Told<'_>, edge: &Edge, values: &Values| {
             if result.is_ok() && edge.tag & UNSELECTED == 0 {
-                result = take(told);
+                result = take(told, values);
             }
             result.is_ok()
         };
         let faults =
             parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
-                let ids: Vec<u32> =
-                    piece.values.into_iter().map(|name| values.number(name)).collect();
+                let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
                 let mut is_wanted = true;
                 for step in piece.batch.steps() {
                     let edge = match step {
@@ -325,12 +286,14 @@ impl Marked<'_> {
                     };
                     if !edge.is_end {
                         pairing.make_room(|slice| {
-                            is_wanted = tell(Told::GaveWay(slice), slice.begin);
+                            is_wanted = tell(Told::GaveWay(slice), slice.begin, values);
                         });
                     }
-                    let each = |slice: Slice<'_>| is_wanted = tell(Told::Slice(slice), slice.begin);
+                    let each = |slice: Slice<'_>| {
+                        is_wanted = tell(Told::Slice(slice), slice.begin, values);
+                    };
                     if pairing.take(&edge, each) == Turn::Alone {
-                        is_wanted = tell(Told::Alone(&edge), &edge);
+                        is_wanted = tell(Told::Alone(&edge), &edge, values);
                     }
                 }
                 numbers.follow(&piece.batch);
@@ -340,7 +303,7 @@ impl Marked<'_> {
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, values, notes: notes(log, &pairing.counts()) })
+        Ok(Found { faults, notes: notes(log, &pairing.counts()) })
     }
 }
 
@@ -362,7 +325,7 @@ fn notes(log: &Log, counts: &Counts) -> Vec<String> {
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.
 fn numbered(edge: &Edge, ids: &[u32]) -> Edge {
-    let local = Values::of_edge(edge) as usize;
+    let local = (edge.tag & !UNSELECTED) as usize;
     let value = local.checked_sub(1).and_then(|at| ids.get(at)).copied().unwrap_or(0);
     Edge { tag: edge.tag & UNSELECTED | value, ..*edge }
 }

@@ -8,9 +8,11 @@
 //! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic).
 //! Design: `.cnv.where` in `design/eventcnv.md`.
 
+use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Value};
 use memchr::memmem;
 use std::cmp::Ordering;
+use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
@@ -116,14 +118,68 @@ impl Operand {
         })
     }
 
-    /// Returns whether events of a type have the operand. Events of unknown type have no
-    /// parameters.
-    fn exists_in(&self, event_type: Option<&EventType>) -> bool {
+    /// Returns the class of the operand in events of a type; `None` if they lack it. Events of
+    /// unknown type have no parameters.
+    fn class(&self, event_type: Option<&EventType>) -> Option<Class> {
+        Some(match self {
+            Operand::Int(_) | Operand::Real(_) | Operand::Bool(_) => Class::Number,
+            Operand::Text(_) => Class::Text,
+            Operand::Fact(Fact::Event | Fact::Kind | Fact::Registry) => Class::Name,
+            Operand::Fact(_) => Class::Number,
+            Operand::Param { of, name } => {
+                let event_type = event_type.filter(|row| is_named(row, of.as_deref()))?;
+                match event_type.param(name)?.1.sort {
+                    Sort::P | Sort::A | Sort::W => Class::Labelled,
+                    Sort::U | Sort::B | Sort::D => Class::Number,
+                    Sort::S => Class::Text,
+                }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Operand::Param { of, name } => event_type.is_some_and(|event_type| {
-                is_named(event_type, of.as_deref()) && event_type.param(name).is_some()
-            }),
-            _ => true,
+            Operand::Param { of: Some(of), name } => write!(f, "{of}.{name}"),
+            Operand::Param { of: None, name } => f.write_str(name),
+            Operand::Fact(fact) => {
+                let known = Fact::ALL.iter().find(|(_, known)| known == fact);
+                write!(f, "@{}", known.map_or("", |(name, _)| name))
+            }
+            Operand::Int(value) => write!(f, "{value}"),
+            Operand::Real(value) => write!(f, "{value}"),
+            Operand::Bool(value) => write!(f, "{value}"),
+            Operand::Text(text) => write!(f, "{:?}", String::from_utf8_lossy(text)),
+        }
+    }
+}
+
+/// What a value is compared as: an address or word by its number or its label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Number,
+    Text,
+    Name,
+    Labelled,
+}
+
+impl Class {
+    /// Returns whether an operator compares two classes, as [`compare`] does.
+    fn can_compare(self, operator: Operator, other: Class) -> bool {
+        use Class::{Labelled, Name, Number, Text};
+        match (self, other) {
+            (Number | Labelled, Number | Labelled) => operator != Operator::Contains,
+            (Text | Name, Text | Name) | (Labelled, Text) | (Text, Labelled) => true,
+            _ => false,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Class::Number => "a number",
+            Class::Text | Class::Name => "a string",
+            Class::Labelled => "an address or word",
         }
     }
 }
@@ -188,9 +244,10 @@ impl Expression {
                 let (yes, no) = term.can_be(event_type);
                 (no, yes)
             }
-            Expression::Is(operand) => [operand.exists_in(event_type); 2].into(),
-            Expression::Compare(left, _, right) => {
-                [left.exists_in(event_type) && right.exists_in(event_type); 2].into()
+            Expression::Is(operand) => [operand.class(event_type).is_some(); 2].into(),
+            Expression::Compare(left, operator, right) => {
+                let classes = left.class(event_type).zip(right.class(event_type));
+                [classes.is_some_and(|(a, b)| a.can_compare(*operator, b)); 2].into()
             }
         }
     }
@@ -215,17 +272,55 @@ impl Expression {
     }
 
     pub(crate) fn operands<'a>(&'a self, each: &mut dyn FnMut(&'a Operand)) {
-        match self {
-            Expression::And(terms) | Expression::Or(terms) => {
-                terms.iter().for_each(|term| term.operands(each));
-            }
-            Expression::Not(term) => term.operands(each),
+        self.leaves(&mut |leaf| match leaf {
             Expression::Is(operand) => each(operand),
             Expression::Compare(left, _, right) => {
                 each(left);
                 each(right);
             }
+            _ => {}
+        });
+    }
+
+    /// Passes the terms to `each` that combine no others.
+    fn leaves<'a>(&'a self, each: &mut dyn FnMut(&'a Expression)) {
+        match self {
+            Expression::And(terms) | Expression::Or(terms) => {
+                terms.iter().for_each(|term| term.leaves(each));
+            }
+            Expression::Not(term) => term.leaves(each),
+            leaf => each(leaf),
         }
+    }
+
+    /// Returns the error of a comparison that is neither true nor false of any of these event
+    /// types, because it compares a number with a string.
+    pub(crate) fn misfit<'a>(
+        &self,
+        event_types: impl Iterator<Item = &'a EventType> + Clone,
+    ) -> Option<String> {
+        let mut misfit = None;
+        self.leaves(&mut |leaf| {
+            let Expression::Compare(left, operator, right) = leaf else { return };
+            let rows = event_types.clone().map(Some).chain([None]);
+            let mut classes = rows.filter_map(|row| left.class(row).zip(right.class(row)));
+            let Some((a, b)) = classes.next() else { return };
+            let is_fit = |(a, b): (Class, Class)| a.can_compare(*operator, b);
+            if misfit.is_some() || is_fit((a, b)) || classes.any(is_fit) {
+                return;
+            }
+            let hint = match (left, right) {
+                _ if *operator == Operator::Contains => "; ~ finds text in a string".to_owned(),
+                (number @ (Operand::Int(_) | Operand::Real(_)), _)
+                | (_, number @ (Operand::Int(_) | Operand::Real(_))) => {
+                    format!("; a string has quotes: \"{number}\"")
+                }
+                _ => String::new(),
+            };
+            let (a, b) = (a.name(), b.name());
+            misfit = Some(format!("cannot compare {left} ({a}) with {right} ({b}){hint}"));
+        });
+        misfit
     }
 }
 

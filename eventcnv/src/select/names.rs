@@ -148,7 +148,8 @@ fn is_of_types(picks: &[Pick], registry: &Registry, row: &EventType) -> bool {
     picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
 }
 
-/// Checks that the log has every parameter and event type of a condition.
+/// Checks that the log has every parameter and event type of a condition, and that comparisons can
+/// be true.
 pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(), String> {
     let types = || registries.iter().flat_map(|registry| &registry.event_types);
     let (mut result, mut has_known) = (Ok(()), false);
@@ -181,7 +182,8 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
             }
         });
     });
-    result
+    result?;
+    condition.misfit(types()).map_or(Ok(()), Err)
 }
 
 /// Returns the picked event types for which a condition can be true; or the picks themselves, if it

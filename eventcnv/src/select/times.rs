@@ -97,7 +97,7 @@ fn wall(text: &str) -> Option<u64> {
     u64::try_from(since.as_nanos()).ok()
 }
 
-/// The clocks of a log, with the times of its first and last event.
+/// The clocks of a log, with the times in which its history begins and ends (`.cnv.history`).
 pub(crate) struct Clocks<'l> {
     log: &'l Log,
     /// Ticks of the first and last event, by stream.
@@ -108,7 +108,7 @@ pub(crate) struct Clocks<'l> {
 
 impl<'l> Clocks<'l> {
     pub(crate) fn new(log: &'l Log) -> Clocks<'l> {
-        let spans = log.spans();
+        let spans = log.history().spans().to_vec();
         let mut walls: Option<(u64, u64)> = None;
         let mut are_known = true;
         for (stream, span) in log.streams().iter().zip(&spans) {
@@ -194,16 +194,15 @@ impl<'l> Clocks<'l> {
         Err(format!("no event #{number}: the log has {count} events"))
     }
 
-    /// Returns the time of an event, in ns after the first event.
-    pub(crate) fn since_start(&self, stream: u16, ticks: u64) -> Option<u64> {
+    /// Returns the time of an event, in ns after the history begins; less than 0 before that.
+    pub(crate) fn since_start(&self, stream: u16, ticks: u64) -> Option<i64> {
         let at = self.log.streams().get(usize::from(stream))?;
         if let (Some((first, _)), Some(wall)) = (self.walls, at.wall_time(ticks)) {
-            return Some(wall.realtime.saturating_sub(first));
+            return i64::try_from(i128::from(wall.realtime) - i128::from(first)).ok();
         }
         let (first, _) = (*self.spans.get(usize::from(stream))?)?;
-        let distance = u128::from(ticks.checked_sub(first)?) * 1_000_000_000;
-        let ns = distance.checked_div(u128::from(at.clock_rate))?;
-        u64::try_from(ns).ok()
+        let distance = (i128::from(ticks) - i128::from(first)) * 1_000_000_000;
+        i64::try_from(distance.checked_div(i128::from(at.clock_rate))?).ok()
     }
 }
 

@@ -12,6 +12,7 @@
 use super::Count;
 use super::overview::{Overview, ParamOverview};
 use super::params::TopOf;
+use crate::text::Real;
 use eventdef::Sort;
 use eventlog::reader::{CAUSES, Losses, Registry, compare};
 use serde_json::{Value, json};
@@ -86,7 +87,9 @@ impl Difference {
             own.difference(other).map(text).collect()
         };
         Difference {
-            kinds: counts(|overview| overview.kinds.clone()),
+            kinds: counts(|overview| {
+                overview.kinds.iter().map(|row| (row.name.clone(), row.count)).collect()
+            }),
             types: counts(|overview| {
                 overview.types.iter().map(|row| (row.name.clone(), row.count)).collect()
             }),
@@ -117,7 +120,8 @@ impl Difference {
         };
         let values = |values: Values| {
             json!({
-                "count": values.count, "mean": values.mean, "p50": values.median, "max": values.max,
+                "count": values.count, "mean": values.mean.map(Real),
+                "p50": values.median.map(Real), "max": values.max.map(Real),
             })
         };
         let param = |param: &ParamDifference| {

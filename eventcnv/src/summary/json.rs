@@ -4,12 +4,12 @@
 //!  { "events": …, "seconds": …, "streams": […], "kinds": […], "event types": […], … }
 //! ```
 //!
-//! Numbers that JSON cannot hold (infinite ones) are null. Design: `.cnv.stats` in
-//! `design/eventcnv.md`.
+//! Design: `.cnv.stats`, `.cnv.json` in `design/eventcnv.md`.
 
-use super::Count;
-use super::overview::{Overview, ParamOverview, TypeOverview};
+use super::overview::{Counted, Overview, ParamOverview, TypeOverview, reason};
 use super::params::TopOf;
+use super::{Count, seconds};
+use crate::text::Real;
 use eventdef::Sort;
 use eventlog::reader::CAUSES;
 use serde_json::{Value, json};
@@ -19,9 +19,17 @@ pub(crate) const TOP_COUNT: usize = 5;
 pub(crate) const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
 pub(crate) fn overview(overview: &Overview<'_>) -> Value {
-    let counted = |(name, count): &(String, Count)| {
-        let Count { events, bytes } = count;
-        json!({ "name": name, "events": events, "bytes": bytes })
+    let counted = |row: &Counted| {
+        let Count { events, bytes } = row.count;
+        let mut found = json!({
+            "name": row.name, "events": events, "bytes": bytes, "eventsPerSecond": row.rate,
+        });
+        if let Some(late) = row.late {
+            found["completeAfter"] = json!({
+                "ticks": late.ticks_after, "seconds": late.seconds_after,
+            });
+        }
+        found
     };
     let gaps = overview.gaps.iter().map(|gap| {
         json!({
@@ -46,8 +54,8 @@ pub(crate) fn overview(overview: &Overview<'_>) -> Value {
         "events": overview.total.events,
         "bytes": overview.total.bytes,
         "seconds": overview.seconds,
-        "eventsPerSecond": overview.rate(overview.total.events),
-        "bytesPerSecond": overview.rate(overview.total.bytes),
+        "eventsPerSecond": overview.rates.map(|(events, _)| events),
+        "bytesPerSecond": overview.rates.map(|(_, bytes)| bytes),
         "streams": streams(overview),
         "kinds": overview.kinds.iter().map(counted).collect::<Value>(),
         "eventTypes": overview.types.iter().map(event_type).collect::<Value>(),
@@ -62,7 +70,8 @@ pub(crate) fn overview(overview: &Overview<'_>) -> Value {
 
 fn streams(overview: &Overview<'_>) -> Value {
     let row = |(index, stream): (usize, &eventlog::reader::Stream)| {
-        let times = u16::try_from(index).ok().and_then(|index| overview.times.get(&index));
+        let at = u16::try_from(index).unwrap_or(u16::MAX);
+        let (times, before) = (overview.times.get(&at), overview.before.get(&at));
         json!({
             "program": stream.program, "producer": stream.producer, "host": stream.host,
             "process": stream.pid, "format": stream.version.to_string(),
@@ -71,6 +80,10 @@ fn streams(overview: &Overview<'_>) -> Value {
             "clockRate": (stream.clock_rate > 0).then_some(stream.clock_rate),
             "clockRateIsApproximate": stream.is_rate_approximate,
             "first": times.map(|times| times.0), "last": times.map(|times| times.1),
+            "before": before.map(|&(from, to)| json!({
+                "first": from, "ticks": to - from, "seconds": seconds(stream, from, to),
+                "events": reason(stream),
+            })),
         })
     };
     overview.streams.iter().enumerate().map(row).collect()
@@ -79,6 +92,7 @@ fn streams(overview: &Overview<'_>) -> Value {
 fn event_type(row: &TypeOverview) -> Value {
     let mut found = json!({
         "name": row.name, "kind": row.kind, "events": row.count.events, "bytes": row.count.bytes,
+        "eventsPerSecond": row.rate,
     });
     if !row.params.is_empty() {
         found["parameters"] = row.params.iter().map(param).collect();
@@ -92,11 +106,11 @@ fn param(param: &ParamOverview) -> Value {
         "name": param.name, "sort": param.sort.letter().to_string(), "count": values.count,
     });
     if let Some((min, max)) = values.numbers.range() {
-        found["min"] = json!(min);
-        found["max"] = json!(max);
-        found["mean"] = json!(values.numbers.mean());
+        found["min"] = json!(Real(min));
+        found["max"] = json!(Real(max));
+        found["mean"] = json!(values.numbers.mean().map(Real));
         for percent in PERCENTILES {
-            found[format!("p{percent}")] = json!(values.numbers.percentile(percent));
+            found[format!("p{percent}")] = json!(values.numbers.percentile(percent).map(Real));
         }
     }
     let (rows, error) = top(param, TOP_COUNT);

@@ -276,8 +276,13 @@ impl Lanes {
 
     /// Returns the class of slices with a name.
     pub(crate) fn class(&self, name: u32) -> u8 {
+        self.shape(name).class
+    }
+
+    /// Returns the facts of the pair of slices with a name.
+    pub(crate) fn shape(&self, name: u32) -> Shape {
         let pair = self.names.get(name as usize).map_or(u32::MAX, |(pair, _)| *pair);
-        self.shapes.get(pair as usize).map_or(0, |shape| shape.class)
+        self.shapes.get(pair as usize).copied().unwrap_or_default()
     }
 
     /// Adds what a worker made of events: those that begin and end no slice, and flows.

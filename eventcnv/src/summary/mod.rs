@@ -20,13 +20,14 @@ pub(crate) mod longest;
 pub(crate) mod overview;
 pub(crate) mod pairs;
 pub(crate) mod params;
+pub(crate) mod rates;
 pub(crate) mod runs;
 pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
 pub(crate) mod waitflame;
 
-use eventlog::reader::{Event, Log, Run, Stream};
+use eventlog::reader::{Event, Run, Stream};
 use params::Params;
 use runs::Runs;
 use std::collections::BTreeMap;
@@ -135,7 +136,7 @@ struct Source {
 #[derive(Debug)]
 pub(crate) struct Summary {
     wanted: Wanted,
-    /// Ticks of the first and last event of the first streams.
+    /// When the history of each stream begins and ends (`.cnv.history`).
     spans: Vec<Option<(u64, u64)>>,
     /// The source of the last event, and the places of its counts.
     source: Option<Source>,
@@ -170,12 +171,6 @@ impl Summary {
         }
     }
 
-    /// Returns the spans of the streams of a log, as far as they get timelines.
-    pub(crate) fn spans(log: &Log) -> Vec<Option<(u64, u64)>> {
-        let streams = log.streams().len().min(TIMELINE_COUNT_MAX);
-        (0..streams as u16).map(|stream| log.span(stream)).collect()
-    }
-
     /// Counts events of one source together, unless the summary needs their parameters.
     pub(crate) fn add_run(&mut self, run: &Run<'_, '_>) {
         if self.wanted.params {
@@ -205,8 +200,9 @@ impl Summary {
         if let Some(timeline) = self.timelines.get_mut(self.timeline_place) {
             timeline.add_all(ticks);
         } else {
+            let begin = self.begin(first.stream);
             let far = self.far.entry(first.stream).or_insert(NEVER);
-            ticks.for_each(|ticks| widen(far, (ticks, ticks)));
+            ticks.filter(|ticks| *ticks >= begin).for_each(|ticks| widen(far, (ticks, ticks)));
         }
     }
 
@@ -229,7 +225,7 @@ impl Summary {
         }
         if let Some(timeline) = self.timelines.get_mut(self.timeline_place) {
             timeline.add(event.ticks);
-        } else {
+        } else if event.ticks >= self.begin(event.stream) {
             widen(self.far.entry(event.stream).or_insert(NEVER), (event.ticks, event.ticks));
         }
         if self.wanted.params
@@ -266,9 +262,15 @@ impl Summary {
         self.timeline_place = self.timeline_of(stream, thread);
     }
 
-    fn timeline_of(&mut self, stream: u16, thread: u32) -> usize {
+    /// Returns the ticks with which the history of a stream begins.
+    fn begin(&self, stream: u16) -> u64 {
         let span = self.spans.get(usize::from(stream)).copied().flatten();
-        let Some(span) = span else { return usize::MAX };
+        span.map_or(0, |(first, _)| first)
+    }
+
+    fn timeline_of(&mut self, stream: u16, thread: u32) -> usize {
+        let spans = self.spans.iter().take(TIMELINE_COUNT_MAX);
+        let Some(span) = spans.copied().nth(stream.into()).flatten() else { return usize::MAX };
         let has_room = self.timelines.values.len() < TIMELINE_COUNT_MAX
             || self.timelines.places.contains_key(&(stream, thread));
         let thread = if has_room { thread } else { OTHERS };

@@ -6,18 +6,22 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
+mod gaps;
+mod late;
+
+pub(crate) use gaps::GapOverview;
+pub(crate) use late::{Late, reason};
+
 use super::params::Distribution;
-use super::timeline::{Gap, Timeline};
+use super::rates::Rates;
 use super::{Count, OTHERS, Summary, all_seconds, seconds, widen};
 use crate::input::threads::{self, Thread};
 use crate::select::Selection;
 use eventdef::{Sort, Version};
-use eventlog::reader::{Faults, Log, Losses, Registry, Stream};
+use eventlog::reader::{Faults, History, Log, Losses, Registry, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Gaps of a stream that an overview lists.
-const GAP_COUNT: usize = 3;
 /// Holes in numbering that an overview lists, at most.
 const HOLE_COUNT_MAX: usize = 20;
 
@@ -27,18 +31,30 @@ type ThreadNames = BTreeMap<(u16, u32), String>;
 /// Name and version, which identify a registry in all streams.
 pub(crate) type Identity = (String, Version);
 
+/// The parts of a log, with what it has of its threads and buffers.
+pub(crate) struct Parts<'l, 'p> {
+    pub(crate) streams: &'l [Stream],
+    pub(crate) registries: &'p [Registry],
+    pub(crate) history: &'p History,
+    pub(crate) recorded: &'p [Thread],
+}
+
 /// The contents of a log, in numbers.
 pub(crate) struct Overview<'l> {
     pub(crate) streams: &'l [Stream],
     pub(crate) total: Count,
     /// Ticks of the first and last event, by stream.
     pub(crate) times: BTreeMap<u16, (u64, u64)>,
+    /// The time before the history of a stream for which the log lacks its events, in ticks.
+    pub(crate) before: BTreeMap<u16, (u64, u64)>,
     /// The time in which any stream existed, if the clocks of all are known.
     pub(crate) seconds: Option<f64>,
-    pub(crate) kinds: Vec<(String, Count)>,
+    /// Events and bytes a second, if the time is known.
+    pub(crate) rates: Option<(f64, f64)>,
+    pub(crate) kinds: Vec<Counted>,
     /// The most frequent first.
     pub(crate) types: Vec<TypeOverview>,
-    pub(crate) threads: Vec<(String, Count)>,
+    pub(crate) threads: Vec<Counted>,
     /// Index in `threads`, by stream and index of the thread.
     pub(crate) thread_places: BTreeMap<(u16, u32), usize>,
     pub(crate) gaps: Vec<GapOverview>,
@@ -52,19 +68,50 @@ pub(crate) struct Overview<'l> {
     pub(crate) is_params_cut: bool,
 }
 
+/// A kind or a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    pub(crate) name: String,
+    pub(crate) count: Count,
+    /// Events a second, if the time is known.
+    pub(crate) rate: Option<f64>,
+    /// Of a kind, when its history is complete, if that is later than the log begins.
+    pub(crate) late: Option<Late>,
+}
+
+impl Counted {
+    fn new(name: String) -> Counted {
+        Counted { name, count: Count::default(), rate: None, late: None }
+    }
+
+    /// Adds events in a number of seconds.
+    fn add(&mut self, count: Count, seconds: Option<f64>) {
+        self.count.add(count);
+        self.rate = sum(self.rate, count.events, seconds);
+    }
+}
+
+/// Returns a rate and that of further things in a number of seconds.
+fn sum(rate: Option<f64>, count: u64, seconds: Option<f64>) -> Option<f64> {
+    let seconds = seconds.filter(|seconds| *seconds > 0.0)?;
+    Some(rate.unwrap_or(0.0) + count as f64 / seconds)
+}
+
 pub(crate) struct TypeOverview {
     pub(crate) name: String,
     pub(crate) kind: String,
     /// Whether the type is of the runtime's own registry.
     pub(crate) is_own: bool,
     pub(crate) count: Count,
+    pub(crate) rate: Option<f64>,
     pub(crate) params: Vec<ParamOverview>,
 }
 
 impl TypeOverview {
-    /// Adds the counts of another stream.
-    fn add(&mut self, count: Count, params: Vec<ParamOverview>) {
+    /// Adds the counts of another stream, in a number of seconds.
+    fn add(&mut self, count: Count, seconds: Option<f64>, params: Vec<ParamOverview>) {
         self.count.add(count);
+        self.rate = sum(self.rate, count.events, seconds);
         for (own, other) in self.params.iter_mut().zip(params) {
             own.values.merge(other.values);
         }
@@ -76,17 +123,6 @@ pub(crate) struct ParamOverview {
     pub(crate) name: String,
     pub(crate) sort: Sort,
     pub(crate) values: Distribution,
-}
-
-/// A stretch without events.
-pub(crate) struct GapOverview {
-    /// The name of a thread, or "all".
-    pub(crate) of: String,
-    pub(crate) stream: u16,
-    pub(crate) gap: Gap,
-    pub(crate) seconds: Option<f64>,
-    /// From the first event of the stream to the gap.
-    pub(crate) seconds_before: Option<f64>,
 }
 
 /// Numbers that no event of a buffer has.
@@ -114,35 +150,47 @@ impl<'l> Overview<'l> {
         let losses = log.losses_by_kind(if is_all { faults } else { &none });
         let fault_count = log.faults().loss_count() + faults.loss_count();
         let threads = threads::recorded(log);
-        Overview::of(summary, log.streams(), log.registries(), &threads, losses, fault_count)
+        let parts = Parts {
+            streams: log.streams(),
+            registries: log.registries(),
+            history: &log.history(),
+            recorded: &threads,
+        };
+        Overview::of(summary, &parts, losses, fault_count)
     }
 
     /// Returns the overview of the parts of a log.
     pub(crate) fn of(
         summary: Summary,
-        streams: &'l [Stream],
-        registries: &[Registry],
-        recorded: &[Thread],
+        parts: &Parts<'l, '_>,
         losses: BTreeMap<(u16, u16, u8), Losses>,
         fault_count: u64,
     ) -> Overview<'l> {
+        let Parts { streams, registries, history, recorded } = *parts;
         let prefixes = prefixes(registries);
         let times = times(&summary);
         let name = |thread: &Thread| {
             Some(((thread.stream, u32::try_from(thread.index).ok()?), thread.name.clone()))
         };
         let names = recorded.iter().filter_map(name).collect();
-        let threads = threads(&summary, &names, streams.len() > 1);
         let seconds = all_seconds(streams, &times);
+        let length = |stream: u16, from, to| seconds_of(streams, stream, from, to);
+        let begin = |stream| times.get(&stream).map(|(first, _)| *first);
+        let rates = Rates::new(history, seconds, begin, length);
+        let threads = threads(&summary, &names, streams.len() > 1, &rates);
         let mut overview = Overview {
             streams,
             total: Count::default(),
+            before: (0..streams.len() as u16)
+                .filter_map(|stream| Some((stream, history.before(stream)?)))
+                .collect(),
+            rates: None,
             seconds,
             kinds: Vec::new(),
             types: Vec::new(),
             threads: threads.values().cloned().collect(),
             thread_places: threads.into_keys().zip(0..).collect(),
-            gaps: gaps(&summary, &names, streams, &times),
+            gaps: gaps::gaps(&summary, &names, streams, &times, history),
             holes: Vec::new(),
             unlisted_hole_count: 0,
             losses: named_losses(registries, &prefixes, losses),
@@ -151,7 +199,8 @@ impl<'l> Overview<'l> {
             is_params_cut: summary.params.is_cut,
             times,
         };
-        overview.add_types(&summary, registries, &prefixes);
+        overview.add_types(&summary, registries, &prefixes, &rates);
+        overview.add_lates(parts, &prefixes);
         overview.add_holes(summary);
         overview
     }
@@ -161,41 +210,58 @@ impl<'l> Overview<'l> {
         summary: &Summary,
         registries: &[Registry],
         prefixes: &HashMap<Identity, String>,
+        rates: &Rates,
     ) {
-        let mut kinds: BTreeMap<(u16, String), Count> = BTreeMap::new();
+        let mut kinds: BTreeMap<(u16, String), Counted> = BTreeMap::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        let mut add = |name: String, kind: (u16, String), count: Count, params: Vec<_>| {
+        let mut add = |name: String, kind: (u16, String), count: Count, seconds, params: Vec<_>| {
             self.total.add(count);
-            kinds.entry(kind.clone()).or_default().add(count);
+            let [events, bytes] =
+                [count.events, count.bytes].map(|count| sum(None, count, seconds));
+            if let (Some(events), Some(bytes)) = (events, bytes) {
+                let all = self.rates.unwrap_or_default();
+                self.rates = Some((all.0 + events, all.1 + bytes));
+            }
+            let of_kind = kinds.entry(kind.clone());
+            of_kind.or_insert_with(|| Counted::new(kind.1.clone())).add(count, seconds);
             let place = *places.entry(name.clone()).or_insert(self.types.len());
             match self.types.get_mut(place) {
-                Some(row) => row.add(count, params),
+                Some(row) => row.add(count, seconds, params),
                 None => {
                     let (is_own, kind) = (kind.0 == 0, kind.1);
-                    self.types.push(TypeOverview { name, kind, is_own, count, params });
+                    let rate = events;
+                    self.types.push(TypeOverview { name, kind, is_own, count, rate, params });
                 }
             }
+        };
+        let place = |stream, index| {
+            let is_it = |found: &Registry| (found.stream, found.index) == (stream, index);
+            registries.iter().position(is_it).unwrap_or(usize::MAX) as u32
         };
         for ((stream, index), rows) in summary.rows.iter() {
             let Some(registry) = find_registry(registries, stream, index) else { continue };
             let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
             let kind = |kind| (index, format!("{prefix}{}", kind_name(registry, kind)));
-            for (place, (row, &count)) in registry.event_types.iter().zip(&rows.known).enumerate() {
+            let place = place(stream, index);
+            let seconds = |kind| rates.of_kinds([(place, kind)]);
+            for (at, (row, &count)) in registry.event_types.iter().zip(&rows.known).enumerate() {
                 if count.events > 0 {
-                    let values = summary.params.get(stream, index, place);
+                    let values = summary.params.get(stream, index, at);
                     let of = |(param, values): (&eventlog::reader::Param, &Distribution)| {
                         let name = param.name.to_string();
                         ParamOverview { name, sort: param.sort, values: values.clone() }
                     };
                     let params = row.params.iter().zip(values).map(of).collect();
-                    add(format!("{prefix}{}", row.name), kind(row.kind), count, params);
+                    let name = format!("{prefix}{}", row.name);
+                    add(name, kind(row.kind), count, seconds(row.kind), params);
                 }
             }
             for (&(code, of_kind), &count) in &rows.unknown {
-                add(format!("{prefix}{code:04X}"), kind(of_kind), count, Vec::new());
+                let name = format!("{prefix}{code:04X}");
+                add(name, kind(of_kind), count, seconds(of_kind), Vec::new());
             }
         }
-        self.kinds = kinds.into_iter().map(|((_, name), count)| (name, count)).collect();
+        self.kinds = kinds.into_values().collect();
         self.types.sort_by_key(|row| Reverse(row.count.events));
     }
 
@@ -219,11 +285,11 @@ impl<'l> Overview<'l> {
         self.losses.iter().for_each(|(_, losses)| sum.add(losses));
         sum
     }
+}
 
-    /// Returns a count a second, if the duration is known.
-    pub(crate) fn rate(&self, count: u64) -> Option<f64> {
-        self.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| count as f64 / seconds)
-    }
+/// Returns the seconds between two ticks of a stream, if known.
+fn seconds_of(streams: &[Stream], stream: u16, from: u64, to: u64) -> Option<f64> {
+    seconds(streams.get(usize::from(stream))?, from, to)
 }
 
 fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
@@ -240,13 +306,15 @@ fn threads(
     summary: &Summary,
     names: &ThreadNames,
     is_stream_shown: bool,
-) -> BTreeMap<(u16, u32), (String, Count)> {
-    let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
-    for ((stream, _, thread), (count, _)) in summary.buffers.iter() {
-        threads.entry((stream, thread)).or_default().add(*count);
+    rates: &Rates,
+) -> BTreeMap<(u16, u32), Counted> {
+    let mut threads: BTreeMap<(u16, u32), Counted> = BTreeMap::new();
+    for ((stream, buffer, thread), (count, _)) in summary.buffers.iter() {
+        let key = (stream, thread);
+        let new = || Counted::new(thread_name(names, key, is_stream_shown));
+        threads.entry(key).or_insert_with(new).add(*count, rates.of_buffer(stream, buffer));
     }
-    let named = |(key, count)| (key, (thread_name(names, key, is_stream_shown), count));
-    threads.into_iter().map(named).collect()
+    threads
 }
 
 fn thread_name(names: &ThreadNames, key: (u16, u32), is_stream_shown: bool) -> String {
@@ -258,48 +326,6 @@ fn thread_name(names: &ThreadNames, key: (u16, u32), is_stream_shown: bool) -> S
         (None, _) => thread.to_string(),
     };
     if is_stream_shown { format!("stream {stream}: {name}") } else { name }
-}
-
-/// Returns the longest gaps of each stream, and the longest of each thread.
-fn gaps(
-    summary: &Summary,
-    names: &ThreadNames,
-    streams: &[Stream],
-    times: &BTreeMap<u16, (u64, u64)>,
-) -> Vec<GapOverview> {
-    let mut gaps = Vec::new();
-    let mut push = |of: String, number: u16, gap: Gap| {
-        let stream = streams.get(usize::from(number));
-        let first = times.get(&number).map_or(gap.from, |times| times.0);
-        let seconds = |from, to| stream.and_then(|stream| seconds(stream, from, to));
-        gaps.push(GapOverview {
-            of,
-            stream: number,
-            gap,
-            seconds: seconds(gap.from, gap.to),
-            seconds_before: seconds(first, gap.from),
-        });
-    };
-    let is_stream_shown = streams.len() > 1;
-    for &stream in times.keys() {
-        let range = (stream, 0)..=(stream, u32::MAX);
-        let timelines = summary.timelines.range(range);
-        let of_stream: BTreeMap<u32, &Timeline> =
-            timelines.map(|((_, thread), timeline)| (thread, timeline)).collect();
-        let Some((_, &first)) = of_stream.first_key_value() else { continue };
-        let mut all = first.clone();
-        of_stream.values().skip(1).for_each(|timeline| all.merge(timeline));
-        let name = if is_stream_shown { format!("stream {stream}: all") } else { "all".to_owned() };
-        all.gaps(GAP_COUNT).into_iter().for_each(|gap| push(name.clone(), stream, gap));
-        if of_stream.len() > 1 {
-            for (&thread, timeline) in &of_stream {
-                let name = thread_name(names, (stream, thread), is_stream_shown);
-                let longest = timeline.gaps(1).into_iter();
-                longest.for_each(|gap| push(format!("thread {name}"), stream, gap));
-            }
-        }
-    }
-    gaps
 }
 
 fn named_losses(
@@ -314,7 +340,9 @@ fn named_losses(
                 let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
                 (index, format!("{prefix}{}", kind_name(registry, kind)))
             }
-            None => (u16::MAX, format!("{index}:{kind}")),
+            // `.store.discarded`
+            None if index == u16::MAX => (index, format!("kind {kind} of no registry")),
+            None => (u16::MAX, format!("kind {kind} of registry {index}")),
         };
         lost.entry(key).or_default().add(&losses);
     }

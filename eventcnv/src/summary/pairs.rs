@@ -6,11 +6,15 @@
 //!
 //! Design: `.cnv.pairs` in `design/eventcnv.md`.
 
+use super::calls::demangled;
+use super::lanes::Shape;
+use super::rates::Rates;
 use crate::input::threads;
 use crate::reading::pairs::{By, Told, Values};
 use eventlog::reader::marks::{Marks, Pair};
-use eventlog::reader::{Clock, ClockBase, Filter, Log};
-use slices::{Durations, Group, Limits, Slowest, Verdict};
+use eventlog::reader::{Clock, ClockBase, Filter, History, Log, Registry};
+use slices::{Durations, Edge, Group, Limits, Slowest, Verdict};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Groups, at most; further ones of a name are one group.
@@ -48,26 +52,38 @@ pub(crate) struct Groups {
     /// The number of the name of each pair. Equal pairs of several streams have one name.
     names: Vec<u32>,
     texts: Vec<String>,
-    /// The place of each group, by the numbers of its name and value.
-    places: HashMap<(u32, u64), usize>,
-    groups: Vec<((u32, u64), Tally)>,
+    /// By these numbers: whether the name of the pair stands before those of its slices.
+    is_apart: Vec<bool>,
+    places: HashMap<Place, usize>,
+    groups: Vec<(Place, Tally)>,
     durations: Durations,
     limits: Limits,
     /// The place that was found last.
-    last: ((u32, u64), usize),
+    last: (Place, usize),
     pub(crate) slowest: Slowest,
 }
 
+/// The numbers of the name of a group's pair, of the name of its slices, and of its value.
+type Place = (u32, u32, u64);
+
 /// A group with its names.
 pub(crate) struct Row<'g> {
-    pub(crate) name: &'g str,
+    pub(crate) name: Cow<'g, str>,
     pub(crate) value: String,
     pub(crate) tally: Tally,
     pub(crate) durations: &'g Group,
+    /// The seconds to which its rate refers, if they are known.
+    pub(crate) seconds: Option<f64>,
 }
 
 impl Groups {
-    pub(crate) fn new(marks: &Marks, by: By, slowest_count: usize, limits: Limits) -> Groups {
+    pub(crate) fn new(
+        registries: &[Registry],
+        marks: &Marks,
+        by: By,
+        slowest_count: usize,
+        limits: Limits,
+    ) -> Groups {
         // Two pairs of one name, such as XStart=XEnd and XCreate=XDestroy, differ by their types.
         let mut places = HashMap::new();
         let mut kinds: Vec<&Pair> = Vec::new();
@@ -87,26 +103,33 @@ impl Groups {
             Some(to) if counts.get(&*pair.name) > Some(&1) => format!("{}={to}", pair.from),
             _ => pair.name.to_string(),
         };
-        let texts = kinds.iter().map(text).collect();
+        let texts: Vec<String> = kinds.iter().map(text).collect();
+        let mut is_apart = vec![false; texts.len()];
+        for (shape, name) in Shape::of(registries, marks).iter().zip(&names) {
+            if let Some(is_apart) = is_apart.get_mut(*name as usize) {
+                *is_apart |= shape.is_apart();
+            }
+        }
         Groups {
             by,
             names,
             texts,
+            is_apart,
             places: HashMap::new(),
             groups: Vec::new(),
             durations: Durations::new(limits),
             limits,
-            last: ((u32::MAX, 0), 0),
+            last: ((u32::MAX, 0, 0), 0),
             slowest: Slowest::new(slowest_count),
         }
     }
 
     /// Adds a slice, or an end that ends nothing.
     #[inline]
-    pub(crate) fn add(&mut self, told: Told<'_>) {
+    pub(crate) fn add(&mut self, told: Told<'_>, values: &Values) {
         let (edge, value) = match &told {
-            Told::Slice(slice) | Told::GaveWay(slice) => (slice.begin, Values::of(slice)),
-            Told::Alone(edge) => (*edge, Values::of_edge(edge)),
+            Told::Slice(slice) | Told::GaveWay(slice) => (slice.begin, values.of(slice)),
+            Told::Alone(edge) => (*edge, values.of_edge(edge)),
         };
         let name = self.names.get(edge.pair as usize).copied().unwrap_or_default();
         let value = match self.by {
@@ -114,7 +137,7 @@ impl Groups {
             By::Thread => u64::from(edge.id.stream) << 32 | u64::from(edge.thread),
             By::Key | By::Param(_) | By::Name => value.into(),
         };
-        let place = self.place((name, value));
+        let place = self.place((name, values.name_of(edge), value));
         let Some((_, tally)) = self.groups.get_mut(place) else { return };
         let slice = match told {
             Told::Slice(slice) => slice,
@@ -146,19 +169,19 @@ impl Groups {
     }
 
     #[inline]
-    fn place(&mut self, key: (u32, u64)) -> usize {
+    fn place(&mut self, key: Place) -> usize {
         if self.last.0 != key {
             self.last = (key, self.find(key));
         }
         self.last.1
     }
 
-    fn find(&mut self, key: (u32, u64)) -> usize {
+    fn find(&mut self, key: Place) -> usize {
         if let Some(place) = self.places.get(&key) {
             return *place;
         }
-        if self.groups.len() >= GROUP_COUNT_MAX && key.1 != OTHERS {
-            return self.find((key.0, OTHERS));
+        if self.groups.len() >= GROUP_COUNT_MAX && key.2 != OTHERS {
+            return self.find((key.0, 0, OTHERS));
         }
         self.groups.push((key, Tally::default()));
         self.places.insert(key, self.groups.len() - 1);
@@ -166,26 +189,72 @@ impl Groups {
     }
 
     /// Returns the groups, those with the greatest sum first.
-    pub(crate) fn rows(&mut self, log: &Log, values: &Values) -> Vec<Row<'_>> {
+    pub(crate) fn rows<'v>(
+        &'v mut self,
+        log: &Log,
+        marks: &Marks,
+        values: &'v Values,
+        rates: &Rates,
+    ) -> Vec<Row<'v>> {
         self.durations.settle();
         let threads = Threads::new(log);
-        let row = |(place, ((name, value), tally)): (usize, &((u32, u64), Tally))| Row {
-            name: self.texts.get(*name as usize).map_or("?", String::as_str),
+        let seconds = self.seconds(log, marks, rates);
+        let row = |(place, ((name, own, value), tally)): (usize, &(Place, Tally))| Row {
+            name: self.name(*name, values.text(*own)),
             value: match (&self.by, *value) {
                 (By::Event, _) => String::new(),
                 (_, OTHERS) => "(others)".to_owned(),
                 (By::Thread, place) => threads.name((place >> 32) as u16, place as u32),
-                (_, number) => values.name(number as u32).to_owned(),
+                (_, number) => values.text(number as u32).to_owned(),
             },
             tally: *tally,
             durations: self.durations.group(place),
+            seconds: seconds.get(*name as usize).copied().flatten(),
         };
         let mut rows: Vec<Row<'_>> = self.groups.iter().enumerate().map(row).collect();
         rows.sort_by(|a, b| {
             let key = |row: &Row<'_>| (row.durations.sum(), row.durations.count());
-            key(b).cmp(&key(a)).then_with(|| (a.name, &a.value).cmp(&(b.name, &b.value)))
+            key(b).cmp(&key(a)).then_with(|| (&a.name, &a.value).cmp(&(&b.name, &b.value)))
         });
         rows
+    }
+
+    /// Returns the name of slices of a pair by the number of its name.
+    fn name<'v>(&'v self, pair: u32, name: &'v str) -> Cow<'v, str> {
+        let pair_name = self.texts.get(pair as usize).map_or("?", String::as_str);
+        slice_name(pair_name, name, self.is_apart.get(pair as usize) == Some(&true))
+    }
+
+    /// Returns the name of the slice that an event begins.
+    pub(crate) fn name_of<'v>(&'v self, begin: &Edge, values: &'v Values) -> Cow<'v, str> {
+        let pair = self.names.get(begin.pair as usize).copied().unwrap_or(u32::MAX);
+        self.name(pair, values.text(values.name_of(begin)))
+    }
+
+    /// Returns for each name the seconds for which the log has the events that begin its slices.
+    fn seconds(&self, log: &Log, marks: &Marks, rates: &Rates) -> Vec<Option<f64>> {
+        let mut kinds = vec![Vec::new(); self.texts.len()];
+        for (registry, at) in log.registries().iter().zip(0..) {
+            for row in &registry.event_types {
+                let part = marks.role_of(registry, row.code).part;
+                let Some(side) = part.filter(|side| !side.is_end) else { continue };
+                let name = self.names.get(side.pair as usize).copied().unwrap_or_default();
+                if let Some(kinds) = kinds.get_mut(name as usize) {
+                    kinds.push((at, row.kind));
+                }
+            }
+        }
+        kinds.into_iter().map(|kinds| rates.of_kinds(kinds)).collect()
+    }
+}
+
+/// Returns the name of slices of a pair that the label or string `name` names. The name of the pair
+/// stands before it if they are not a thread's own work (`is_apart`).
+pub(crate) fn slice_name<'n>(pair: &'n str, name: &'n str, is_apart: bool) -> Cow<'n, str> {
+    match name {
+        "" => pair.into(),
+        _ if is_apart => format!("{pair} {}", demangled(name)).into(),
+        _ => demangled(name),
     }
 }
 
@@ -214,12 +283,25 @@ impl Threads {
     }
 }
 
-/// Returns the seconds of a selection of times, by a clock: from the first event to the last one.
-/// Streams that do not share a clock count one after the other.
-pub(crate) fn seconds(log: &Log, clock: &Clock, filter: &Filter) -> Option<f64> {
+/// Returns the rates of a selection of times, by a clock: from the beginning of the history to the
+/// last event. Streams that do not share a clock count one after the other.
+pub(crate) fn rates(log: &Log, clock: &Clock, filter: &Filter) -> Rates {
+    let history = log.history();
+    let seconds = seconds(&history, clock, filter);
+    let begin = |stream| {
+        let times = filter.times.get(usize::from(stream));
+        Some(history.begin(stream)?.max(times.map_or(0, |times| *times.start())))
+    };
+    let length = |stream, from, to| {
+        Some(clock.ns(stream, to).saturating_sub(clock.ns(stream, from)) as f64 / 1e9)
+    };
+    Rates::new(&history, seconds, begin, length)
+}
+
+fn seconds(history: &History, clock: &Clock, filter: &Filter) -> Option<f64> {
     let (mut all, mut sum) = (None, 0.0);
-    for (stream, span) in (0..).zip(log.spans()) {
-        let Some((mut first, mut last)) = span else { continue };
+    for (stream, span) in (0..).zip(history.spans()) {
+        let Some((mut first, mut last)) = *span else { continue };
         if let Some(times) = filter.times.get(usize::from(stream)) {
             (first, last) = (first.max(*times.start()), last.min(*times.end()));
         }
@@ -243,7 +325,7 @@ pub(crate) fn seconds(log: &Log, clock: &Clock, filter: &Filter) -> Option<f64> 
 mod tests {
     use super::*;
     use eventlog::reader::marks::Form;
-    use slices::{Edge, Slice};
+    use slices::Slice;
 
     /// `.slice.durations`: no percentile goes without a word.
     #[test]
@@ -253,19 +335,14 @@ mod tests {
         let mut marks = Marks::default();
         marks.pairs.push(pair);
         let limits = Limits { duration_count: 10, histogram_count: 1, ..Limits::default() };
-        let mut groups = Groups::new(&marks, By::Thread, 0, limits);
+        let mut groups = Groups::new(&[], &marks, By::Thread, 0, limits);
         let mut note = None;
         for (count, expected) in [(9, false), (40, true)] {
             for thread in 0..count {
                 let begin = Edge { thread, ..Edge::default() };
                 let (begin, verdict) = (&begin, Verdict::Whole);
-                groups.add(Told::Slice(Slice {
-                    slot: 0,
-                    depth: 0,
-                    begin,
-                    end: Some(begin),
-                    verdict,
-                }));
+                let slice = Slice { slot: 0, depth: 0, begin, end: Some(begin), verdict };
+                groups.add(Told::Slice(slice), &Values::default());
             }
             note = groups.note();
             assert_eq!(note.is_some(), expected, "{note:?}");

@@ -54,13 +54,14 @@ impl Timeline {
         self.add_all([ticks]);
     }
 
-    /// Counts events; it is fast if most are near the one before.
+    /// Counts events, except those before the timeline. It is fast if most are near the one before.
     #[inline]
     pub(crate) fn add_all(&mut self, all: impl IntoIterator<Item = u64>) {
         let end = self.cells.len().saturating_sub(1) as u64;
         let (mut at, mut times) = (0, EMPTY);
         for ticks in all {
-            let cell = (ticks.saturating_sub(self.base) >> self.shift).min(end);
+            let Some(after) = ticks.checked_sub(self.base) else { continue };
+            let cell = (after >> self.shift).min(end);
             if cell != at {
                 self.widen(at, std::mem::replace(&mut times, EMPTY));
                 at = cell;
@@ -91,12 +92,13 @@ impl Timeline {
         Some((first.0, cells.next_back().unwrap_or(first).1))
     }
 
-    /// Returns the longest gaps of at least a cell, the longest first.
-    pub(crate) fn gaps(&self, count: usize) -> Vec<Gap> {
+    /// Returns the longest gaps of at least a cell that begin at `since` or later, the longest
+    /// first.
+    pub(crate) fn gaps(&self, count: usize, since: u64) -> Vec<Gap> {
         let mut gaps = Vec::new();
         let mut last: Option<u64> = None;
         for cell in self.cells.iter().filter(|cell| **cell != EMPTY) {
-            if let Some(from) = last
+            if let Some(from) = last.filter(|from| *from >= since)
                 && cell.0.saturating_sub(from) >> self.shift > 0
             {
                 gaps.push(Gap { from, to: cell.0 });
@@ -139,7 +141,7 @@ mod tests {
         let cell = 1 << timeline.shift;
         expected.retain(|gap| gap.ticks() >= cell);
         assert!(expected.len() > 100, "{}", expected.len());
-        assert_eq!(timeline.gaps(usize::MAX), expected);
+        assert_eq!(timeline.gaps(usize::MAX, 0), expected);
         assert_eq!(timeline.span(), Some(span));
     }
 
@@ -150,7 +152,7 @@ mod tests {
         assert_eq!(timeline.span(), Some((0, u64::MAX)));
         let mut one = Timeline::new((5, 5));
         [5, 5, 90].into_iter().for_each(|ticks| one.add(ticks));
-        assert_eq!((one.gaps(9), one.span()), (vec![], Some((5, 90))));
+        assert_eq!((one.gaps(9, 0), one.span()), (vec![], Some((5, 90))));
         assert_eq!(Timeline::new((7, 9)).span(), None);
     }
 }

@@ -123,9 +123,7 @@ impl<'o> Answer<'o> {
             match value {
                 ValueRef::Text(text) => json::string(&mut self.line, text),
                 ValueRef::Null => self.line.extend_from_slice(b"null"),
-                ValueRef::Real(value) if !value.is_finite() => {
-                    self.line.extend_from_slice(b"null");
-                }
+                ValueRef::Real(value) => json::real(&mut self.line, value),
                 ValueRef::Blob(_) => json::string(&mut self.line, cell(value).0.as_bytes()),
                 value => self.line.extend_from_slice(cell(value).0.as_bytes()),
             }

@@ -320,26 +320,28 @@ impl Summary<'_> {
         let mut rows: Vec<Row<'_>> = if self.extra.by() == By::Edge {
             let edges = self.graph.edges().iter().enumerate().filter(|(_, e)| e.sum.count > 0);
             let row = |(at, edge): (usize, &lens_calls::CallEdge)| Row {
-                name: self.functions().name(edge.function),
+                name: self.functions().name(edge.function).into(),
                 value: self.name(edge.caller),
                 tally: tally(&edge.sum),
                 durations: group(at),
+                seconds: None,
             };
             edges.map(row).collect()
         } else {
             let all = self.functions().iter().map(|(at, _)| (at, self.graph.function(at)));
             let called = all.filter(|(_, sum)| sum.count > 0);
             let row = |(at, sum): (Function, Sum)| Row {
-                name: self.functions().name(at),
+                name: self.functions().name(at).into(),
                 value: String::new(),
                 tally: tally(&sum),
                 durations: group(at as usize),
+                seconds: None,
             };
             called.map(row).collect()
         };
         rows.sort_by(|a, b| {
             let key = |row: &Row<'_>| Reverse(row.durations.sum());
-            key(a).cmp(&key(b)).then_with(|| (a.name, &a.value).cmp(&(b.name, &b.value)))
+            key(a).cmp(&key(b)).then_with(|| (&a.name, &a.value).cmp(&(&b.name, &b.value)))
         });
         rows
     }

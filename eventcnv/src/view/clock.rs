@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ticks     0000178EA03C2825
-//!  seconds   12.345678901
+//!  seconds   12.345678901, since the history of the program begins; less than 0 before
 //!  wall      2026-11-22T10:00:00.123456789Z
 //! ```
 //!
@@ -79,7 +79,11 @@ impl<'l> Clock<'l> {
         let _ = match self {
             Clock::Ticks => Ok(()),
             Clock::Seconds(clocks) => match clocks.since_start(event.stream, event.ticks) {
-                Some(ns) => write!(out, "{:6}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+                Some(ns) => {
+                    let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+                    let seconds = format!("{sign}{}", ns / 1_000_000_000);
+                    write!(out, "{seconds:>6}.{:09}", ns % 1_000_000_000)
+                }
                 None => write!(out, "-"),
             },
             Clock::Wall(log) => {

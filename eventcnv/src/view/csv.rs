@@ -5,7 +5,8 @@
 //!  25900923400994,PoolAlloc,Object,1,0x556289605A10,0x556289617858,8
 //! ```
 //!
-//! Parameters of one name share a column. A parameter that an event lacks is an empty cell. No cell
+//! Parameters of one name share a column. A name that another column has, in whatever case, gets an
+//! underscore after it. A parameter that an event lacks is an empty cell. No cell
 //! is a formula, and none steers a terminal. Design: `.cnv.styles` in `design/eventcnv.md`; CSV:
 //! RFC 4180, with lines that end in LF.
 
@@ -14,6 +15,7 @@ use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
 use crate::select::is_selected;
+use crate::text::names::Taken;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
@@ -26,12 +28,14 @@ use std::io::Write;
 const COLUMN_COUNT_MAX: usize = 4096;
 /// A spreadsheet takes a cell for a formula that begins with one of these.
 const FORMULA: [u8; 6] = *b"=+-@\t\r";
+/// The columns before those of the parameters.
+const FIRST: [&str; 4] = ["time", "event", "kind", "thread"];
 
 pub(crate) struct Csv<'l> {
     clock: Clock<'l>,
-    /// The names of parameters, in the order of their columns.
-    columns: Vec<&'l str>,
-    /// The index of each name in `columns`.
+    /// The columns of parameters.
+    columns: Vec<String>,
+    /// The column of each name of a parameter, as an index in `columns`.
     places: HashMap<&'l str, usize>,
 }
 
@@ -44,12 +48,13 @@ impl<'l> Csv<'l> {
         filter: &Filter,
     ) -> Result<Csv<'l>, String> {
         let (mut columns, mut places) = (Vec::new(), HashMap::new());
+        let mut taken = Taken::new(FIRST);
         for registry in registries {
             for row in registry.event_types.iter().filter(|row| is_selected(filter, registry, row))
             {
                 for param in &row.params {
                     places.entry(&*param.name).or_insert_with(|| {
-                        columns.push(&*param.name);
+                        columns.push(taken.column(&param.name));
                         columns.len() - 1
                     });
                 }
@@ -67,7 +72,7 @@ impl<'l> Csv<'l> {
 
     /// Returns the line that names the columns.
     pub(crate) fn heading(&self) -> Vec<u8> {
-        let mut out = b"time,event,kind,thread".to_vec();
+        let mut out = FIRST.join(",").into_bytes();
         for column in &self.columns {
             out.push(b',');
             field(&mut out, column.as_bytes());

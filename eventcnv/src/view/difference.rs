@@ -13,6 +13,7 @@ use crate::summary::difference::{Both, Difference};
 use crate::summary::overview::Overview;
 use crate::text;
 use cli::table::Table;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Rows of a table of labels or registries.
@@ -27,7 +28,7 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     for ((letter, name), side) in ["A", "B"].into_iter().zip(names).zip(sides) {
         write!(out, "{letter}: {name}: {} events, {} bytes", side.total.events, side.total.bytes)?;
-        if let (Some(seconds), Some(rate)) = (side.seconds, side.rate(side.total.events)) {
+        if let (Some(seconds), Some((rate, _))) = (side.seconds, side.rates) {
             let is_approximate = side.streams.iter().any(|stream| stream.is_rate_approximate);
             let about = if is_approximate { "about " } else { "" };
             write!(out, " in {about}{seconds:.6} s, {} events/s", rounded(rate))?;
@@ -37,8 +38,12 @@ pub(crate) fn write(
     if difference.is_none() {
         return writeln!(out, "\nthe same events, values, labels and losses");
     }
-    write_counts(&difference.kinds, "kind", sides, out)?;
-    write_counts(&difference.types, "event type", sides, out)?;
+    let rates = sides
+        .map(|side| side.kinds.iter().map(|row| (&*row.name, row.rate)).collect::<HashMap<_, _>>());
+    write_counts(&difference.kinds, "kind", rates, out)?;
+    let rates = sides
+        .map(|side| side.types.iter().map(|row| (&*row.name, row.rate)).collect::<HashMap<_, _>>());
+    write_counts(&difference.types, "event type", rates, out)?;
     write_params(difference, out)?;
     for (side, labels) in ["A", "B"].into_iter().zip(&difference.labels) {
         let mut table = Table::new(1, &[&format!("labels only in {side}")]);
@@ -74,18 +79,18 @@ fn write_table(table: &Table, count: usize, out: &mut dyn Write) -> io::Result<(
 fn write_counts(
     rows: &[Both<Count>],
     of: &str,
-    sides: [&Overview<'_>; 2],
+    rates: [HashMap<&str, Option<f64>>; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let has_rates = sides.iter().all(|side| side.rate(1).is_some());
-    let rates = if has_rates { ["A events/s", "B events/s"].as_slice() } else { &[] };
-    let mut table = Table::new(1, &[&[of, "A", "B", "change"], rates].concat());
+    let has_rates = rates.iter().all(|rates| rates.values().any(Option::is_some));
+    let heading = if has_rates { ["A events/s", "B events/s"].as_slice() } else { &[] };
+    let mut table = Table::new(1, &[&[of, "A", "B", "change"], heading].concat());
     for (name, counts) in rows {
         let [a, b] = counts.map(|count| count.events);
         let mut row = vec![name.clone(), a.to_string(), b.to_string(), change(a, b)];
-        let rate = |(side, count): (&Overview<'_>, u64)| side.rate(count).map(rounded);
         if has_rates {
-            row.extend(sides.into_iter().zip([a, b]).filter_map(rate));
+            let rate = |rates: &HashMap<&str, Option<f64>>| rates.get(&**name).copied().flatten();
+            row.extend(rates.each_ref().map(|rates| rounded(rate(rates).unwrap_or(0.0))));
         }
         table.row(row);
     }

@@ -6,13 +6,15 @@
 //!   "labels":{"arena":"arena"}}                                            (on one line)
 //! ```
 //!
-//! Pointers and addresses are strings, because few readers of JSON keep 64 bits of a number.
+//! Pointers and addresses are strings, because few readers of JSON keep 64 bits of a number. So are
+//! doubles that JSON lacks: "Infinity", "-Infinity", "NaN".
 //! Design: `.cnv.styles` in `design/eventcnv.md`; JSON: RFC 8259.
 
 use super::Row;
 use super::clock::{Clock, Form as Time};
 use super::line::Line;
 use super::recipe::{Custom, Form, Recipe};
+use crate::text::Real;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
@@ -117,14 +119,18 @@ impl Json<'_> {
 impl Custom for Json<'_> {
     fn value(value: Value<'_>, out: &mut Vec<u8>) {
         match value {
-            Value::D(value) if value.is_finite() => {
-                // The shortest text that a parser reads as the same number.
-                let _ = write!(out, "{value:?}");
-            }
-            Value::D(_) => out.extend_from_slice(b"null"),
+            Value::D(value) => real(out, value),
             Value::S(value) => string(out, value),
             _ => {}
         }
+    }
+}
+
+/// Appends a double: the shortest text that a parser reads as the same number.
+pub(crate) fn real(out: &mut Vec<u8>, value: f64) {
+    match Real(value).string() {
+        None => drop(write!(out, "{value:?}")),
+        Some(text) => string(out, text.as_bytes()),
     }
 }
 

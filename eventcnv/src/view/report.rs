@@ -19,7 +19,9 @@ pub(crate) use source::Lines;
 pub(crate) use threads::{Threads, wanted};
 use waitflame::WaitFlame;
 
-use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
+use crate::summary::overview::{
+    Counted, Identity, Overview, find_registry, identity, kind_name, prefixes,
+};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::summary::waitflame::Flame;
 use crate::text;
@@ -222,9 +224,11 @@ impl Report<'_> {
         };
         let kinds = by_name(|registry, kind| kind_name(registry, kind as u8), &self.sample.kinds);
         let types = by_name(type_name, &self.sample.types);
-        let kinds = overview.kinds.iter().filter_map(|(name, count)| {
-            let cells = counts(kinds.get(name)?);
-            Some(json!({ "name": name, "events": count.events, "cells": cells }))
+        let kinds = overview.kinds.iter().filter_map(|row| {
+            let cells = counts(kinds.get(&row.name)?);
+            let late = row.late.and_then(|late| self.axis.time(late.stream, late.at));
+            let events = row.count.events;
+            Some(json!({ "name": row.name, "events": events, "cells": cells, "late": late }))
         });
         let types = overview.types.iter().take(ROW_COUNT_MAX).map(|row| {
             json!({
@@ -233,20 +237,21 @@ impl Report<'_> {
             })
         });
         let threads = overview.threads.iter().take(ROW_COUNT_MAX);
+        let thread = |row: &Counted| json!([row.name, row.count.events, row.count.bytes]);
         let (sample, names, thread_names) = self.sample();
         json!({
             "name": self.name,
             "programs": self.programs(),
             "events": overview.total.events,
             "bytes": overview.total.bytes,
-            "rate": overview.rate(overview.total.events),
+            "rate": overview.rates.map(|(events, _)| events),
             "length": self.axis.length,
             "duration": overview.seconds.unwrap_or(self.axis.length),
             "isSeconds": self.axis.is_seconds,
             "cellCount": KIND_CELL_COUNT,
             "kinds": kinds.collect::<Value>(),
             "types": types.collect::<Value>(),
-            "threads": threads.map(|(name, c)| json!([name, c.events, c.bytes])).collect::<Value>(),
+            "threads": threads.map(thread).collect::<Value>(),
             "labels": self.labels.iter().map(|(label, of, at)| json!([label, of, self.time(*at)]))
                 .collect::<Value>(),
             "gaps": self.gaps(),
@@ -257,6 +262,8 @@ impl Report<'_> {
             }).collect::<Value>(),
             "lost": overview.all_losses().total(),
             "faults": overview.fault_count,
+            "before": overview.longest_before(self.axis.is_seconds),
+            "reason": overview.reason(),
             "streams": self.streams(),
             "sample": sample,
             "names": names,
@@ -303,7 +310,7 @@ impl Report<'_> {
         let mut places: HashMap<Key, usize> = HashMap::new();
         let mut names = Vec::new();
         let mut thread_names: Vec<String> = vec!["?".to_owned()];
-        thread_names.extend(self.overview.threads.iter().map(|(name, _)| name.clone()));
+        thread_names.extend(self.overview.threads.iter().map(|row| row.name.clone()));
         let (mut of_names, mut threads, mut texts) = (Vec::new(), Vec::new(), String::new());
         for event in &events {
             of_names.push(*places.entry(event.of).or_insert_with(|| {

@@ -7,6 +7,7 @@
 //! Design: `.cnv.calls` in `design/eventcnv.md`.
 
 use super::csv;
+use crate::text::Real;
 use cli::table::Table;
 use eventlog::format::text::OneLine;
 use serde_json::{Map, Value, json};
@@ -179,9 +180,9 @@ impl Sheet {
             Cell::None => Value::Null,
             Cell::Text(text) => json!(text),
             Cell::Number(number) | Cell::Bound(number) => json!(number),
-            Cell::Real(value) => json!(value),
+            Cell::Real(value) => json!(Real(*value)),
             Cell::Change(value, 0) => json!(*value as i64),
-            Cell::Change(value, _) => json!(value),
+            Cell::Change(value, _) => json!(Real(*value)),
             Cell::Percentile(found) => json!(found.ns),
         };
         let row = |row: &Vec<Cell>| {

@@ -8,7 +8,7 @@
 
 use crate::summary::Count;
 use crate::summary::json::{PERCENTILES, top};
-use crate::summary::overview::{GapOverview, Overview, TypeOverview};
+use crate::summary::overview::{GapOverview, Late, Overview, TypeOverview, reason};
 use crate::summary::seconds;
 use crate::text;
 use cli::table::Table;
@@ -21,17 +21,26 @@ const TOP_COUNT: usize = 3;
 pub(crate) fn write(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Count { events, bytes } = overview.total;
     write!(out, "{events} events, {bytes} bytes")?;
-    if let (Some(events), Some(bytes)) = (overview.rate(events), overview.rate(bytes)) {
+    if let Some((events, bytes)) = overview.rates {
         write!(out, "; {} events/s, {} bytes/s", rounded(events), rounded(bytes))?;
     }
     writeln!(out)?;
     write_streams(overview, out)?;
-    let mut by_kind = counts(overview, "kind");
-    let mut by_type = counts(overview, "event type");
-    let mut by_thread = counts(overview, "thread");
-    overview.kinds.iter().for_each(|(name, count)| by_kind.row(cells(overview, name, *count)));
-    overview.types.iter().for_each(|row| by_type.row(cells(overview, &row.name, row.count)));
-    overview.threads.iter().for_each(|(name, count)| by_thread.row(cells(overview, name, *count)));
+    let is_late = overview.kinds.iter().any(|row| row.late.is_some());
+    let mut by_kind = counts(overview, "kind", is_late.then_some("complete after"));
+    let mut by_type = counts(overview, "event type", None);
+    let mut by_thread = counts(overview, "thread", None);
+    for row in &overview.kinds {
+        let mut cells = cells(overview, &row.name, row.count, row.rate);
+        cells.extend(is_late.then(|| row.late.map_or_else(String::new, late)));
+        by_kind.row(cells);
+    }
+    for row in &overview.types {
+        by_type.row(cells(overview, &row.name, row.count, row.rate));
+    }
+    for row in &overview.threads {
+        by_thread.row(cells(overview, &row.name, row.count, row.rate));
+    }
     for table in [by_kind, by_type, by_thread] {
         if !table.is_empty() {
             write!(out, "\n{table}")?;
@@ -42,18 +51,25 @@ pub(crate) fn write(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<
     write_losses(overview, out)
 }
 
-fn counts(overview: &Overview<'_>, of: &str) -> Table {
+fn counts(overview: &Overview<'_>, of: &str, last: Option<&str>) -> Table {
     let mut heading = vec![of, "events", "bytes"];
-    if overview.rate(1).is_some() {
-        heading.push("events/s");
-    }
+    heading.extend(overview.rates.map(|_| "events/s"));
+    heading.extend(last);
     Table::new(1, &heading)
 }
 
-fn cells(overview: &Overview<'_>, name: &str, count: Count) -> Vec<String> {
+fn cells(overview: &Overview<'_>, name: &str, count: Count, rate: Option<f64>) -> Vec<String> {
     let mut row = vec![name.to_owned(), count.events.to_string(), count.bytes.to_string()];
-    row.extend(overview.rate(count.events).map(rounded));
+    row.extend(overview.rates.map(|_| rate.map_or_else(String::new, rounded)));
     row
+}
+
+/// Returns when the history of a kind is complete.
+fn late(late: Late) -> String {
+    match late.seconds_after {
+        Some(seconds) => format!("{seconds:.6} s"),
+        None => format!("{} ticks", late.ticks_after),
+    }
 }
 
 /// Returns a number with four digits at least.
@@ -84,6 +100,15 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
                 let about = if stream.is_rate_approximate { "about " } else { "" };
                 write!(out, " ({about}{seconds:.6} s)")?;
             }
+        }
+        let before = u16::try_from(index).ok().and_then(|index| overview.before.get(&index));
+        if let Some(&(from, to)) = before {
+            let length = seconds(stream, from, to);
+            let length = length.map_or_else(
+                || format!("{} ticks", to - from),
+                |seconds| format!("{seconds:.6} s"),
+            );
+            write!(out, "; the events of the {length} before are {}", reason(stream))?;
         }
         write_volumes(stream, out)?;
         if let Some(next) = stream.next_volume {

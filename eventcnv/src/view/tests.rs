@@ -11,11 +11,11 @@ use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
 use super::{View, name_width, stats};
-use crate::summary::overview::Overview;
+use crate::summary::overview::{Overview, Parts};
 use crate::summary::{Summary, Wanted};
 use crate::text::page::Page;
 use eventdef::{EventType, Kind, Param, Sort, Version};
-use eventlog::reader::{Event, Filter, Platform, Registry, StringEnd};
+use eventlog::reader::{Event, Filter, History, Platform, Registry, StringEnd};
 use naive::{naive, naive_csv};
 
 const fn param(sort: Sort, name: &'static str) -> Param {
@@ -200,7 +200,9 @@ fn counted(registries: &[Registry], fault_count: u64) -> String {
         with_event(1, registry, 0x120, &[], |event| summary.add(event));
     }
     let mut out = Vec::new();
-    let overview = Overview::of(summary, &[], registries, &[], Default::default(), fault_count);
+    let history = &History::default();
+    let parts = Parts { streams: &[], registries, history, recorded: &[] };
+    let overview = Overview::of(summary, &parts, Default::default(), fault_count);
     stats::write(&overview, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

@@ -1,6 +1,7 @@
 //! Queries of a log without a database. `.cnv.query`
 
 use crate::logs;
+use crate::sql::unnoted;
 use crate::support::{mps, run};
 use std::fs;
 use tempfile::TempDir;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 /// Returns the output of a query, which must have no error.
 fn ask(log: &str, sql: &str, options: &[&str]) -> String {
     let (text, code, errors) = run(&[&["query", log, sql], options].concat());
-    assert_eq!((code, &*errors), (0, ""), "{sql}");
+    assert_eq!((code, unnoted(&errors)), (0, ""), "{sql}");
     String::from_utf8(text).unwrap()
 }
 

@@ -19,7 +19,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use work::{
-    AskBegin, AskEnd, MailReceive, MailSend, PartBegin, PartEnd, PoolAlloc, TaskCreate,
+    AskBegin, AskEnd, Clocked, MailReceive, MailSend, PartBegin, PartEnd, PoolAlloc, TaskCreate,
     TaskDestroy, WorkBegin, WorkEnd,
 };
 
@@ -82,6 +82,11 @@ mod work {
             /// it
             item: P,
         }
+        /// A time.
+        Clocked(13, always, Work) {
+            /// when
+            ticks: W,
+        }
         /// A size.
         PoolAlloc(9, always, Work) {
             /// of what
@@ -117,11 +122,26 @@ fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, u64)>) {
             6 => maker.add(thread, thread, ticks, &TaskDestroy { item }),
             7 => maker.add(thread, thread, ticks, &MailSend { item }),
             8 => maker.add(thread, thread, ticks, &MailReceive { item }),
+            13 => maker.add(thread, thread, ticks, &Clocked { ticks: item.0 }),
             _ => maker.add(thread, thread, ticks, &PoolAlloc { pool: item, size: 1 }),
         };
         added.unwrap();
     }
     maker.finish().unwrap();
+}
+
+/// `.cnv.chrome`, `.cnv.perfetto`: the ticks of an event have an argument of their own.
+#[test]
+fn a_parameter_called_ticks_keeps_its_value() {
+    let (_directory, log) = log(|path| write(path, [(1, 10, 13, 77)].into_iter()));
+    let entries = entries(&[&log]);
+    let args = &entries.iter().find(|entry| entry["name"] == "Clocked").unwrap()["args"];
+    assert_eq!(
+        (args["ticks_"].as_u64(), args["ticks"].as_str()),
+        (Some(77), Some("000000000000000A"))
+    );
+    let (perfetto, _) = exported("trace.pftrace", &[&log]);
+    assert!(perfetto.windows(6).any(|bytes| bytes == b"ticks_"));
 }
 
 const THREADS: u32 = 3;

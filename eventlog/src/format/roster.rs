@@ -11,12 +11,13 @@
 
 use bytemuck::CheckedBitPattern;
 
-/// Size of the file in bytes. Reports beyond it are only counted.
+/// Size of the file in bytes; less where files may not be that large. Reports beyond it are only
+/// counted.
 pub const ROSTER_SIZE: usize = 1 << 21;
 /// Size of an entry, and offset of the first entry.
 pub const ROSTER_ENTRY_SIZE: usize = 32;
-/// Entries that the file has room for.
-pub const ROSTER_COUNT_MAX: usize = ROSTER_SIZE / ROSTER_ENTRY_SIZE - 1;
+/// Size of the smallest file.
+pub const ROSTER_SIZE_MIN: usize = 1 << 12;
 /// Offset of the report's type in an entry.
 pub const ROSTER_WHAT: usize = 4;
 /// Offset of the number in an entry.
@@ -37,11 +38,49 @@ pub enum Presence {
     Recorded = 3,
     /// It ended normally. The number counts the events that it lost.
     Ended = 4,
-    /// It is about to execute another program. The name is that program.
+    /// It is about to execute another program. The name is that program. The number is the cause
+    /// if that starts without the library that records ([`Unloadable`]).
     Executes = 5,
-    /// It was started with a program. The name is that program.
+    /// It was started with a program; name and number as before.
     Spawned = 6,
+    /// It had no memory for what finds calling stacks. The number counts the calls without one.
+    Stackless = 7,
+    /// It loads a library whose calls are not recorded. The name is that library. The number is 1
+    /// for RTLD_DEEPBIND, and 2 for a namespace of its own (dlmopen).
+    Unreached = 8,
 }
+
+/// Why a program starts without the library that records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u64)]
+pub enum Unloadable {
+    /// It has another C library.
+    Linker = 1,
+    /// It is of another processor, or has words of another size.
+    Machine = 2,
+    /// A compiler built it with a sanitizer, which needs a malloc of its own.
+    Sanitizer = 3,
+    /// It is statically linked.
+    Static = 4,
+}
+
+impl Unloadable {
+    /// Returns the cause with a number.
+    pub fn of(number: u64) -> Option<Unloadable> {
+        use Unloadable::{Linker, Machine, Sanitizer, Static};
+        [Linker, Machine, Sanitizer, Static].into_iter().find(|cause| *cause as u64 == number)
+    }
+}
+
+/// Sanitizers that have a malloc of their own: the function that each defines, the beginning of the
+/// name of its library, its name, and the option of compilers.
+pub const SANITIZERS: [(&str, &str, &str, &str); 5] = [
+    ("__asan_init", "libasan", "AddressSanitizer", "address"),
+    ("__hwasan_init", "libhwasan", "HWAddressSanitizer", "hwaddress"),
+    ("__tsan_init", "libtsan", "ThreadSanitizer", "thread"),
+    ("__msan_init", "libmsan", "MemorySanitizer", "memory"),
+    ("__lsan_init", "liblsan", "LeakSanitizer", "leak"),
+];
 
 /// A report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +98,9 @@ pub struct RosterEntry<'a> {
 /// Returns the reports in order, and how many did not fit into the file.
 pub fn roster(bytes: &[u8]) -> (impl Iterator<Item = RosterEntry<'_>>, u64) {
     let count = bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-    let beyond = count.saturating_sub(ROSTER_COUNT_MAX as u64);
-    let present = usize::try_from(count - beyond).unwrap_or(ROSTER_COUNT_MAX);
+    let room = (bytes.len() / ROSTER_ENTRY_SIZE).saturating_sub(1);
+    let beyond = count.saturating_sub(room as u64);
+    let present = usize::try_from(count - beyond).unwrap_or(room);
     let entries = bytes.chunks_exact(ROSTER_ENTRY_SIZE).skip(1).take(present);
     (entries.filter_map(entry), beyond)
 }
@@ -91,7 +131,7 @@ mod tests {
         let (entries, beyond) = roster(&bytes);
         let ended = RosterEntry { process: 4711, what: Presence::Ended, number: 9, name: b"sh" };
         assert_eq!(entries.collect::<Vec<_>>(), [ended]);
-        assert_eq!(beyond, u64::MAX - ROSTER_COUNT_MAX as u64);
+        assert_eq!(beyond, u64::MAX - 7);
         assert_eq!(roster(&bytes[..40]).0.count(), 0);
         assert_eq!(roster(&[]).0.count(), 0);
     }

@@ -38,6 +38,7 @@ pub use fault::kind::{Fault, FaultKind, OpenError};
 pub use fault::list::{FAULT_COUNT_MAX, Faults};
 pub use index::{Account, Format, Options};
 pub use log::clock::{Clock, ClockBase};
+pub use log::history::{Held, History};
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
 pub use model::event::{Event, OwnedEvent, Params, Value};

@@ -39,7 +39,7 @@ pub(crate) fn measure(folder: &Path, library: &Path) -> String {
     for _ in 0..RUN_COUNT {
         let mut recorded = Command::new(&programs[1]);
         recorded.env("LD_PRELOAD", library).env("TELEMETRY_CALLS", "1");
-        recorded.env("MPS_TELEMETRY_CONTROL", "Call").env("MPS_TELEMETRY_FILENAME", &ring);
+        recorded.env("TELEMETRY_CONTROL", "Call").env("TELEMETRY_FILENAME", &ring);
         let times = [
             time(&mut Command::new(&programs[0])),
             time(&mut Command::new(&programs[1])),

@@ -40,8 +40,8 @@ impl Program {
     pub(crate) fn record(&self, command: &mut Command, library: &Path, log: &Path) {
         // A new file, not one over the log of the last run.
         let _ = fs::remove_file(log);
-        command.env("LD_PRELOAD", library).env("MPS_TELEMETRY_CONTROL", "Object");
-        command.env("MPS_TELEMETRY_FILENAME", log);
+        command.env("LD_PRELOAD", library).env("TELEMETRY_CONTROL", "Object");
+        command.env("TELEMETRY_FILENAME", log);
     }
 }
 

@@ -65,8 +65,8 @@ fn run(words: &[String], way: Way, folder: &Path, library: &Path) -> Option<f64>
             command.args(["--raw", "-o"]).arg(folder.join("heaptrack")).args(&words[..1]);
         }
         Way::Recorded | Way::Stacks => {
-            command.env("LD_PRELOAD", library).env("MPS_TELEMETRY_CONTROL", "Object");
-            command.env("MPS_TELEMETRY_FILENAME", &log);
+            command.env("LD_PRELOAD", library).env("TELEMETRY_CONTROL", "Object");
+            command.env("TELEMETRY_FILENAME", &log);
         }
     }
     if way == Way::Stacks {

@@ -37,8 +37,8 @@ pub(crate) fn compile(source: &str, folder: &Path, options: &[&str]) -> PathBuf 
 /// Returns a command that records a program into logs of this folder.
 pub(crate) fn recording(program: impl AsRef<Path>, folder: &Path) -> Command {
     let mut command = Command::new(program.as_ref());
-    command.env("LD_PRELOAD", library()).env("MPS_TELEMETRY_CONTROL", "Object");
-    command.env("MPS_TELEMETRY_FILENAME", folder.join("log-%p")).env_remove("TELEMETRY_STACKS");
+    command.env("LD_PRELOAD", library()).env("TELEMETRY_CONTROL", "Object");
+    command.env("TELEMETRY_FILENAME", folder.join("log-%p")).env_remove("TELEMETRY_STACKS");
     command
 }
 
@@ -150,6 +150,10 @@ fn line(event: &Event<'_, '_>) -> Option<String> {
     Some(numbers.fold(verb.to_owned(), |line, number| line + &number))
 }
 
+/// Events that hand out and give up nothing.
+pub(crate) const NOT_CALLS: [&str; 7] =
+    ["Frame", "Mapping", "UsableSize", "Touched", "Process", "Allocator", "ThreadEnd"];
+
 /// Checks a log in time order: an address is handed out once at a time, and memory that is given up
 /// was handed out. `inherited` exists at the beginning. Returns the remaining memory, and the
 /// number of calls.
@@ -159,7 +163,7 @@ pub(crate) fn judge(log: &Log, inherited: &BTreeMap<u64, u64>) -> (BTreeMap<u64,
     let mut count = 0;
     each(log, |event| {
         let name = event.name();
-        if ["Frame", "Mapping", "UsableSize", "Touched", "Process"].contains(&name) {
+        if NOT_CALLS.contains(&name) {
             return;
         }
         count += 1;

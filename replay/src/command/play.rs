@@ -44,9 +44,10 @@ Skew: threads stay together in the recorded order, within about --skew operation
 peak of live bytes. `free` lets each thread run as fast as possible. The heaps may then never hold
 as much at a time as the program did; a warning reports this.
 
-All threads exist from the beginning of a run to its end. If a program had thousands, one after
-another, heaps that keep memory for each thread take more than in the program; `--threads one` is
-the other bound.
+A thread that began after another one had ended plays in its place, so that heaps which keep memory
+for each thread take no more than in the program. Where a log has no ends of threads (`alloc`,
+`mps`, saved operations), and with --threads all, all threads exist from the beginning of a run to
+its end; --threads one is the other bound.
 
 Before a heap is measured, one run checks it. A heap that hands out memory that is in use, not
 aligned or not zeroed, or that loses contents, is reported and not measured. --check checks every
@@ -54,8 +55,9 @@ byte.
 
 Memory is all that a heap takes, also before the first operation (start-up). The peak is the
 kernel's (VmHWM). Memory is measured again after all is freed, at once and later. `program` is the
-predicted peak of the whole program with this heap: the recorded peak, less the peak of `system`,
-plus the peak of this heap.
+predicted peak of the whole program with this heap: the recorded peak without the recorder's part,
+less the peak of the heap that stands for the malloc of the program (`system`, or the library that
+it had in place of the C library's malloc), plus the peak of this heap.
 
 Times are those of the fastest run. `cpu` is processor time of all threads, without waits for each
 other. A ratio is `noise` if the runs of one heap differ by more than the two heaps do. What a
@@ -155,6 +157,9 @@ fn has_room(args: &Args, opened: &Opened, live: u64, touched: &Touched) -> Resul
 /// Returns the workload, its facts, and whether it was read completely.
 fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop> {
     let mut operations = opened.operations(&args.modify);
+    if args.mode.threads == Threads::Recorded {
+        operations.share_threads();
+    }
     let mut gather = Gather::default();
     let how = script::Mode {
         is_single: args.mode.threads == Threads::One,
@@ -165,10 +170,12 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
     let mut workload = script::compile(each, how);
     workload.touched = operations.facts().touched.clone();
     let program = operations.facts().program().filter(|_| args.modify.list.is_empty());
+    let malloc = operations.facts().malloc();
     let skipped = operations.skipped();
     let is_whole = operations.end(true);
     let name = opened.title.clone();
-    Ok((workload, Subject { name, skipped, program, ..gather.finish().subject }, is_whole))
+    let subject = Subject { name, skipped, program, malloc, ..gather.finish().subject };
+    Ok((workload, subject, is_whole))
 }
 
 fn words(args: &Args) -> String {
@@ -179,8 +186,8 @@ fn words(args: &Args) -> String {
     }];
     match (args.mode.threads, args.mode.skew.0) {
         (Threads::One, _) => words.push("all on one thread".to_owned()),
-        (Threads::Recorded, None) => words.push("threads any distance apart".to_owned()),
-        (Threads::Recorded, Some(_)) => {}
+        (_, None) => words.push("threads any distance apart".to_owned()),
+        (_, Some(_)) => {}
     }
     words.push(match args.mode.touch {
         Touch::None => "no memory written".to_owned(),

@@ -145,25 +145,25 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let (program, arguments) = args.command.split_first().ok_or_else(|| stop("no program"))?;
     let path = find(program)?;
     let what = if args.calls { What::Functions } else { What::Malloc };
-    let is_hidden = match target::check(&path, what) {
-        Ok(hidden) => {
-            hidden.inspect(|why| complain(&format!("replay: {}: {why}\n", path.display())))
+    let (why, is_hidden, is_loadable) = match target::check(&path, what) {
+        Ok(hidden) => (hidden.clone(), hidden.is_some(), true),
+        Err(refusal) if args.anyway => (Some(refusal.why), false, refusal.is_loadable),
+        Err(target::Refusal { why, .. }) => {
+            return Err(stop(format!("{}: {why}; --anyway runs it", path.display())));
         }
-        Err(why) => {
-            if !args.anyway {
-                return Err(stop(format!("{}: {why}; --anyway runs it", path.display())));
-            }
-            complain(&format!("replay: {}: {why}\n", path.display()));
-            None
-        }
+    };
+    if let Some(why) = why {
+        complain(&format!("replay: {}: {why}\n", path.display()));
     }
-    .is_some();
     let roster = Roster::new()?;
     let library = library(args.library.as_deref())?;
     let logs = Logs::new(args.output.as_deref(), program, args.force)?;
     let mut command = Command::new(program);
-    command.args(arguments).env("LD_PRELOAD", preload(&library)?);
-    command.env("MPS_TELEMETRY_CONTROL", what.kind()).env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    command.args(arguments);
+    if is_loadable {
+        command.env("LD_PRELOAD", preload(&library)?);
+    }
+    command.env("TELEMETRY_CONTROL", what.kind()).env("TELEMETRY_FILENAME", logs.pattern());
     command.env(VARIABLE, if args.calls { "1" } else { "0" });
     command.env(mark::VARIABLE, "1").env(roster::VARIABLE, roster.path());
     if args.stacks {

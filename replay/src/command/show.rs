@@ -71,6 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     // The recorded figures are not those of a modified program.
     let facts = operations.facts();
     shown.subject.program = facts.program().filter(|_| args.modify.list.is_empty());
+    shown.subject.malloc = facts.malloc();
     let mut out = Vec::new();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &shown).map_err(io::Error::from)?;

@@ -12,6 +12,7 @@
 #![expect(unsafe_code, reason = "the loop trusts the workload")]
 
 use super::Touch;
+use super::bare::{Job, Threads};
 use super::image;
 use super::latency::{self, Histograms, Rate, Timer};
 use super::pace::Pacer;
@@ -121,27 +122,27 @@ impl Session<'_> {
         let is_marked = H::HAS_MEMORY && mark::is_wanted();
         let (barrier, started) = (Barrier::new(count), Barrier::new(2));
         let stage = Stage { heap, session: self, barrier, started, parts, is_marked };
-        let (mut outcome, results) = thread::scope(|scope| {
-            let mut others = Vec::with_capacity(count);
-            for thread in 1..count {
-                let stage = &stage;
-                let started = has_room_for_thread().and_then(|()| {
-                    let timer = timer();
-                    thread::Builder::new()
-                        .stack_size(STACK_SIZE)
-                        .spawn_scoped(scope, move || stage.other(thread, timer))
-                });
-                match started {
-                    Ok(other) => others.push(other),
-                    Err(error) => give_up(thread, count, &error),
-                }
-                // The memory that it starts with is not taken by the next one.
-                stage.started.wait();
+        let job = |thread: usize| {
+            let (stage, timer) = (&stage, timer());
+            Job::new(move || stage.other(thread, timer))
+        };
+        let mut jobs: Vec<_> = (1..count).map(job).collect();
+        let mut threads = Threads::with_capacity(count);
+        for (thread, job) in (1..).zip(&mut jobs) {
+            let started = has_room_for_thread().and_then(|()| {
+                // SAFETY: 17: the list stays until `threads` is dropped.
+                unsafe { threads.start(job, STACK_SIZE) }
+            });
+            if let Err(error) = started {
+                give_up(thread, count, &error);
             }
-            let (outcome, result) = stage.first(timer());
-            let others = others.into_iter().filter_map(|other| other.join().ok());
-            (outcome, [result].into_iter().chain(others).collect::<Vec<_>>())
-        });
+            // The memory that it starts with is not taken by the next one.
+            stage.started.wait();
+        }
+        let (mut outcome, result) = stage.first(timer());
+        drop(threads);
+        let others = jobs.into_iter().filter_map(|job| job.result);
+        let results: Vec<_> = [result].into_iter().chain(others).collect();
         let start = self.shared.control().start.load(Ordering::Relaxed);
         let end = results.iter().map(|result| result.end).max().unwrap_or(start);
         outcome.run.duration_ns = end.saturating_sub(start);

@@ -8,6 +8,7 @@
 //!
 //! Design: `.rep.process`, `.rep.loop`, `.rep.latency` in `design/replay.md`.
 
+mod bare;
 mod check;
 mod child;
 mod contender;
@@ -79,7 +80,7 @@ pub(crate) struct Mode {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
 
-    /// Play on as many threads as were recorded, or all on one, in order of time
+    /// The threads that play
     #[arg(long, value_enum, default_value_t = Threads::Recorded)]
     pub(crate) threads: Threads,
 
@@ -272,10 +273,8 @@ impl Measurement<'_> {
         match outcome {
             Ok(Outcome { run, skipped, baseline, .. }) => {
                 before = Some(baseline);
-                let highest = highest(&timeline);
+                let sampled = timeline.iter().map(|sample| sample.resident).max().unwrap_or(0);
                 let operation_count = self.operation_count.saturating_sub(skipped);
-                let (live_at_peak, sampled) =
-                    highest.map_or((0, 0), |highest| (highest.live, highest.resident));
                 // Freeing may take memory, too.
                 let freed = run.after.iter().map(|after| after.1).max().unwrap_or(0);
                 let resident_peak = run.resident_peak.max(sampled).max(freed);
@@ -284,11 +283,14 @@ impl Measurement<'_> {
                 let steps =
                     self.operation_count / (LIVE_STEP * self.task.thread_count.max(1)) as u64;
                 let is_short = steps < SAMPLE_MIN as u64;
-                let live_reached = match is_met {
-                    true => Some(self.live_peak),
-                    false if is_short || timeline.len() < SAMPLE_MIN => None,
-                    false => run.live_reached.max(Some(most)),
+                // Where the threads met, as many bytes were live as in the program: the operations
+                // say how many. Samples come too late for a number.
+                let live_at_peak = match is_met {
+                    true => self.live_peak,
+                    false => run.live_reached.unwrap_or(0).max(most),
                 };
+                let is_known = is_met || !(is_short || timeline.len() < SAMPLE_MIN);
+                let live_reached = is_known.then_some(live_at_peak);
                 heap.runs.push(Run {
                     operation_count,
                     live_at_peak,
@@ -326,14 +328,6 @@ impl Measurement<'_> {
             }
         }
     }
-}
-
-/// Returns the sample with the most live bytes, of those with nearly the most resident memory: a
-/// heap that gives nothing back keeps its peak to the end, when little is live.
-fn highest(timeline: &[Sample]) -> Option<&Sample> {
-    let most = timeline.iter().map(|sample| sample.resident).max()?;
-    let is_high = |sample: &&Sample| sample.resident >= most - most / 100;
-    timeline.iter().filter(is_high).max_by_key(|sample| sample.live)
 }
 
 /// Adds the memory after all was freed to a timeline.
@@ -375,18 +369,4 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
     let text = serde_json::to_vec(&outcome).map_err(|error| by_hand(&error.to_string()))?;
     file.write_all_at(&text, task.size).map_err(failed)?;
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.rep.report`
-    #[test]
-    fn live_bytes_at_the_peak_are_not_those_of_the_end() {
-        let sample = |resident, live| Sample { resident, live, ..Sample::default() };
-        let timeline = [sample(10, 9), sample(1000, 800), sample(1004, 20), sample(1004, 0)];
-        assert_eq!(highest(&timeline).map(|sample| sample.live), Some(800));
-        assert_eq!(highest(&[]), None);
-    }
 }

@@ -12,8 +12,10 @@ use std::time::Duration;
 /// The threads that play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Threads {
-    /// As many as were recorded
+    /// As many as were there at a time: a thread that began after another had ended has its place
     Recorded,
+    /// As many as were recorded, all from the beginning to the end
+    All,
     /// One thread plays all
     One,
 }

@@ -13,7 +13,7 @@ use super::curves;
 use super::histogram::histogram;
 use super::summary::Summary;
 use super::table::of_program;
-use super::tables::{Columns, NOISE, Parts, quantile, short_name, trouble};
+use super::tables::{Columns, NOISE, NOT_IN_TIMES, Parts, quantile, short_name, trouble};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
 use cli::units::{Unit, bytes, nanoseconds, number};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -72,8 +72,8 @@ fn body(parts: Parts<'_>) -> Markup {
             (heading(measured))
             (facts(measured))
             (troubles(measured))
-            @if let Some(program) = &measured.workload.program {
-                p.soft { (of_program(program, measured.workload.live_peak)) }
+            @if let Some(of_program) = of_program(&measured.workload) {
+                p.soft { (of_program) }
             }
             @if !measured.heaps.is_empty() {
                 (legend(&measured.heaps))
@@ -89,6 +89,7 @@ fn body(parts: Parts<'_>) -> Markup {
                         (curves::memory(parts).draw()) (curves::fragmentation(parts).draw())
                     }
                     (columns(parts.memory(), true))
+                    @if let Some(note) = parts.of_program() { p.soft { (note) } }
                     (columns(parts.left(), true))
                 }
             }
@@ -248,7 +249,8 @@ fn notes(measured: &Measured) -> Markup {
         footer.soft {
             p {
                 "Of several runs, times are those of the fastest run, and memory is the median. "
-                "Spread: from the least to the greatest. " (NOISE) ". ns/op is the duration over "
+                "Spread: from the least to the greatest. " (NOISE) ". " (NOT_IN_TIMES)
+                ". ns/op is the duration over "
                 "the number of operations of all threads"
                 @if measured.is_paced {
                     ", with the waits for recorded times"

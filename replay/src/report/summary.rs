@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NS_PER_S: f64 = 1e9;
-/// The heap of recorded programs.
+/// The heap that stands for the malloc of the C library.
 const SYSTEM: &str = "system";
 
 /// A figure of several runs: the median and the extremes.
@@ -50,16 +50,16 @@ pub struct Summary {
     /// Resident memory before the first operation, in bytes.
     pub start_up: Option<Spread>,
     /// The peak of resident memory of the whole program with this heap, in bytes: the recorded
-    /// peak, less the peak of `system` here, plus the peak of this heap.
+    /// peak without the recorder's part, less the peak here of the heap that stands for the
+    /// program's malloc, plus the peak of this heap.
     pub program_peak: Option<f64>,
     /// The peak over that of the first heap.
     pub resident_vs_first: Option<f64>,
     /// The peak over the peak of live bytes: the overhead of the heap.
     pub resident_vs_live: Option<f64>,
-    /// The live bytes at the peak of the samples. A heap that gives no memory back may have its
-    /// peak at the end, when little is live.
+    /// The most bytes that were live at a time.
     pub live_at_peak: Option<Spread>,
-    /// The resident over the live bytes at that time.
+    /// The peak of resident memory over these live bytes.
     pub fragmentation_at_peak: Option<Spread>,
     /// The resident memory after all was freed: ms after that, and bytes.
     pub after: Vec<(u64, Spread)>,
@@ -89,12 +89,13 @@ impl Summary {
         let of = |heap| Summary::of(heap, measured.loop_ns, measured.workload.live_peak);
         let mut all: Vec<Summary> = measured.heaps.iter().map(of).collect();
         let Some(first) = all.first().cloned() else { return all };
-        let system = measured.heaps.iter().position(|heap| heap.name == SYSTEM);
-        let system = system.and_then(|index| all.get(index)?.resident_peak);
-        let program = measured.workload.program.map(|program| program.resident_peak as f64);
+        let malloc = measured.workload.malloc.as_deref();
+        let recorded = measured.heaps.iter().position(|heap| stands_for(&heap.name, malloc));
+        let recorded = recorded.and_then(|index| all.get(index)?.resident_peak);
+        let program = measured.workload.program.map(|program| program.own_peak() as f64);
         for summary in &mut all {
             summary.program_peak = (|| {
-                let others = program.filter(|peak| *peak > 0.0)? - system?.median;
+                let others = program.filter(|peak| *peak > 0.0)? - recorded?.median;
                 Some((others + summary.resident_peak?.median).max(0.0))
             })();
             (summary.ops_vs_first, summary.is_noise) = faster(summary.ns_per_op, first.ns_per_op);
@@ -135,6 +136,29 @@ impl Summary {
             failure_count: of(|run| run.failure_count as f64),
             ..Summary::default()
         }
+    }
+}
+
+/// Returns whether a file of a library is that of the C library.
+fn is_c_library(file: &str) -> bool {
+    ["libc.so", "libc-", "libc.musl", "ld-musl"].iter().any(|begin| file.starts_with(begin))
+}
+
+/// Returns the library whose malloc a program had in place of the C library's, by its file.
+pub(crate) fn replaced_by(malloc: Option<&str>) -> Option<&str> {
+    malloc.filter(|file| !is_c_library(file))
+}
+
+/// Returns whether a heap stands for the malloc that a recorded program called.
+pub(super) fn stands_for(heap: &str, malloc: Option<&str>) -> bool {
+    let stem = |name: &str| {
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let file = file.strip_prefix("lib").unwrap_or(file);
+        file.split_once(".so").map_or(file, |(stem, _)| stem).to_owned()
+    };
+    match replaced_by(malloc) {
+        None => heap == SYSTEM,
+        Some(file) => stem(heap) == stem(file),
     }
 }
 
@@ -228,10 +252,20 @@ mod tests {
             runs: vec![Run { resident_peak, ..run(1, 1) }],
             ..HeapMeasured::default()
         };
-        let program = Some(Program { resident_peak: 128, ..Program::default() });
-        let workload = Subject { program, ..Subject::default() };
-        let heaps = vec![heap("system", 10), heap("other", 15)];
-        let all = Summary::of_all(&Measured { heaps, workload, ..Measured::default() });
-        assert_eq!([all[0].program_peak, all[1].program_peak], [Some(128.0), Some(133.0)]);
+        let program = Some(Program { resident_peak: 168, recorder: 40, ..Program::default() });
+        let foretold = |malloc: Option<&str>| {
+            let malloc = malloc.map(str::to_owned);
+            let workload = Subject { program, malloc, ..Subject::default() };
+            let heaps = vec![heap("system", 10), heap("jemalloc", 15), heap("./libother.so.2", 20)];
+            let all = Summary::of_all(&Measured { heaps, workload, ..Measured::default() });
+            [all[0].program_peak, all[1].program_peak, all[2].program_peak]
+        };
+        for of_c in [None, Some("libc.so.6"), Some("libc-2.31.so"), Some("ld-musl-x86_64.so.1")] {
+            assert_eq!(foretold(of_c), [Some(128.0), Some(133.0), Some(138.0)], "{of_c:?}");
+        }
+        let others = [Some(123.0), Some(128.0), Some(133.0)];
+        assert_eq!(foretold(Some("libjemalloc.so.2")), others);
+        assert_eq!(foretold(Some("libother.so"))[2], Some(128.0));
+        assert_eq!(foretold(Some("libhoard.so")), [None; 3], "no heap stands for it");
     }
 }

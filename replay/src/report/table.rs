@@ -10,8 +10,7 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use super::summary::Summary;
-use super::tables::{Columns, NOISE, Parts, trouble};
-use crate::facts::Program;
+use super::tables::{Columns, NOISE, NOT_IN_TIMES, Parts, trouble};
 use crate::measured::{Measured, Subject};
 use cli::table::Table;
 use cli::units::{bytes, counted_in_groups, nanoseconds, number};
@@ -46,11 +45,15 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     if measured.heaps.is_empty() {
         return writeln!(out, "\nno heap was played");
     }
+    writeln!(out, "  {NOT_IN_TIMES}")?;
     if parts.has_noise() {
         writeln!(out, "  {NOISE}")?;
     }
     columns("Time", parts.time(), out)?;
     columns("Memory", parts.memory(), out)?;
+    if let Some(note) = parts.of_program() {
+        writeln!(out, "{}", line(&note))?;
+    }
     columns("After all was freed; page faults; allocations that failed", parts.left(), out)?;
     let classes = parts.classes();
     if !classes.rows.is_empty() {
@@ -84,8 +87,8 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "; the program took {}", nanoseconds(subject.duration_ns as f64))?;
     }
     writeln!(out)?;
-    if let Some(program) = &subject.program {
-        writeln!(out, "  {}", of_program(program, subject.live_peak))?;
+    if let Some(of_program) = of_program(subject) {
+        writeln!(out, "  {}", line(&of_program))?;
     }
     if subject.left_count > 0 {
         let left = bytes(subject.left_bytes as f64);
@@ -101,19 +104,27 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns memory and processor time of the program, and how much of that memory was live.
-pub(crate) fn of_program(program: &Program, live_peak: u64) -> String {
+/// Returns memory and processor time of the program, how much of that memory was live, and whose
+/// malloc it called.
+pub(crate) fn of_program(subject: &Subject) -> Option<String> {
+    let program = subject.program.as_ref()?;
     let [user, system] = [program.user_ns, program.system_ns].map(|ns| nanoseconds(ns as f64));
     let times = format!("{user} of processor time and {system} in the kernel, with recording");
     if program.resident_peak == 0 {
-        return format!("the program took {times}");
+        return Some(format!("the program took {times}"));
     }
-    let part = live_peak as f64 / program.resident_peak as f64 * 100.0;
-    format!(
-        "the program took at most {} of memory, and live objects explain {part:.0} % of it; \
-         {times}",
-        bytes(program.resident_peak as f64),
-    )
+    let part = subject.live_peak as f64 / program.own_peak().max(1) as f64 * 100.0;
+    let malloc = subject.malloc.as_deref().map(|file| format!(" with the malloc of {file}"));
+    let recorder = match program.recorder {
+        0 => String::new(),
+        size => format!(" ({} of the recorder's are taken out)", bytes(size as f64)),
+    };
+    Some(format!(
+        "the program took at most {} of memory{}{recorder}, and live objects explain {part:.0} % \
+         of it; {times}",
+        bytes(program.own_peak() as f64),
+        malloc.unwrap_or_default(),
+    ))
 }
 
 impl Subject {

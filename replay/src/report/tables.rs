@@ -9,7 +9,7 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
-use super::summary::{Spread, Summary};
+use super::summary::{Spread, Summary, replaced_by, stands_for};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
 use cli::units::{NOTHING, Unit, bytes, latency, number, or_nothing, three_digits, wait};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,25 @@ impl<'m> Parts<'m> {
         Columns::new(heading, self.heaps().map(row))
     }
 
+    /// Returns how the column "program" follows, where the program had another malloc than that of
+    /// the C library.
+    pub(super) fn of_program(self) -> Option<String> {
+        let malloc = self.measured.workload.malloc.as_deref();
+        let file = replaced_by(malloc)?;
+        let heap = self.measured.heaps.iter().find(|heap| stands_for(&heap.name, malloc));
+        Some(match heap {
+            Some(heap) => format!(
+                "program: the recorded program had the malloc of {file}; the peak of {} stands for \
+                 it",
+                short_name(heap)
+            ),
+            None => format!(
+                "program: not foretold, because the recorded program had the malloc of {file}; \
+                 --heap system,/PATH/{file} plays against it"
+            ),
+        })
+    }
+
     /// Returns the columns of memory that is left, page faults, and failures.
     pub(super) fn left(self) -> Columns {
         let times = self.after_times();
@@ -173,6 +192,10 @@ fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
 /// Explains the word in place of a ratio.
 pub(super) const NOISE: &str =
     "noise: the runs of one heap differ by more than the two heaps do; use more --runs";
+
+/// States what the times of a heap do not foretell of a program.
+pub(super) const NOT_IN_TIMES: &str = "not in these times: gains and losses of the program's own \
+     code, where a heap puts its objects nearer to each other or further apart (caches)";
 
 /// Returns a short name of a heap: the file of a path.
 pub(super) fn short_name(heap: &HeapMeasured) -> &str {

@@ -11,6 +11,7 @@ use super::stacks::StackShown;
 use crate::report::of_program;
 use cli::table::Table;
 use cli::units::{Unit, bytes, nanoseconds, number};
+use eventlog::format::text::OneLine;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -33,8 +34,8 @@ pub(crate) fn write(
     }
     counts(shown, &mut text);
     live(shown, &mut text);
-    if let Some(program) = &shown.subject.program {
-        let _ = writeln!(text, "{}", of_program(program, shown.subject.live_peak));
+    if let Some(of_program) = of_program(&shown.subject) {
+        let _ = writeln!(text, "{}", OneLine(of_program.as_bytes()));
     }
     histogram("sizes", &shown.subject.sizes, Unit::Bytes, &mut text);
     histogram("lifetimes", &shown.subject.lifetimes, Unit::Nanoseconds, &mut text);

@@ -127,6 +127,11 @@ impl InputOperations<'_> {
         self.operations.origin.keep_stacks();
     }
 
+    /// Lets threads that begin after others have ended share their numbers.
+    pub(crate) fn share_threads(&mut self) {
+        self.operations.origin.share_threads();
+    }
+
     /// Returns the texts of skipped events and added operations so far.
     pub(crate) fn skipped(&self) -> Vec<(String, u64)> {
         self.operations.origin.skipped().texts()

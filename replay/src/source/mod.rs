@@ -20,7 +20,10 @@ mod track;
 
 use crate::facts::Facts;
 use crate::operation::Operation;
-use eventlog::reader::{Clock, ClockBase, Events, Faults, Filter, Log, Order, Registry, StringEnd};
+use eventlog::format::text::OneLine;
+use eventlog::reader::{
+    Clock, ClockBase, Event, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
+};
 use rows::{Rows, Spec, Verb};
 use saved::Saved;
 use std::fmt;
@@ -235,6 +238,17 @@ fn has_events(log: &Log, kind: Kind) -> bool {
     log.accounts().iter().any(|account| account.found > 0 && is_it(account.registry))
 }
 
+/// Returns the library whose calls are not in the log, and why.
+fn unreached(event: &Event<'_, '_>) -> String {
+    let library = match event.param("library") {
+        Some(Value::S(path)) => OneLine(path).to_string(),
+        _ => String::new(),
+    };
+    let is_apart = event.param("namespace").and_then(|value| value.as_u64()) == Some(1);
+    let way = if is_apart { "by dlmopen" } else { "with RTLD_DEEPBIND" };
+    format!("{library} ({way})")
+}
+
 /// The operations of a log, in order of time.
 pub struct Operations<'s> {
     events: Events<'s>,
@@ -282,6 +296,12 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
+    /// Gives a thread that begins after another one has ended the number of that thread; to be
+    /// called before the first operation.
+    pub(crate) fn share_threads(&mut self) {
+        self.tracker.is_sharing = true;
+    }
+
     /// Returns the stack that asked for an object last; number 0: none, or stacks are not kept.
     pub fn stack_of(&self, object: u32) -> stacks::Stack {
         let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
@@ -323,6 +343,14 @@ impl Iterator for Operations<'_> {
             let decoded = rows.and_then(|rows| rows.decode(&event));
             let saved = self.saved.as_mut().filter(|_| &*event.registry.name == saved::NAME);
             if decoded.is_none() && saved.is_none() {
+                let path = event.param("path").filter(|_| event.name() == rows::ALLOCATOR);
+                if let Some(Value::S(path)) = path {
+                    self.tracker.output.facts.take_library(event.stream, path);
+                }
+                continue;
+            }
+            if decoded.is_some_and(|decoded| decoded.verb == Verb::Unreached) {
+                self.tracker.output.skipped.count_unreached(unreached(&event));
                 continue;
             }
             let Some(near) = self.near.get_mut(usize::from(event.stream)) else { continue };

@@ -45,10 +45,15 @@ pub(crate) enum Verb {
     EndArena,
     /// Calls were not recorded: their number.
     Missed,
+    /// A library was loaded whose calls are not recorded.
+    Unreached,
     /// How much of a block was written: whether it was zeroed, bytes examined, bytes written.
     Touched,
-    /// The resident memory of a process in bytes, and its user and system time in ns.
+    /// The resident memory of a process in bytes, and its user and system time in ns. The size is
+    /// the recorder's part of the memory.
     Process,
+    /// A thread ends.
+    EndThread,
     /// The event lacks a parameter.
     Incomplete,
 }
@@ -121,13 +126,15 @@ impl Row {
     fn new(event_type: &EventType, spec: &Spec) -> Row {
         use Verb::{
             Allocate, AllocateZeroed, ArenaAllocate, ArenaFree, BeginBuffer, BeginPool, Commit,
-            Empty, EndPool, Fill, Missed, Process, Reallocate, Touched, UsableSize,
+            Empty, EndPool, EndThread, Fill, Missed, Process, Reallocate, Touched, Unreached,
+            UsableSize,
         };
         let place = |names: &[&str]| {
             let index = names.iter().find_map(|name| event_type.param(name))?.0;
             u8::try_from(index).ok()
         };
         let size: &[&str] = match spec.verb {
+            Process => &["recorder"],
             Fill => &["filled"],
             Empty => &["spare"],
             _ => &["size"],
@@ -154,7 +161,7 @@ impl Row {
             Touched => SIZE | MORE,
             Process => MORE,
             Missed => MORE & !(MORE << 1),
-            UsableSize => 0,
+            UsableSize | EndThread | Unreached => 0,
             _ => ADDRESS,
         };
         Row { verb: spec.verb, places: names.map(place), required }
@@ -193,6 +200,8 @@ pub(crate) const MALLOC: &str = "malloc";
 pub(crate) const ALLOC: &str = "alloc";
 /// The event that a process records at its end.
 pub(crate) const PROCESS: &str = "Process";
+/// The event that names the library with its malloc.
+pub(crate) const ALLOCATOR: &str = "Allocator";
 
 const fn row(name: &'static str, verb: Verb) -> Spec {
     Spec { name, verb, address: &["address"] }
@@ -215,6 +224,8 @@ pub(crate) const MALLOC_SPECS: &[Spec] = &[
     row("Touched", Verb::Touched),
     row(PROCESS, Verb::Process),
     row("Missed", Verb::Missed),
+    row("ThreadEnd", Verb::EndThread),
+    row("Unreached", Verb::Unreached),
 ];
 
 pub(crate) const ALLOC_SPECS: &[Spec] = &[

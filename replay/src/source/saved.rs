@@ -95,6 +95,8 @@ eventdef::events! {
         user: W,
         /// processor time in the kernel, in ns
         system: W,
+        /// the recorder's own part of the resident memory, in bytes
+        recorder: W,
     }
 }
 
@@ -155,10 +157,11 @@ fn make<I: Iterator<Item = Operation>>(
         let (class, examined, written) = (class.into(), examined as usize, written as usize);
         maker.add(BUFFER, 0, last, &Touched { class, zeroed, examined, written })?;
     }
-    if let Some(facts::Program { resident_peak, user_ns, system_ns }) = facts.program() {
-        let (resident, user, system) =
-            (resident_peak as usize, user_ns as usize, system_ns as usize);
-        maker.add(BUFFER, 0, last, &Program { resident, user, system })?;
+    if let Some(program) = facts.program() {
+        let [resident, user, system, recorder] =
+            [program.resident_peak, program.user_ns, program.system_ns, program.recorder]
+                .map(|value| value as usize);
+        maker.add(BUFFER, 0, last, &Program { resident, user, system, recorder })?;
     }
     maker.finish()
 }
@@ -251,8 +254,8 @@ impl Saved {
                 return touched.add_class(zeroed != 0, class as u8, examined, written);
             }
             Program::CODE => {
-                let [resident_peak, user_ns, system_ns, ..] = params;
-                let program = facts::Program { resident_peak, user_ns, system_ns };
+                let [resident_peak, user_ns, system_ns, recorder, ..] = params;
+                let program = facts::Program { resident_peak, user_ns, system_ns, recorder };
                 return output.facts.take(at.stream, program);
             }
             _ => {}

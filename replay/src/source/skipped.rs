@@ -6,6 +6,8 @@
 //!
 //! Design: `.rep.skipped` in `design/replay.md`.
 
+use std::collections::BTreeMap;
+
 /// Defines the causes, each with its text.
 macro_rules! causes {
     ($($cause:ident => $text:literal,)*) => {
@@ -41,6 +43,7 @@ causes! {
     Beyond => "allocations beyond the first 4,294,967,295: skipped",
     UsableSize =>
         "calls of malloc_usable_size: skipped; the program may use more than it asked for",
+    SharedThread => "threads that began after another one had ended: played on its thread",
     NoFigures =>
         "processes that did not record their memory and times: a signal ended them, they still \
         ran, or their logs ended earlier",
@@ -50,6 +53,8 @@ causes! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Skipped {
     counts: [u64; TEXTS.len()],
+    /// Libraries whose calls are not in the log, each with the number of times it was loaded.
+    unreached: BTreeMap<String, u64>,
 }
 
 impl Skipped {
@@ -59,6 +64,11 @@ impl Skipped {
 
     pub(crate) fn add(&mut self, cause: Cause, count: u64) {
         self.counts[cause as usize] = self.counts[cause as usize].saturating_add(count);
+    }
+
+    /// Counts a library whose calls are not in the log.
+    pub(crate) fn count_unreached(&mut self, library: String) {
+        *self.unreached.entry(library).or_default() += 1;
     }
 
     /// Takes back one count that proved wrong.
@@ -73,7 +83,11 @@ impl Skipped {
 
     /// Returns the texts of all causes that occurred, with their counts.
     pub(crate) fn texts(&self) -> Vec<(String, u64)> {
+        let unreached = |(library, count): (&String, &u64)| {
+            (format!("times that {library} was loaded: its calls are not in the log"), *count)
+        };
         let texts = TEXTS.iter().zip(self.counts).filter(|(_, count)| *count > 0);
-        texts.map(|(text, count)| ((*text).to_owned(), count)).collect()
+        let texts = texts.map(|(text, count)| ((*text).to_owned(), count));
+        self.unreached.iter().map(unreached).chain(texts).collect()
     }
 }

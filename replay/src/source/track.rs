@@ -100,6 +100,10 @@ pub(crate) struct Tracker {
     pools: Pools,
     numbers: Map<(u16, u32), u32>,
     last: Option<((u16, u32), u32)>,
+    /// Whether a thread gets the number of one that has ended.
+    pub(crate) is_sharing: bool,
+    /// The numbers of threads that have ended, as far as no other thread has them.
+    ended: Vec<u32>,
     /// Objects with more than the usual alignment, which a reallocation in C does not keep.
     aligned: Map<u32, ()>,
     /// Whether reallocations are those of C, which keep no alignment.
@@ -123,8 +127,13 @@ impl Tracker {
                 return facts.touched.add(event.size, is_zeroed != 0, examined, written);
             }
             Verb::Process => {
-                let [resident_peak, user_ns, system_ns] = event.more;
-                return facts.take(at.stream, Program { resident_peak, user_ns, system_ns });
+                let ([resident_peak, user_ns, system_ns], recorder) = (event.more, event.size);
+                let program = Program { resident_peak, user_ns, system_ns, recorder };
+                return facts.take(at.stream, program);
+            }
+            Verb::EndThread => {
+                let number = self.numbers.get(&(at.stream, at.thread));
+                return self.ended.extend(number.filter(|_| self.is_sharing));
             }
             _ => {}
         }
@@ -163,7 +172,11 @@ impl Tracker {
             return number;
         }
         let next = self.pending.len() as u32;
-        let number = *self.numbers.entry(key).or_insert(next);
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            let ended = self.ended.pop();
+            self.output.skipped.add(Cause::SharedThread, u64::from(ended.is_some()));
+            ended.unwrap_or(next)
+        });
         if number == next {
             self.pending.push(None);
         }

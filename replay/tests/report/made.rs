@@ -41,9 +41,11 @@ fn subject(operation_count: u64) -> Subject {
         duration_ns: 4_812_345_678,
         program: Some(Program {
             resident_peak: 128_000_000,
+            recorder: 2_000_000,
             user_ns: 3_900_000_000,
             system_ns: 210_000_000,
         }),
+        malloc: Some("libc.so.6".to_owned()),
         sizes: (3..22).map(|power| (1 << power, bell(power as f64, 6.0, 2.4, 9e5))).collect(),
         lifetimes: (6..33).map(|power| (1 << power, bell(power as f64, 14.0, 5.0, 3e5))).collect(),
         skipped: vec![

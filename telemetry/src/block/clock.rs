@@ -7,10 +7,14 @@
 //!
 //! Design: `.sol.clock` in `design/telemetry.md`; `.header.clock`, `.time.sync` in
 //! `design/format.md`.
-#![cfg_attr(
-    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)),
-    expect(unsafe_code, reason = "the processor's counter")
+
+// Elsewhere the module has no counter.
+#[cfg_attr(
+    all(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")), not(miri)),
+    path = "clock/x86.rs"
 )]
+#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "clock/arm.rs")]
+mod counter;
 
 use crate::os::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -20,40 +24,14 @@ const SYNC_TRY_COUNT_MAX: usize = 4;
 /// A bracket up to this width, in ns, needs no other attempt.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;
 
-/// The processor's counter, invariant or not, that [`read_counter`] reads. Miri has none.
-const COUNTER: Option<ClockSource> = if cfg!(all(target_arch = "x86_64", not(miri))) {
-    Some(ClockSource::Tsc)
-} else if cfg!(all(target_arch = "aarch64", not(miri))) {
-    Some(ClockSource::ArmTimer)
-} else {
-    None
-};
-
 /// The source in use: CLOCK_MONOTONIC until `choose` finds a better one, before the first ring.
 static SOURCE: AtomicU32 = AtomicU32::new(ClockSource::Monotonic as u32);
 
 /// Chooses the source, once, before anything reads ticks.
 pub(crate) fn choose() {
-    if let Some(counter) = counter() {
+    if let Some(counter) = counter::SOURCE.filter(|_| counter::is_invariant()) {
         SOURCE.store(counter as u32, Ordering::Relaxed);
     }
-}
-
-/// Returns the processor's counter, if it is invariant.
-fn counter() -> Option<ClockSource> {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        const EXTENDED_MAX: u32 = 0x8000_0000;
-        const POWER_MANAGEMENT: u32 = 0x8000_0007;
-        const INVARIANT: u32 = 1 << 8;
-        let max = core::arch::x86_64::__cpuid(EXTENDED_MAX).eax;
-        if max >= POWER_MANAGEMENT
-            && core::arch::x86_64::__cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0
-        {
-            return Some(ClockSource::Tsc);
-        }
-    }
-    if cfg!(all(target_arch = "aarch64", not(miri))) { Some(ClockSource::ArmTimer) } else { None }
 }
 
 #[inline]
@@ -67,29 +45,7 @@ pub(crate) fn source() -> ClockSource {
 
 /// Returns the ticks per second, if the platform states them; else 0.
 pub(crate) fn rate() -> u64 {
-    match source() {
-        ClockSource::Monotonic => 1_000_000_000,
-        #[cfg(target_arch = "x86_64")]
-        ClockSource::Tsc => {
-            const TSC_LEAF: u32 = 0x15;
-            if core::arch::x86_64::__cpuid(0).eax < TSC_LEAF {
-                return 0;
-            }
-            let leaf = core::arch::x86_64::__cpuid(TSC_LEAF);
-            let scaled = u64::from(leaf.ecx) * u64::from(leaf.ebx);
-            scaled.checked_div(u64::from(leaf.eax)).unwrap_or(0)
-        }
-        #[cfg(target_arch = "aarch64")]
-        ClockSource::ArmTimer => {
-            let rate: u64;
-            // SAFETY: reads a register that every process may read, and touches no memory.
-            unsafe {
-                core::arch::asm!("mrs {}, cntfrq_el0", out(reg) rate, options(nomem, nostack))
-            };
-            rate
-        }
-        _ => 0,
-    }
+    if is_counter(source()) { counter::rate() } else { 1_000_000_000 }
 }
 
 /// Returns the system's monotonic clock, in ns.
@@ -114,7 +70,7 @@ pub fn ticks() -> u64 {
 /// Returns whether the source is the processor's counter.
 #[inline(always)]
 pub(crate) fn is_counter(source: ClockSource) -> bool {
-    COUNTER == Some(source)
+    counter::SOURCE == Some(source)
 }
 
 /// Reads the processor's counter, whichever source is in use; returns 0 if the processor has none.
@@ -122,33 +78,13 @@ pub(crate) fn is_counter(source: ClockSource) -> bool {
 /// because it calls no function.
 #[inline(always)]
 pub(crate) fn read_counter() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
-    return unsafe { core::arch::x86_64::_rdtsc() };
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    {
-        let ticks: u64;
-        // SAFETY: reads a register that every process may read, and touches no memory.
-        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        return ticks;
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    return 0;
+    counter::read()
 }
 
 /// Keeps later readings of the counter after all earlier loads.
 #[inline(always)]
-pub(crate) fn wait_for_loads() {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 processor has the instruction, which waits for all before it.
-    unsafe {
-        core::arch::x86_64::_mm_lfence();
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: waits for loads, and lets nothing after it begin before they are done.
-    unsafe {
-        core::arch::asm!("dsb ishld", "isb", options(nostack, preserves_flags));
-    }
+pub fn wait_for_loads() {
+    counter::wait_for_loads();
 }
 
 pub(crate) fn system_ticks(source: ClockSource) -> Option<u64> {

@@ -111,6 +111,13 @@ impl Blocks {
         Some(Blocks { first: Block { start: start.as_ptr() }, count })
     }
 
+    /// Maps blocks of zeros whose pages take memory once they are used.
+    pub(crate) fn map_lazily(count: usize) -> Option<Blocks> {
+        fix_block_size();
+        let start = pages::map_lazily(count.checked_mul(block_size())?)?;
+        Some(Blocks { first: Block { start: start.as_ptr() }, count })
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -128,6 +135,17 @@ impl Block {
         // SAFETY: B1: the header of a block that stays mapped, aligned. B2: its words are accessed
         // as these atomics.
         unsafe { &*self.start.cast() }
+    }
+
+    /// Makes its pages take memory now, since it will be filled. It keeps its contents. The page
+    /// with the header has memory once the block begins.
+    pub(crate) fn populate(self) {
+        const PAGE: usize = 4096;
+        for page in (PAGE..block_size()).step_by(PAGE) {
+            // A compiler could make a mere load of a store that changes nothing.
+            let word = &self.words_of(page, page + WORD_SIZE)[0];
+            let _ = word.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Prefetches the first cache lines that beginning the block, and recording into it, will store

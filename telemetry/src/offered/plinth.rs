@@ -94,6 +94,9 @@ pub enum Operation {
     Bound,
     /// Beginning the stream: the runtime has already reported on standard error why it cannot.
     Refuse,
+    /// Writing, to a file that another process removed or truncated. The plinth
+    /// [wants](Plinth::wants_volume) another volume, and gets the same bytes again there.
+    Renew,
 }
 
 /// Why a plinth failed. A plinth of the program's own makes it.

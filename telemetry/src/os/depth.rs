@@ -7,7 +7,7 @@
 //! Thread-local storage is zero at first and has no destructor. Design: `.sol.nested` in
 //! `design/telemetry.md`.
 
-use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use crate::os::atomic::{AtomicU32, Ordering, compiler_fence};
 
 thread_local! {
     static DEPTH: AtomicU32 = const { AtomicU32::new(0) };

@@ -15,15 +15,24 @@ use crate::os::{depth, hooks, ordinary, sys};
 static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// Whether `at_exit` will be called, or called again.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
+/// Whether the C library is about to call the functions that the linker arranged.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Registers `at_exit`. Outside ordinary code it relies on the call that the linker arranged, which
-/// comes after all others.
+/// Registers `at_exit`. Outside ordinary code, and during the exit, it relies on the call that the
+/// linker arranged, which comes after all others.
 pub(crate) fn expect(entry: &Entry) {
-    if !EXPECTED.swap(true, Ordering::Relaxed)
-        && (!sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry))
-    {
+    // `musl` calls the linked functions while it holds the lock of `atexit`.
+    let is_free = || !IS_ENDING.load(Ordering::Relaxed) && !is_exiting();
+    let can_register = || !sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry) && is_free();
+    if !EXPECTED.swap(true, Ordering::Relaxed) && can_register() {
         sys::at_exit(at_exit);
     }
+}
+
+/// Notes that the program exits. The C library calls it after the functions that were registered
+/// since the program or library was loaded, and before those that the linker arranged.
+pub(crate) extern "C" fn note_end() {
+    IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 /// Registers `at_exit` for a stream that begins, unless the program is exiting.

@@ -16,7 +16,7 @@ use crate::os::{hooks, process, sys};
 static ARRANGED: AtomicBool = AtomicBool::new(false);
 /// 1; 0 in a child not yet detected, whichever call made it.
 static MARK: Link<core::sync::atomic::AtomicU32> = Link::none();
-/// The process id last seen, where the mark is not available.
+/// The process id last seen.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// The number of forks from the start of the program to this process.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -76,14 +76,11 @@ extern "C" fn before() {
 /// Prepares a forked child. The C library calls it in the child, before `fork` returns.
 extern "C" fn in_child() {
     let own = sys::process_ids().0;
-    let is_new = match MARK.get() {
-        Some(mark) => mark.swap(1, Ordering::Relaxed) == 0,
-        None => PROCESS.load(Ordering::Relaxed) != own,
-    };
-    if !is_new {
+    let is_wiped = MARK.get().is_some_and(|mark| mark.swap(1, Ordering::Relaxed) == 0);
+    // In a PID namespace of its own a child may have the number of its parent: the mark tells it.
+    if PROCESS.swap(own, Ordering::Relaxed) == own && !is_wiped {
         return;
     }
-    PROCESS.store(own, Ordering::Relaxed);
     COUNT.fetch_add(1, Ordering::Relaxed);
     if !ARRANGED.load(Ordering::Acquire) {
         // The parent recorded nothing.
@@ -98,10 +95,15 @@ extern "C" fn in_child() {
     drop(entry);
 }
 
+/// Returns whether the child still has to start again.
+pub(crate) fn is_due() -> bool {
+    DUE.load(Ordering::Relaxed)
+}
+
 /// Starts the child again if that is due. Runs at the end of each entry that is not nested.
 pub(crate) fn settle() {
     // Repeats when a handler forks meanwhile, in the child of that fork.
-    while DUE.load(Ordering::Relaxed) && DUE.swap(false, Ordering::Relaxed) {
+    while is_due() && DUE.swap(false, Ordering::Relaxed) {
         sync::free_all_locks();
         if let Some(hooks) = hooks::get() {
             (hooks.restart)();

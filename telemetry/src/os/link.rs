@@ -3,6 +3,7 @@
 //! ```text
 //!  Link     ─ for all threads: acquire, release      null │ &'static T
 //!  OwnLink  ─ for one thread and its handlers: plain loads and stores
+//!  OwnRef   ─ the same, and never null
 //! ```
 //!
 //! All zeros is the null pointer; mapped memory and thread-local storage start as zeros. Design:
@@ -42,6 +43,17 @@ impl<T: Sync> Link<T> {
         let (old, new) = (as_pointer(old), as_pointer(new));
         self.pointer.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
+
+    /// Puts a new value before the first one of a list that only grows. `next` is the new value's.
+    pub(crate) fn push(&self, next: &Link<T>, new: &'static T) {
+        loop {
+            let old = self.get();
+            next.set(old);
+            if self.replace(old, Some(new)) {
+                return;
+            }
+        }
+    }
 }
 
 /// A pointer for one thread and its signal handlers: not `Sync`, plain loads and stores.
@@ -65,6 +77,46 @@ impl<T: Sync> OwnLink<T> {
     #[inline(always)]
     pub(crate) fn set(&self, value: Option<&'static T>) {
         self.pointer.store(as_pointer(value), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: K2: zero is a null pointer.
+unsafe impl<T> Zeroable for OwnLink<T> {}
+
+/// A pointer for one thread and its signal handlers that is never null.
+pub(crate) struct OwnRef<T: 'static> {
+    /// K3: made from a `&'static T`.
+    pointer: AtomicPtr<T>,
+    here: PhantomData<*const ()>,
+}
+
+impl<T: Sync> OwnRef<T> {
+    pub(crate) const fn new(value: &'static T) -> OwnRef<T> {
+        OwnRef { pointer: AtomicPtr::new(core::ptr::from_ref(value).cast_mut()), here: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Now<T> {
+        Now(self.pointer.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set(&self, value: &'static T) {
+        self.pointer.store(as_pointer(Some(value)), Ordering::Relaxed);
+    }
+}
+
+/// The value that an [`OwnRef`] has now. `LocalKey::with` returns it as it is: it would compare a
+/// reference with null, which stands for an error.
+pub(crate) struct Now<T: 'static>(
+    /// K4: made from a `&'static T`.
+    *const T,
+);
+
+impl<T> Now<T> {
+    #[inline(always)]
+    pub(crate) fn get(self) -> &'static T {
+        // SAFETY: K4.
+        unsafe { &*self.0 }
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod atomic;
 pub(crate) mod depth;
 pub(crate) mod exit;
+pub(crate) mod folder;
 pub(crate) mod forked;
 pub(crate) mod hooks;
 pub(crate) mod link;

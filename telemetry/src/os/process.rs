@@ -20,16 +20,19 @@ use core::sync::atomic::AtomicU32;
 const TICK: u64 = 10_000_000;
 
 /// Maps a mark that is 1, and 0 in a forked child, whichever call made it; returns `None` where the
-/// system lacks this, as Miri does.
+/// system lacks this, as Miri does, or ignores it, as `qemu-user` does.
 pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     {
         const PAGE: usize = 4096;
+        /// No kernel has it. A system that takes it takes any advice, and follows none.
+        const NO_ADVICE: libc::c_int = -1;
         let page = crate::os::pages::map_bytes(PAGE)?.as_mut_ptr();
         // SAFETY: the page was just mapped, private, without a file, for ever, and is aligned. The
-        // call makes it zero in a child, which is a value of the mark.
+        // calls make it zero in a child, which is a value of the mark.
         unsafe {
-            if libc::madvise(page.cast(), PAGE, libc::MADV_WIPEONFORK) != 0 {
+            let advise = |advice| libc::madvise(page.cast(), PAGE, advice) == 0;
+            if advise(NO_ADVICE) || !advise(libc::MADV_WIPEONFORK) {
                 return None;
             }
             let mark = AtomicU32::from_ptr(page.cast());

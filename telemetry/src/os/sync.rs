@@ -98,6 +98,11 @@ impl Drop for Entry {
             forked::settle();
         }
         depth::rise();
+        if !self.nested && forked::is_due() {
+            // A handler forked after the look at the end of this entry, and saw the entry: the
+            // child starts again at the end of another one.
+            drop(Entry::new());
+        }
         sys::set_errno(self.errno);
     }
 }

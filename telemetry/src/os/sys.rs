@@ -20,12 +20,13 @@ pub(crate) use held::{File, Held};
 pub(crate) use library::*;
 pub(crate) use names::{
     FileIdentity, identify_file, identify_name, is_other_than_file, link_file, program_name,
-    rename_file, suffixed, unlink_file,
+    rename_file, suffixed, unlink_file, working_directory,
 };
 pub(crate) use own::{NotOwn, Unnamed, open_directory, open_log, open_to_read, own_user};
 pub(crate) use threads::*;
 pub use threads::{is_thread, thread_number, without_signals};
 
+use crate::os::link::Link;
 use core::ffi::{CStr, c_int};
 
 /// Miri lacks some calls of the C library; they are left out there.
@@ -108,6 +109,17 @@ fn has_more_rights() -> bool {
     }
 }
 
+/// Names of environment variables, each with the name that is read in its place.
+pub(crate) type Renamed = [(&'static CStr, &'static CStr)];
+
+static RENAMED: Link<&'static Renamed> = Link::none();
+
+/// Reads other variables than those of the program, from now on: for a library that records a
+/// program, and leaves the program's own recording alone.
+pub fn rename_variables(renamed: &'static &'static Renamed) {
+    RENAMED.set(Some(renamed));
+}
+
 /// Passes the value of an environment variable to `read`, without copying it; `None` if it is not
 /// set, or if its user may not configure this process (`.control.env.rights`). `read` may call
 /// nothing that changes the environment.
@@ -115,6 +127,8 @@ pub fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -
     if has_more_rights() {
         return read(None);
     }
+    let renamed = RENAMED.get().and_then(|all| all.iter().find(|(old, _)| *old == name));
+    let name = renamed.map_or(name, |(_, new)| new);
     // SAFETY: `name` ends with a NUL. The text stays while nothing changes the environment. A
     // program may not change it while another thread may read it: `set_var` is unsafe for this
     // reason.

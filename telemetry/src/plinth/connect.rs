@@ -11,7 +11,7 @@ use super::queue::Queue;
 use super::socket::SocketPlinth;
 use super::{Operation, PlinthError};
 use crate::block::{clock, memory};
-use crate::os::sockets::{self, Peer};
+use crate::os::sockets::{self, Peer, SOCKET_PATH_SIZE_MAX};
 use crate::os::sys::Errno;
 use crate::plinth::destination::{self, Destination};
 
@@ -91,7 +91,7 @@ impl SocketPlinth {
             Ok(Destination::Unix { .. }) => {
                 let peer =
                     self.name.with_path(|address| match destination::parse(address.to_bytes()) {
-                        Ok(Destination::Unix { path }) => Peer::unix(path),
+                        Ok(Destination::Unix { path }) => self.peer(path),
                         _ => None,
                     });
                 let peer = peer.ok_or(failed(libc::EAGAIN))?;
@@ -105,6 +105,16 @@ impl SocketPlinth {
             _ => return Err(failed(libc::EINVAL)),
         }
         Ok(())
+    }
+
+    /// Returns the receiver at a path, in the directory in which the program was at first.
+    fn peer(&self, path: &[u8]) -> Option<Peer> {
+        self.folder.note(path);
+        let mut whole = [0; SOCKET_PATH_SIZE_MAX];
+        let folder_size = self.folder.put_before(path.len(), &mut whole);
+        let end = folder_size + path.len();
+        whole.get_mut(folder_size..end)?.copy_from_slice(path);
+        Peer::unix(&whole[..end])
     }
 
     /// Begins to connect to the next of its addresses that can be tried.

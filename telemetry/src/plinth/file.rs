@@ -11,7 +11,10 @@
 //! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
 //! `.write.torn` in `design/format.md`.
 
+mod closed;
+
 use super::name::LogName;
+use super::seen::Seen;
 use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::os::sync::Locked;
@@ -44,11 +47,9 @@ pub struct FilePlinth {
     /// A file that is being opened, and not claimed yet.
     opening: Held,
     regular: AtomicBool,
-    /// Whether its name was removed, at the last write.
-    removed: AtomicBool,
-    /// The greatest size that the process may give it: a write beyond would end the program by a
-    /// signal.
-    size_max: AtomicU64,
+    seen: Seen,
+    /// Held while a file that the program closed is opened again.
+    reopening: Locked<()>,
     /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
@@ -99,8 +100,8 @@ impl FilePlinth {
             left: AtomicBool::new(false),
             opening: Held::none(),
             regular: AtomicBool::new(false),
-            removed: AtomicBool::new(false),
-            size_max: AtomicU64::new(u64::MAX),
+            seen: Seen::new(),
+            reopening: Locked::new(()),
             torn: Locked::new(false),
             room: Room::new(),
         }
@@ -108,7 +109,8 @@ impl FilePlinth {
 
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
         let end = offset.saturating_add(bytes.len() as u64);
-        if end > self.size_max.load(Ordering::Relaxed) {
+        // A write beyond would end the program by a signal.
+        if end > sys::file_size_max() {
             return Err(libc::EFBIG);
         }
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
@@ -223,14 +225,13 @@ impl FilePlinth {
     fn begin(&self, file: File) -> Result<(), i32> {
         let found = file.look()?;
         self.regular.store(found.is_regular(), Ordering::Relaxed);
-        self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
             Some(next) if found.is_regular() && !is_new => return self.create_next(next, file),
             _ if found.is_regular() => sys::empty_file(file.number()?)?,
             _ => {}
         }
-        self.removed.store(false, Ordering::Relaxed);
+        self.seen.begin(0);
         self.file.set(Some(file));
         Ok(())
     }
@@ -248,9 +249,20 @@ impl FilePlinth {
             self.before.set(Some(before));
         }
         self.hidden.store(next.hidden, Ordering::Relaxed);
-        self.removed.store(false, Ordering::Relaxed);
+        self.seen.begin(0);
         self.file.set(Some(next.file));
         Ok(())
+    }
+
+    /// Goes on in the same file, which another process truncated. Returns false if it has another
+    /// name, or none.
+    fn begin_again(&self, file: File) -> bool {
+        let named = self.name.with_path(sys::identify_name);
+        let (Some(Ok(named)), Ok(found)) = (named, file.look()) else { return false };
+        if named.is(&found) {
+            self.seen.begin(found.size);
+        }
+        named.is(&found)
     }
 
     /// Gives the new volume the name of the stream.
@@ -285,6 +297,9 @@ impl Plinth for FilePlinth {
             return Err(failed(Operation::Bound, libc::EINVAL));
         }
         let (old, is_left) = (self.file.get(), self.left.load(Ordering::Relaxed));
+        if !is_left && self.seen.is_lost() && old.is_some_and(|old| self.begin_again(old)) {
+            return Ok(());
+        }
         if let (Some(volumes), Some(old), false) = (self.volumes, old, is_left) {
             let next = self.create_next(volumes, old);
             return next.map_err(|errno| failed(Operation::Create, errno));
@@ -311,27 +326,33 @@ impl Plinth for FilePlinth {
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
-        let looked = self.file.get().ok_or(libc::EBADF).and_then(|file| Ok((file, file.look()?)));
-        let written = looked.and_then(|(file, found)| match self.can_rewrite() {
-            true => {
-                // One that begins has no name yet.
-                let is_removed = found.link_count == 0 && !self.before.is_some();
-                self.removed.store(is_removed, Ordering::Relaxed);
-                self.with_room(offset, || self.write_at(file.seen(), bytes, offset))
+        let failed = |errno| PlinthError { operation: Operation::Write, errno };
+        if !self.can_rewrite() {
+            let (file, _) = self.look(|file| file.look()).map_err(failed)?;
+            self.append(file.seen(), bytes).map_err(failed)?;
+        } else {
+            // One that begins has no name yet.
+            let has_name = !self.before.is_some();
+            let look = |file| self.seen.look(file, has_name, &self.name);
+            let (file, _) = self.look(look).map_err(failed)?;
+            if self.seen.is_lost() && !way_out::is_here() {
+                return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
             }
-            false => self.append(file.seen(), bytes),
-        });
-        let result = if offset == 0 { written.and_then(|()| self.publish()) } else { written };
-        result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
+            let place = self.seen.place(offset);
+            let write = || self.write_at(file.seen(), bytes, place);
+            self.with_room(place, write).map_err(failed)?;
+            self.seen.note(place.saturating_add(bytes.len() as u64));
+        }
+        if offset == 0 { self.publish().map_err(failed) } else { Ok(()) }
     }
 
-    /// Also if the name was removed, with or without bounds: a reader could never find further
-    /// bytes.
+    /// Also if the file was removed or truncated, with or without bounds: a reader could never find
+    /// further bytes.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
-        let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
-        let is_removed = self.removed.load(Ordering::Relaxed);
-        self.can_rewrite() && (is_full() || is_removed)
+        let size_max = sys::file_size_max().min(self.room.size_max());
+        let is_more = |volumes: Volumes| self.seen.place(size) > volumes.size.min(size_max);
+        let is_full = || self.volumes.is_some_and(is_more);
+        self.can_rewrite() && (is_full() || self.seen.is_lost())
     }
 
     fn can_rewrite(&self) -> bool {

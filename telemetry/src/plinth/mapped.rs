@@ -60,11 +60,17 @@ fn failed(operation: Operation, errno: i32) -> PlinthError {
     PlinthError { operation, errno }
 }
 
-/// Why a name is not available: another process or another user has the file, or this process had
-/// it before an `exec`, which needs no report.
-const IN_USE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EWOULDBLOCK };
-const NOT_OWN: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EPERM };
-const OWN_BEFORE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EEXIST };
+/// Why a name is not available: another process or another user has the file, it is none, or this
+/// process had it before an `exec`, which needs no report.
+const IN_USE: PlinthError = taken(libc::EWOULDBLOCK);
+const NOT_OWN: PlinthError = taken(libc::EPERM);
+const LINK: PlinthError = taken(libc::ELOOP);
+const OTHER: PlinthError = taken(libc::ENODEV);
+const OWN_BEFORE: PlinthError = taken(libc::EEXIST);
+
+const fn taken(errno: i32) -> PlinthError {
+    PlinthError { operation: Operation::Claim, errno }
+}
 
 impl MappedPlinth {
     /// Returns a plinth for a ring of at most `size` bytes in the file at `path`. It names the file
@@ -154,47 +160,37 @@ impl MappedPlinth {
             Ok(found) if found.is_regular() && found.owner != sys::own_user() => {
                 return Err(NOT_OWN);
             }
+            Ok(found) if !found.is_regular() && !is_current => return Err(self.refuse(after)),
+            Ok(found) if found.sort == libc::S_IFLNK => return Err(LINK),
+            Ok(found) if !found.is_regular() => return Err(OTHER),
             Ok(found) => found,
             Err(libc::ENOENT) => return Ok(None),
             Err(errno) => return Err(create(errno)),
         };
-        let open = |path: &CStr, old: &CStr| match found.is_regular() {
-            true => {
-                sys::open_to_read(if is_current { path } else { old }).and_then(File::new).map(Some)
-            }
-            false => Ok(None),
+        let open = |path: &CStr, old: &CStr| {
+            sys::open_to_read(if is_current { path } else { old }).and_then(File::new)
         };
         let file = match self.with_names(open)? {
             Err(libc::ENOENT) => return Ok(None),
             opened => opened.map_err(create)?,
         };
-        let is_found = |file: File| file.look().is_ok_and(|now| now.is(&found));
-        if let Some(file) = file.filter(|file| !is_found(*file)) {
-            file.close();
-            return Err(IN_USE);
-        }
-        let judged = self.judge_old(after, file, found.size);
+        let judged = match file.look() {
+            Ok(now) if now.is(&found) => self.judge_old(after, file, found.size),
+            _ => Err(IN_USE),
+        };
         if judged.is_err() {
-            file.into_iter().for_each(File::close);
+            file.close();
         }
-        judged.map(|()| file)
+        judged.map(|()| Some(file))
     }
 
-    fn judge_old(&self, after: &str, file: Option<File>, size: u64) -> Result<(), PlinthError> {
-        let number = file.map(|file| file.number()).transpose();
-        let number = number.map_err(|errno| failed(Operation::Create, errno))?;
+    fn judge_old(&self, after: &str, file: File, size: u64) -> Result<(), PlinthError> {
+        let number = file.number().map_err(|errno| failed(Operation::Create, errno))?;
         let mut bytes = [0; STREAM_HEADER_SIZE];
-        let mut read = |number| sys::read_open_file(number, &mut bytes).map(<[u8]>::len);
-        let read_size = number.and_then(&mut read);
-        let is_log = size == 0 || bytes.starts_with(&STREAM_MAGIC);
-        let Some(number) = number.filter(|_| is_log) else {
-            let path = &self.name;
-            report::say(format_args!(
-                "cannot create {path}: {path}{after} exists and is not a log; it is left alone, \
-                 nothing is output, the program goes on"
-            ));
-            return Err(failed(Operation::Refuse, libc::EEXIST));
-        };
+        let read_size = sys::read_open_file(number, &mut bytes).map(<[u8]>::len);
+        if size != 0 && !bytes.starts_with(&STREAM_MAGIC) {
+            return Err(self.refuse(after));
+        }
         let is_own = self.name.has_pid() && after.is_empty();
         if !sys::claim_file(number) {
             return Err(IN_USE);
@@ -204,6 +200,15 @@ impl MappedPlinth {
             true if super::is_own_before(&bytemuck::cast(bytes)) => Err(OWN_BEFORE),
             _ => Ok(()),
         }
+    }
+
+    fn refuse(&self, after: &str) -> PlinthError {
+        let path = &self.name;
+        report::say(format_args!(
+            "cannot create {path}: {path}{after} exists and is not a log; it is left alone, \
+             nothing is output, the program goes on"
+        ));
+        failed(Operation::Refuse, libc::EEXIST)
     }
 
     /// Tries each name once until one is available; returns the names that failed, and why.
@@ -216,7 +221,7 @@ impl MappedPlinth {
             match attempt() {
                 Ok(()) => return Ok(first),
                 Err(OWN_BEFORE) => {}
-                Err(why @ (IN_USE | NOT_OWN)) => first = first.or(Some((at, why))),
+                Err(why @ (IN_USE | NOT_OWN | LINK | OTHER)) => first = first.or(Some((at, why))),
                 Err(error) => return Err(error),
             }
         }
@@ -287,7 +292,12 @@ impl MappedPlinth {
         }
         if let Some((at, why)) = named? {
             let (said, name) = (self.name.said(at), &self.name);
-            let why = if why == NOT_OWN { NotOwn::Owner } else { NotOwn::Exchanged };
+            let why = match why {
+                NOT_OWN => NotOwn::Owner,
+                LINK => NotOwn::Link,
+                OTHER => NotOwn::Other,
+                _ => NotOwn::Exchanged,
+            };
             report::say(format_args!("{said} {why}; the log of this one is {name}"));
         }
         Ok(())

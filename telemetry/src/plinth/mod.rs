@@ -19,6 +19,7 @@ mod memory;
 mod name;
 mod queue;
 pub(crate) mod region;
+mod seen;
 mod socket;
 mod tee;
 mod volumes;
@@ -53,6 +54,11 @@ fn is_own_before(header: &StreamHeader) -> bool {
         && process::start().is_none_or(|start| start <= header.start.get())
 }
 
+/// Returns whether the header of a log is that of this process's stream.
+fn is_own_now(header: &StreamHeader) -> bool {
+    header.magic == STREAM_MAGIC && header.uuid == identity::uuid()
+}
+
 fn c_path(path: &Path) -> Result<CString, DestinationError> {
     let bytes = path.as_os_str().as_bytes();
     CString::new(bytes).map_err(|_| DestinationError::new(path.as_os_str(), DestinationError::NUL))
@@ -77,7 +83,7 @@ impl fmt::Display for PlinthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.operation {
             Operation::Create => "cannot create: ",
-            Operation::Write => "cannot write: ",
+            Operation::Write | Operation::Renew => "cannot write: ",
             _ => "",
         })?;
         Cause(self).fmt(f)
@@ -99,6 +105,7 @@ impl fmt::Display for Cause<'_> {
             Operation::Keep => "another process has truncated it",
             Operation::Bound => "a volume must have room for at least 8 blocks",
             Operation::Refuse => "refused",
+            Operation::Renew => "another process has removed or truncated it",
         })
     }
 }
@@ -122,7 +129,7 @@ pub(crate) fn report(error: &PlinthError, plinth: Option<&dyn Plinth>) {
              program goes on",
             block_size()
         )),
-        Operation::Refuse => {}
+        Operation::Refuse | Operation::Renew => {}
         Operation::Write => report::say(format_args!(
             "cannot write to {name}: {cause}; lost events are counted, the program goes on"
         )),

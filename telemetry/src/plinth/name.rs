@@ -10,6 +10,7 @@
 //! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
 //! `.sol.plinth` in `design/telemetry.md`.
 
+use crate::os::folder::Folder;
 use crate::os::report::{Line, Text};
 use crate::os::sync::Locked;
 use crate::os::{forked, sys};
@@ -35,6 +36,8 @@ pub(crate) struct LogName {
     text: Cow<'static, CStr>,
     /// Whether `%p` and `%%` in the text have a special meaning.
     is_pattern: bool,
+    /// The directory of a relative name.
+    folder: Folder,
     /// Which of the names it is.
     at: AtomicU32,
     /// The process that chose the name; 0: none did so far.
@@ -45,7 +48,7 @@ impl LogName {
     /// A name that is meant as it is; or in which `%p` is the process, and `%%` a percent sign.
     pub(crate) fn new(text: Cow<'static, CStr>, is_pattern: bool) -> LogName {
         let (at, process) = (AtomicU32::new(0), AtomicU64::new(0));
-        LogName { text, is_pattern, at, process }
+        LogName { text, is_pattern, folder: Folder::none(), at, process }
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -56,6 +59,7 @@ impl LogName {
     /// Before all of them, of a forked child, comes the name that its parent may have had.
     pub(crate) fn tries(&self) -> impl Iterator<Item = u32> {
         self.process.store(sys::process_ids().0, Ordering::Relaxed);
+        self.folder.note(self.text());
         let first = u32::from(self.is_parents());
         let tries = first..first + TRY_COUNT_MAX;
         tries.inspect(|at| self.at.store(*at, Ordering::Relaxed))
@@ -79,17 +83,25 @@ impl LogName {
 
     /// Passes on another one of the names.
     pub(crate) fn with_path_of<T>(&self, at: u32, give: impl FnOnce(&CStr) -> T) -> Option<T> {
+        self.with(&self.folder, at, give)
+    }
+
+    /// Passes on one of the names, in a folder.
+    fn with<T>(&self, folder: &Folder, at: u32, give: impl FnOnce(&CStr) -> T) -> Option<T> {
         let mut path = PATH.lock_waiting()?;
         // The system is asked only where it matters.
         let process = if self.is_pattern || at != 0 { self.process() } else { 0 };
         let (name, rest) = path.split_at_mut(PATH_SIZE_MAX);
+        let folder_size = folder.put_before(self.text().len() + ADDED_SIZE_MAX, name);
+        let name = &mut name[folder_size..];
         let text = self.text.to_bytes();
         // A name that is too long for the operating system is cut there; the system then reports
         // it.
         let size = if self.is_pattern {
-            names::file_name(text, process, name).map_or(PATH_SIZE_MAX, <[u8]>::len)
+            let room = name.len();
+            names::file_name(text, process, name).map_or(room, <[u8]>::len)
         } else {
-            let size = text.len().min(PATH_SIZE_MAX);
+            let size = text.len().min(name.len());
             name[..size].copy_from_slice(&text[..size]);
             size
         };
@@ -103,6 +115,7 @@ impl LogName {
             (false, at) => write!(added, "-{process}-{at}"),
         };
         rest.fill(0);
+        let size = folder_size + size;
         path[size..size + ADDED_SIZE_MAX].copy_from_slice(&bytes);
         CStr::from_bytes_until_nul(&path[..]).ok().map(give)
     }
@@ -134,7 +147,8 @@ pub(crate) struct Said<'a> {
 
 impl fmt::Display for Said<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = self.name.with_path_of(self.at, |path| {
+        // As it was chosen.
+        let said = self.name.with(&Folder::none(), self.at, |path| {
             let path = path.to_bytes();
             match path.get(..PATH_SAID_MAX) {
                 Some(beginning) if path.len() > PATH_SAID_MAX => write!(f, "{}…", Text(beginning)),

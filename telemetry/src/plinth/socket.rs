@@ -17,6 +17,7 @@ use super::name::LogName;
 use super::queue::Queue;
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::block::clock;
+use crate::os::folder::Folder;
 use crate::os::sync::Locked;
 use crate::os::sys::{Errno, Held};
 use crate::os::{exit, hooks, pages, report, sockets, way_out};
@@ -75,6 +76,8 @@ static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
 pub struct SocketPlinth {
     /// The address, in which a `%p` may be.
     pub(super) name: LogName,
+    /// The directory of a relative path.
+    pub(super) folder: Folder,
     /// The connection. Only a forked child changes it without the lock of `link`.
     pub(super) file: Held,
     /// Whether `link` was in use, perhaps by a missing thread, when this forked child left its
@@ -107,6 +110,7 @@ impl SocketPlinth {
     pub(crate) fn named(address: Cow<'static, CStr>, is_pattern: bool) -> SocketPlinth {
         SocketPlinth {
             name: LogName::new(address, is_pattern),
+            folder: Folder::none(),
             file: Held::none(),
             is_left: AtomicBool::new(false),
             link: Locked::new(Link::new()),

@@ -124,7 +124,8 @@ impl Host {
     }
 
     fn tell(&self, error: &PlinthError) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
+        let is_failure = error.operation != Operation::Renew;
+        if is_failure && !self.is_told.swap(true, Ordering::Relaxed) {
             super::report(error, Some(self.plinth));
         }
     }

@@ -13,12 +13,15 @@ use crate::os::sync::without_unwinding;
 use crate::os::sys;
 use eventdef::Event;
 
-pub use crate::block::clock::{monotonic, ticks};
+pub use crate::block::clock::{monotonic, ticks, wait_for_loads};
 pub use crate::os::observers::{Observer, Turn, observe, try_turn};
-pub use crate::os::pages::{place, zeroed_words};
+pub use crate::os::pages::{each_mapped, place, zeroed_words};
 pub use crate::os::report::say;
-pub use crate::os::sys::{is_thread, thread_number, with_environment, without_signals};
+pub use crate::os::sys::{
+    is_thread, rename_variables, thread_number, with_environment, without_signals,
+};
 pub use crate::record::setup::expect_thread_end;
+pub use crate::record::strings::naming;
 pub use crate::service::flush::flush_some;
 
 /// Records an event before the call that it describes.

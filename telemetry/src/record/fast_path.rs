@@ -19,7 +19,7 @@ use crate::os::sync::Entry;
 use crate::record::annotation::VARIETY;
 use crate::record::setup;
 use crate::registry::{registration, unhoused};
-use crate::rings::ring::Own;
+use crate::rings::ring::{Own, Slot};
 use crate::rings::thread;
 use crate::service::mask_changes;
 use crate::store::intern;
@@ -45,8 +45,9 @@ pub fn record<E: Event>(event: E) {
 #[inline(always)]
 pub fn record_here<E: Event>(event: E) {
     let size = event.size();
-    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
-    let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
+    let first = E::control().slot().load(Ordering::Relaxed) as usize;
+    let slot = thread::slot(first + usize::from(E::KIND_PLACE));
+    let Some(ring) = slot.take() else { return record_without_ring(&event) };
     // The counter is read between two chains of loads: that of the slot and that of the block.
     // Where the read waits for all loads before it and delays all loads after it, the second chain
     // of this event overlaps with the first chain of the next event.
@@ -115,7 +116,7 @@ fn record_without_ring<E: Event>(event: &E) {
 /// its base, or they come from the system's clock. Events of the system's clock need no entry.
 #[cold]
 #[inline(never)]
-fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: Own) {
+fn record_into_taken_ring<E: Event>(event: &E, slot: &'static Slot, ring: Own) {
     let mut taken = Taken { slot, ring: Some(ring), settled: false };
     let size = event.size();
     if size <= EVENT_SIZE_MAX
@@ -138,7 +139,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: Own) {
 /// A ring that is out of its slot. Dropping it puts the ring back, since an event or a plinth may
 /// panic.
 struct Taken {
-    slot: usize,
+    slot: &'static Slot,
     /// There until it is put back.
     ring: Option<Own>,
     /// Whether the event is recorded or counted.
@@ -150,7 +151,7 @@ impl Taken {
     #[inline(always)]
     fn put_back(mut self) {
         if let Some(ring) = self.ring.take() {
-            thread::put(self.slot, ring);
+            self.slot.put(ring);
         }
     }
 }
@@ -162,7 +163,7 @@ impl Drop for Taken {
             if !self.settled {
                 ring.discard(Cause::Full);
             }
-            thread::put(self.slot, ring);
+            self.slot.put(ring);
         }
     }
 }
@@ -170,7 +171,7 @@ impl Drop for Taken {
 /// Encodes the parameters of an event. The code may be the program's own: if it panics, the ring is
 /// put back, and the event is counted.
 #[inline(always)]
-fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: Own) -> Taken {
+fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: &'static Slot, ring: Own) -> Taken {
     let taken = Taken { slot, ring: Some(ring), settled: false };
     event.encode(claim);
     taken
@@ -191,9 +192,9 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
         return;
     }
     // Since the slot was found empty, a signal handler may have made the ring and put it there.
-    let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
+    let ring = thread::slot(slot).take().or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
-        let taken = Taken { slot, ring: Some(ring), settled: false };
+        let taken = Taken { slot: thread::slot(slot), ring: Some(ring), settled: false };
         record_and_put_back(&entry, taken, request, encode);
     }
 }
@@ -270,18 +271,24 @@ mod tests {
         bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
     }
 
+    /// The header of an event whose ticks are those of its base (`.event.code`).
+    fn header(code: u16, size: usize) -> u64 {
+        let [code, size] = [code, size as u16].map(u16::to_ne_bytes);
+        u64::from_ne_bytes([code[0], code[1], size[0], size[1], 0, 0, 0, 0])
+    }
+
     /// `.event.base`, `.write.publish`: more than an hour after the base of the block.
     #[test]
     fn ticks_too_far_from_the_base_take_a_base_record() {
-        let long_ago = clock::ticks() - (1 << 40);
+        let long_ago = clock::ticks().wrapping_sub(1 << 40);
         let ring = ring(long_ago);
         assert!(put(&ring, 7) && put(&ring, 8));
         let words = words(&ring);
         assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
         let [base_record, new, old] = [words[4], words[5], words[6]];
-        assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
+        assert_eq!(base_record, header(0, 24));
         assert_eq!((old, ring.base()), (long_ago, new));
-        assert_eq!((words[2], words[3]), (u64::from(CODE) | (SIZE as u64) << 16, 7));
+        assert_eq!((words[2], words[3]), (header(CODE, SIZE), 7));
         assert_eq!(words[1], 8);
         let header = ring.block().header();
         assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
@@ -291,7 +298,7 @@ mod tests {
     /// `.event.monotone`: a clock that went back.
     #[test]
     fn ticks_before_the_base_take_a_base_record() {
-        let future = clock::ticks() + (1 << 40);
+        let future = clock::ticks().wrapping_add(1 << 40);
         let ring = ring(future);
         assert!(put(&ring, 7));
         let words = words(&ring);
@@ -308,7 +315,7 @@ mod tests {
             assert!(put(&ring, 0));
             room -= SIZE;
         }
-        ring.set_base(ring.base() - (1 << 40));
+        ring.set_base(ring.base().wrapping_sub(1 << 40));
         let before = ring.block().state();
         assert_eq!(put(&ring, 1), room >= SIZE + BASE_RECORD_SIZE);
         while put(&ring, 2) {}

@@ -61,3 +61,18 @@ pub fn source<T: ?Sized>(pointer: *const T, source: Source<'_>) {
         intern::discard_nested();
     }
 }
+
+/// Does work that names things which several threads may meet at once: one thread at a time does
+/// it. The work gets a function that names the thing at an address, with its place in the source
+/// text if that has a file, and returns false if the store is full. The work calls no other part of
+/// the runtime. Returns `None`, without the work, if this code interrupts the runtime.
+pub fn naming<T>(
+    work: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
+) -> Option<T> {
+    let entry = Entry::new();
+    if !setup::prepare_only(&entry) {
+        intern::discard_nested();
+        return None;
+    }
+    intern::naming(&entry, work)
+}

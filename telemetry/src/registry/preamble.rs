@@ -152,7 +152,7 @@ fn block_at(index: usize) -> Option<Block> {
     if let Some(block) = link.find() {
         return Some(block);
     }
-    let block = Blocks::of_preamble(index).or_else(Blocks::map_lazily)?.get(0);
+    let block = Blocks::of_preamble(index).or_else(|| Blocks::map_lazily(1))?.get(0);
     root::add_extent(ExtentEntry {
         address: block.address() as u64,
         count: 1,

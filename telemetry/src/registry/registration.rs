@@ -150,20 +150,31 @@ pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -
     }
     let slot_count = control.registry.kinds.len();
     let slot = state.slot_next;
-    if slot + slot_count <= SLOT_COUNT && add(control, slot, slot_count).is_some() {
+    let has_room =
+        slot + slot_count <= SLOT_COUNT && COUNT.load(Ordering::Relaxed) < REGISTRY_COUNT_MAX;
+    if has_room && add(control, slot, slot_count).is_some() {
         state.slot_next += slot_count;
         return slot;
     }
     if !core::mem::replace(&mut state.refusal_told, true) {
-        let name = control.registry.name;
-        let kind_count = SLOT_COUNT - SLOT_FIRST;
-        report::say(format_args!(
-            "no room for registry `{name}`: a process has at most {kind_count} kinds, in {} \
-             registries; its events are counted, not recorded",
-            REGISTRY_COUNT_MAX - 1
-        ));
+        refuse(control.registry.name, has_room);
     }
     NOWHERE
+}
+
+/// Reports that the events of a registry are not recorded, and why.
+fn refuse(name: &str, has_room: bool) {
+    let (kinds, registries) = (SLOT_COUNT - SLOT_FIRST, REGISTRY_COUNT_MAX - 1);
+    match has_room {
+        true => report::say(format_args!(
+            "no memory for registry `{name}` (is the limit of addresses, ulimit -v, too small?); \
+             its events are counted, not recorded"
+        )),
+        false => report::say(format_args!(
+            "no room for registry `{name}`: a process has at most {kinds} kinds, in {registries} \
+             registries; its events are counted, not recorded"
+        )),
+    }
 }
 
 /// Adds registry 0 unless it exists: the store alone records it, so it needs no slots.

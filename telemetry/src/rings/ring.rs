@@ -95,7 +95,11 @@ impl Ring {
         block_count: usize,
         ticks: u64,
     ) -> Option<Own> {
-        let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
+        // A thread that records little takes a few pages.
+        let blocks = Blocks::map_lazily(block_count.clamp(2, BLOCK_COUNT_MAX))?;
+        if writer::is_on() {
+            blocks.get(0).populate();
+        }
         let ring = pages::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
             block: memory::BlockLink::new(blocks.get(0)),
             base: AtomicU64::new(0),
@@ -333,7 +337,11 @@ impl Own {
     /// Begins a block (`.write.begin`, `.block.first`, `.block.base`), for the owner. Its base is
     /// `ticks`, those of the next event.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
-        self.begin_at(self.next_block(sequence), sequence, first, ticks, thread);
+        let block = self.next_block(sequence);
+        if sequence != 0 && sequence < self.blocks.count() as u64 {
+            block.populate();
+        }
+        self.begin_at(block, sequence, first, ticks, thread);
     }
 
     /// Begins a given block: its own, or one of a mapped file.
@@ -365,7 +373,8 @@ impl Own {
         let block = Ring::block(self);
         let policy = policy::of(self.identity.registry, self.identity.kind);
         // The writer thread reads the clocks for its blocks (`.block.sync`).
-        if !(writer::is_on() && self.is_output()) {
+        let has_writer = writer::is_on() && self.is_output();
+        if !has_writer {
             self.block().put_sync(root::sync());
         }
         match policy {
@@ -379,6 +388,9 @@ impl Own {
             return false;
         }
         self.begin(head + 1, block.event_end(), ticks, thread);
+        if has_writer {
+            writer::wake();
+        }
         self.blocks.get(head + 2).prefetch();
         true
     }

@@ -1,20 +1,21 @@
 //! A thread's slots and rings, and the end of a thread.
 //!
 //! ```text
-//!  thread-local  slots   [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
-//!                                                          event is recorded
-//!  in memory     rings   [ … the same, never emptied … ]   so that "empty" and "taken" differ
+//!  thread-local ─▶ slots [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
+//!   a pointer                                              event is recorded
+//!                  rings [ … the same, never emptied … ]   so that "empty" and "taken" differ
 //! ```
 //!
-//! Thread-local storage is zero at first and has no destructor, so using it never allocates. A
-//! POSIX key reports the end of the thread. In a forked child the one thread keeps its own rings,
-//! which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork` in `design/telemetry.md`.
+//! Thread-local storage comes out of each thread's stack, which may be small. It has no destructor,
+//! so using it never allocates. A POSIX key reports the end of the thread. In a forked child the
+//! one thread keeps its rings, which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork`
+//! in `design/telemetry.md`.
 
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::os::link::{Link, OwnLink};
+use crate::os::link::{Link, OwnRef};
 use crate::os::stack::SpareStack;
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::sys::{self, ThreadEnd};
@@ -26,28 +27,39 @@ use crate::rings::config;
 use crate::rings::ring::{Identity, Own, Ring, Slot};
 use crate::store::intern;
 use crate::stream::{self, writer};
+use bytemuck::Zeroable;
 use core::ffi::c_void;
 
 struct Local {
-    /// T1: a ring of this thread, or none; none while an event is recorded into the ring.
-    slots: [Slot; SLOT_COUNT],
-    thread: OwnLink<Thread>,
+    tables: OwnRef<Tables>,
     /// Its index in the stream; 0 until it records.
     index: AtomicU32,
 }
 
 thread_local! {
-    static LOCAL: Local = const {
-        Local {
-            slots: [const { Slot::new() }; SLOT_COUNT],
-            thread: OwnLink::none(),
-            index: AtomicU32::new(0),
-        }
-    };
+    static LOCAL: Local =
+        const { Local { tables: OwnRef::new(&NO_TABLES), index: AtomicU32::new(0) } };
 }
 
+/// The rings of a thread, by slot.
+#[derive(Zeroable)]
+#[repr(C)]
+struct Tables {
+    /// T1: a ring of the one thread that has these tables; none while it records an event.
+    slots: [Slot; SLOT_COUNT],
+    rings: [Link<Ring>; SLOT_COUNT],
+    thread: Link<Thread>,
+}
+
+/// The tables of no thread: they stay empty.
+static NO_TABLES: Tables = Tables {
+    slots: [const { Slot::new() }; SLOT_COUNT],
+    rings: [const { Link::none() }; SLOT_COUNT],
+    thread: Link::none(),
+};
+
 pub(crate) struct Thread {
-    rings: &'static [Link<Ring>; SLOT_COUNT],
+    tables: &'static Tables,
     /// T2: the operating system's number of the thread that has it; 0: none has. A thread gets it
     /// by changing the number to its own, from 0 or from that of a thread that ended.
     user: AtomicUsize,
@@ -71,15 +83,10 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 static SEARCH: Link<Thread> = Link::none();
 const SEARCH_COUNT_MAX: usize = 16;
 
-/// Takes the ring out of a slot of this thread. A later signal handler finds the slot empty.
+/// Returns a slot of this thread: for a thread that has not recorded, one that stays empty.
 #[inline(always)]
-pub(crate) fn take(slot: usize) -> Option<Own> {
-    LOCAL.with(|local| local.slots[slot % SLOT_COUNT].take())
-}
-
-#[inline(always)]
-pub(crate) fn put(slot: usize, ring: Own) {
-    LOCAL.with(|local| local.slots[slot % SLOT_COUNT].put(ring));
+pub(crate) fn slot(slot: usize) -> &'static Slot {
+    &LOCAL.with(|local| local.tables.now()).get().slots[slot % SLOT_COUNT]
 }
 
 /// Arranges for calls at the ends of threads. Once in the process.
@@ -107,7 +114,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
         None if entry.is_nested() => None,
         None => enrol(entry),
     };
-    if let Some(ring) = thread.and_then(|thread| thread.rings[slot].get()) {
+    if let Some(ring) = thread.and_then(|thread| thread.tables.rings[slot].get()) {
         ring.discard(Cause::Nested);
         return None;
     }
@@ -121,7 +128,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
             Adopted::None => make(entry, slot),
             Adopted::Refused => None,
         }?;
-        thread.rings[slot].set(Some(ring.ring()));
+        thread.tables.rings[slot].set(Some(ring.ring()));
         Some(ring)
     });
     if made.is_none() {
@@ -132,7 +139,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
 }
 
 fn current() -> Option<&'static Thread> {
-    LOCAL.with(|local| local.thread.get())
+    LOCAL.with(|local| local.tables.now()).get().thread.get()
 }
 
 /// Returns all threads, the newest first.
@@ -174,7 +181,7 @@ pub(crate) fn expect_end(entry: &Entry) {
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
     let new = LOCAL.with(|local| {
-        local.thread.set(Some(thread));
+        local.tables.set(thread.tables);
         let new = local.index.load(Ordering::Relaxed) == 0;
         if new {
             local.index.store(THREAD_INDEX.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -224,25 +231,15 @@ impl Thread {
 }
 
 fn make_thread() -> Option<&'static Thread> {
-    let thread = pages::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
-        rings,
+    let thread = pages::place_with(|tables: &'static mut Tables| Thread {
+        tables,
         user: AtomicUsize::new(sys::thread_number()),
         stack: SpareStack::none(),
         next: Link::none(),
     })?;
-    push(&THREADS, &thread.next, thread);
+    thread.tables.thread.set(Some(thread));
+    THREADS.push(&thread.next, thread);
     Some(thread)
-}
-
-/// Puts a new one before the first of a list that only grows.
-fn push<T: Sync>(first: &Link<T>, next: &Link<T>, new: &'static T) {
-    loop {
-        let old = first.get();
-        next.set(old);
-        if first.replace(old, Some(new)) {
-            return;
-        }
-    }
 }
 
 /// What became of the wish for a ring that a thread left.
@@ -287,7 +284,7 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     let identity = Identity { registry: registered.index, kind, buffer };
     let block_count = config::block_count(writer::is_on());
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
-    push(&RINGS[slot], ring.ring().next(), ring.ring());
+    RINGS[slot].push(ring.ring().next(), ring.ring());
     // Its events may go into the file, which may have no block for it.
     if ring.advance_in_file(entry, clock::ticks(), index()).unwrap_or(true) {
         if !ring.is_in_file() {
@@ -319,18 +316,18 @@ extern "C" fn end(_: *mut c_void) {
 /// (in a later destructor, or an exit function), it registers again, with the same index.
 pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = current() else { return };
-    LOCAL.with(|local| local.slots.iter().for_each(Slot::clear));
     give_up_rings(entry, thread);
-    LOCAL.with(|local| local.thread.set(None));
+    LOCAL.with(|local| local.tables.set(&NO_TABLES));
     thread.stack.take_away();
     thread.user.store(0, Ordering::Release);
     intern::flush(entry);
     stream::write_out(entry);
 }
 
-/// What is in the rings goes out, and they are free. They are in no slot.
+/// What is in the rings goes out, and they are free, and in no slot.
 fn give_up_rings(entry: &Entry, thread: &Thread) {
-    for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
+    thread.tables.slots.iter().for_each(Slot::clear);
+    for (slot, link) in thread.tables.rings.iter().enumerate().skip(SLOT_FIRST) {
         let Some(ring) = link.get() else { continue };
         house_nested(slot);
         ring.flush(entry);
@@ -362,7 +359,7 @@ pub(crate) fn restart() {
         own.user.store(sys::thread_number(), Ordering::Relaxed);
     }
     for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
-        let mine = own.and_then(|thread| thread.rings[slot].get());
+        let mine = own.and_then(|thread| thread.tables.rings[slot].get());
         let mut free_count = 0;
         for ring in rings_of(slot) {
             let is_mine = mine.is_some_and(|mine| core::ptr::eq(mine, ring));
@@ -370,7 +367,7 @@ pub(crate) fn restart() {
                 ring.restart(ticks, 0, false);
                 free_count += 1;
                 if let Some(own) = own.filter(|_| is_mine) {
-                    own.rings[slot].set(None);
+                    own.tables.rings[slot].set(None);
                 }
             }
         }
@@ -379,7 +376,9 @@ pub(crate) fn restart() {
         }
     }
     for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {
-        other.rings.iter().filter(|ring| ring.get().is_some()).for_each(|ring| ring.set(None));
+        other.tables.slots.iter().for_each(Slot::clear);
+        let rings = other.tables.rings.iter().filter(|ring| ring.get().is_some());
+        rings.for_each(|ring| ring.set(None));
         other.user.store(0, Ordering::Release);
     }
 }
@@ -388,13 +387,14 @@ pub(crate) fn restart() {
 /// meanwhile. If it was out already, the fork came during the recording of an event. Returns false
 /// if the ring is given up: the next event then finds none, and begins the mapped file.
 fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool {
-    let taken = take(slot);
+    let slot = self::slot(slot);
+    let taken = slot.take();
     if taken.is_some() && region::is_expected() {
         return false;
     }
     ring.restart(ticks, index, taken.is_none());
     if let Some(own) = taken {
-        put(slot, own);
+        slot.put(own);
     }
     true
 }

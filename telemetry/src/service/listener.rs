@@ -10,6 +10,7 @@
 //! allocates only pages. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::block::clock;
+use crate::os::folder::Folder;
 use crate::os::local_sockets::{self, Awaited};
 use crate::os::report::{self, Text};
 use crate::os::sockets::SOCKET_PATH_SIZE_MAX;
@@ -29,6 +30,8 @@ const CONNECTION_COUNT_MAX: usize = 64;
 const RELIEF: u64 = 100_000_000;
 /// The longest path of a socket that is built here; systems accept no longer ones.
 const PATH_SIZE_MAX: usize = 512;
+/// The longest name of a socket in its directory, with a slash.
+const SOCKET_NAME_SIZE_MAX: usize = 32;
 
 /// The environment was not read yet.
 const UNASKED: u8 = 0;
@@ -42,6 +45,8 @@ static STATE: AtomicU8 = AtomicU8::new(UNASKED);
 /// because a forked child inherits the files, and not the thread.
 static LISTENER: Held = Held::none();
 static DIRECTORY: Held = Held::none();
+/// The directory of a relative one.
+static FOLDER: Folder = Folder::none();
 static CONNECTIONS: [Held; CONNECTION_COUNT_MAX] = [const { Held::none() }; CONNECTION_COUNT_MAX];
 /// The process that owns the socket.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
@@ -69,8 +74,11 @@ fn start_in(directory: &[u8]) -> bool {
         ));
     };
     let process = sys::process_ids().0;
-    let mut path = [0; PATH_SIZE_MAX];
-    let Some((path, folder)) = paths_in(directory, process, &mut path) else {
+    FOLDER.note(directory);
+    let (mut whole, mut path) = ([0; SOCKET_PATH_SIZE_MAX], [0; PATH_SIZE_MAX]);
+    let paths = in_folder(directory, &mut whole)
+        .and_then(|directory| paths_in(directory, process, &mut path));
+    let Some((path, folder)) = paths else {
         refuse(&"its path would be too long for a socket");
         return false;
     };
@@ -102,6 +110,14 @@ fn start_in(directory: &[u8]) -> bool {
     true
 }
 
+/// Returns the directory, in that in which the program was at first.
+fn in_folder<'a>(directory: &[u8], whole: &'a mut [u8]) -> Option<&'a [u8]> {
+    let folder_size = FOLDER.put_before(directory.len() + SOCKET_NAME_SIZE_MAX, whole);
+    let end = folder_size + directory.len();
+    whole.get_mut(folder_size..end)?.copy_from_slice(directory);
+    whole.get(..end)
+}
+
 /// Returns the paths of a process's socket and of its directory. Both use `path`.
 fn paths_in<'a>(
     directory: &[u8],
@@ -109,8 +125,8 @@ fn paths_in<'a>(
     path: &'a mut [u8; PATH_SIZE_MAX],
 ) -> Option<(&'a CStr, &'a CStr)> {
     let (whole, folder) = path.split_at_mut(PATH_SIZE_MAX / 2);
-    let after = format_args!("/{}", SocketName(process));
-    let whole = sys::suffixed(directory, &after, whole).ok()?;
+    let name = SocketName(process);
+    let whole = sys::suffixed(directory, &format_args!("/{name}"), whole).ok()?;
     let folder = sys::suffixed(directory, &"", folder).ok()?;
     (whole.count_bytes() <= SOCKET_PATH_SIZE_MAX).then_some((whole, folder))
 }
@@ -157,7 +173,7 @@ impl Service {
         Service { connections: core::array::from_fn(|_| Connection::NONE), relief: 0 }
     }
 
-    fn is_needed(&self) -> bool {
+    pub(crate) fn is_needed(&self) -> bool {
         let is_used = |connection: &Connection| connection.stage != Stage::Free;
         LISTENER.is_some() || self.connections.iter().any(is_used)
     }

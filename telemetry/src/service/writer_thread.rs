@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  recording threads ── head ──▶ rings ◀── done ── the writer, which polls: nothing wakes it
+//!                       └─ the first full block after a pause wakes it from its rest
 //! ```
 //!
-//! It stays awake while it has work, then sleeps for longer and longer, up to a limit. If a ring
-//! fills up meanwhile, its own thread writes it: nothing is lost. The writer thread also serves
-//! tools that control the program (listener.rs). Design: `.sol.writer`, `.control.tool` in
-//! `design/telemetry.md`.
+//! It stays awake while it has work, then sleeps for longer and longer, up to a limit, and then
+//! rests. If a ring fills up meanwhile, its own thread writes it: nothing is lost. The writer
+//! thread also serves tools that control the program (listener.rs). Design: `.sol.writer`,
+//! `.control.tool` in `design/telemetry.md`.
 
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::{forked, ordinary, sys};
@@ -18,14 +19,16 @@ use crate::service::listener::Service;
 use crate::stream::{self, Standing, volume, writer};
 use core::ffi::c_void;
 
-/// The rounds without work before it sleeps.
-const IDLE_COUNT_MAX: u32 = 50;
+/// The rounds without work before it sleeps, and those before it rests.
+const IDLE_COUNT_AWAKE: u32 = 50;
+const IDLE_COUNT_MAX: u32 = 2 * IDLE_COUNT_AWAKE;
 /// The first sleep, in ns; each next one is twice as long.
 const NAP_MIN: u64 = 20_000;
-/// The longest sleep, in ns.
+/// The longest sleep, in ns: a ring has blocks for that time.
 const NAP_MAX: u64 = 200_000;
-/// The longest sleep while no stream takes blocks, and only a request can arrive.
-const NAP_WITHOUT_STREAM: u64 = 10_000_000;
+/// The longest rest, in ns. A full block ends it, unless a tool may ask for something: the thread
+/// then rests in poll.
+const REST: u64 = 20_000_000;
 /// The blocks after which a forked child starts a writer thread. A system may take seconds to
 /// remove a process that had two threads, which is long for a child that ends soon.
 const CHILD_BLOCK_COUNT: u64 = 32;
@@ -64,27 +67,31 @@ pub(crate) fn start_to_serve() {
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     sys::sleep_exactly();
     let mut idle_count = 0u32;
-    let mut nap = NAP_MIN;
     let mut service = Service::new();
     for round in 0u64.. {
         if round.is_multiple_of(ROUNDS_PER_TURN) {
             service.turn(Some(0));
         }
-        let mut written = false;
-        without_unwinding(|| written = write_once());
-        if written {
-            idle_count = 0;
-            nap = NAP_MIN;
-        } else if idle_count < IDLE_COUNT_MAX {
-            idle_count += 1;
-            sys::give_way();
-        } else {
-            service.turn(Some(nap));
-            let has_stream = stream::standing() == Standing::Open && !region::is_there();
-            nap = (nap * 2).min(if has_stream { NAP_MAX } else { NAP_WITHOUT_STREAM });
+        idle_count = if write() { 0 } else { IDLE_COUNT_MAX.min(idle_count + 1) };
+        match idle_count {
+            0 => {}
+            1..=IDLE_COUNT_AWAKE => sys::give_way(),
+            _ if idle_count < IDLE_COUNT_MAX => {
+                let nap = NAP_MIN << (idle_count - IDLE_COUNT_AWAKE - 1).min(16);
+                service.turn(Some(nap.min(NAP_MAX)));
+            }
+            _ if service.is_needed() => service.turn(Some(REST)),
+            _ if writer::rest(REST, write) => idle_count = 0,
+            _ => {}
         }
     }
     core::ptr::null_mut()
+}
+
+fn write() -> bool {
+    let mut written = false;
+    without_unwinding(|| written = write_once());
+    written
 }
 
 /// Writes the waiting blocks; returns false if none waited.

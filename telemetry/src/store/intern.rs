@@ -18,11 +18,9 @@ use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::{exit, report};
 use crate::plinth::region;
-use crate::registry::registration::{self, Registered};
-use crate::registry::unhoused;
 use crate::stream::outlet::{News, Outlet, Progress, Sent};
 use crate::stream::{self, Standing, volume};
-use eventdef::{Event, store};
+use eventdef::Event;
 use eventlog::format::{
     BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
 };
@@ -35,7 +33,7 @@ use after_fork::Inherited;
 pub(crate) use after_fork::{
     leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
 };
-pub(crate) use names::{intern, label, record_thread, source};
+pub(crate) use names::{intern, label, naming, record_control, record_thread, source};
 
 /// The greatest number of store blocks: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
@@ -94,63 +92,23 @@ pub(crate) fn discard_nested() {
     COUNTS.discard(Cause::Nested, 1);
 }
 
-/// Records the masks of a registry (`.store.control`).
-pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
-    let [recorded, output] = [registered.control.recorded(), registered.control.output()]
-        .map(|mask| mask.load(Ordering::Relaxed));
-    let [recorded_low, output_low] = [recorded, output].map(|mask| mask as u32);
-    let [recorded_high, output_high] = [recorded, output].map(|mask| (mask >> 32) as u32);
-    let index = u32::from(registered.index);
-    let event = store::Control::new(index, recorded_low, recorded_high, output_low, output_high);
-    record(entry, event);
-}
-
-/// Records the losses that no buffer could count (`.store.discarded`).
-fn record_discarded(entry: &Entry) {
-    unhoused::tell(&mut |slot, cause, count| {
-        let owner = registration::owner(slot);
-        let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
-        let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        record(entry, store::Discarded::new(registry, kind, cause as u32, count))
-    });
-}
-
 /// Records an event of registry 0; returns false if it was discarded, and counted.
 fn record<E: Event>(entry: &Entry, event: E) -> bool {
-    let size = event.size();
-    if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
-        COUNTS.discard(Cause::Large, 1);
-        return false;
-    }
+    locked(entry, |store| store.record(entry, &event)).unwrap_or(false)
+}
+
+/// Does work with the lock of the store, or counts an event that could not wait for it.
+fn locked<T>(entry: &Entry, work: impl FnOnce(&mut Store) -> T) -> Option<T> {
     let Some(mut store) = STORE.lock(entry) else {
-        COUNTS.discard(Cause::Nested, 1);
-        return false;
+        discard_nested();
+        return None;
     };
-    let encode = |claim: &mut Claim| event.encode(claim);
-    exit::expect_again(entry);
-    NEWS.store(true, Ordering::Relaxed);
-    store.tell_inherited(entry);
-    if region::is_open() {
-        store.enter_file();
-    }
-    if store.put(E::CODE, size, &encode) {
-        store.count_left_out();
-        return true;
-    }
-    if !(store.begin(entry) && store.put(E::CODE, size, &encode)) {
-        COUNTS.discard(Cause::Full, 1);
-        return false;
-    }
-    store.count_left_out();
-    // The full block before goes out, if a stream exists.
-    store.send_full(entry);
-    true
+    Some(work(&mut store))
 }
 
 /// Sends what the stream lacks, if a stream exists.
 pub(crate) fn flush(entry: &Entry) {
-    record_discarded(entry);
+    names::record_discarded(entry);
     if let Some(mut store) = STORE.lock(entry) {
         store.send_news(entry);
     }
@@ -230,6 +188,32 @@ fn outlet(entry: &Entry) -> Outlet<'_> {
 impl Store {
     fn newest(&self) -> Option<Block> {
         *self.blocks.get(self.block_count.checked_sub(1)?)?
+    }
+
+    fn record<E: Event>(&mut self, entry: &Entry, event: &E) -> bool {
+        let size = event.size();
+        if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
+            COUNTS.discard(Cause::Large, 1);
+            return false;
+        }
+        let encode = |claim: &mut Claim| event.encode(claim);
+        exit::expect_again(entry);
+        NEWS.store(true, Ordering::Relaxed);
+        self.tell_inherited(entry);
+        if region::is_open() {
+            self.enter_file();
+        }
+        let has_room = self.put(E::CODE, size, &encode);
+        if !(has_room || self.begin(entry) && self.put(E::CODE, size, &encode)) {
+            COUNTS.discard(Cause::Full, 1);
+            return false;
+        }
+        self.count_left_out();
+        if !has_room {
+            // The full block before goes out, if a stream exists.
+            self.send_full(entry);
+        }
+        true
     }
 
     /// Begins the next block; returns false if no block is available.

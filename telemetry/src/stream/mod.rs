@@ -141,18 +141,15 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     Ok(())
 }
 
-/// Writes a whole block at a place; returns false if the host refuses it.
-pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
-    let result = plinth.write_block(place * memory::block_size() as u64, bytes);
-    let written = result.inspect_err(tell).is_ok();
-    if written {
-        account::add_block();
-        match plinth.can_rewrite() {
-            true => volume::note_written(place * memory::block_size() as u64, bytes.len()),
-            false => volume::add_appended(),
-        }
+/// Writes a whole block at a place.
+fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+    plinth.write_block(place * memory::block_size() as u64, bytes)?;
+    account::add_block();
+    match plinth.can_rewrite() {
+        true => volume::note_written(place * memory::block_size() as u64, bytes.len()),
+        false => volume::add_appended(),
     }
-    written
+    Ok(())
 }
 
 /// Writes a whole block at its place, the first time (`.write.torn`), or the same block again after
@@ -175,15 +172,16 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
         0 => volume::take_place(plinth, block.is_forced),
         place => Some(place),
     };
-    let Some(place) = place else {
-        drop((pass, crossing));
-        return if change_volume(entry) { Written::Elsewhere } else { failed };
-    };
-    crossing.carry(place * memory::block_size() as u64, bytes);
-    match write_at(plinth, place, bytes) {
-        true => Written::Yes,
-        false => Written::No { place, volume: number },
+    if let Some(place) = place {
+        crossing.carry(place * memory::block_size() as u64, bytes);
+        match write_at(plinth, place, bytes).inspect_err(tell) {
+            Ok(()) => return Written::Yes,
+            Err(PlinthError { operation: Operation::Renew, .. }) => {}
+            Err(_) => return Written::No { place, volume: number },
+        }
     }
+    drop((pass, crossing));
+    if change_volume(entry) { Written::Elsewhere } else { failed }
 }
 
 /// Goes on in another volume, unless another thread did so meanwhile. Returns false if none could
@@ -269,9 +267,10 @@ impl Parts<'_> {
         if !self.state.has_registry(header.registry.get()) {
             self.bring_registries();
         }
-        let made = make_room(&mut self.state, self.plinth, header.payload_size());
+        let size = header.payload_size();
+        let made = self.bring(|state, plinth| make_room(state, plinth, size));
         // The volume may have changed to make room.
-        let put = made.inspect_err(tell).is_ok()
+        let put = made
             && self.state.has_registry(header.registry.get())
             && put(&mut self.state, header, fill).inspect_err(tell).is_ok();
         if put {
@@ -295,49 +294,58 @@ impl Parts<'_> {
     /// and may complete the header. Returns false if the host refuses it, or the registry.
     pub(crate) fn write_copy(
         &mut self,
-        mut header: BlockHeader,
-        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+        header: BlockHeader,
+        mut fill: impl FnMut(&mut BlockHeader, &mut [u8]),
     ) -> bool {
-        let Some(place) = self.take_place() else { return false };
-        if !is_registry_written(header.registry.get()) {
-            self.bring_registries();
-        }
-        if !is_registry_written(header.registry.get()) {
-            return false;
-        }
-        let Some(copy) = self.state.copy.as_deref_mut() else { return false };
-        let (last, top) = (header.last.get() as usize, header.top.get() as usize);
-        copy[..last].fill(0);
-        fill(&mut header, &mut copy[last..top]);
-        header.seal(&copy[last..top]);
-        copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
-        let crossing = Crossing::begin();
-        crossing.carry(place * memory::block_size() as u64, copy);
-        let written = write_at(self.plinth, place, copy);
-        if written {
-            self.state.waiting.take(&header);
-        }
-        written
-    }
-
-    /// Returns a place for a block other than parts, in this volume or the next.
-    fn take_place(&mut self) -> Option<u64> {
-        volume::take_place(self.plinth, false).or_else(|| {
-            state::change_volume(&mut self.state, self.plinth).inspect_err(tell).ok()?;
-            volume::take_place(self.plinth, true)
-        })
+        let mut written = false;
+        self.bring(|state, plinth| {
+            let place = state::take_place(state, plinth)?;
+            if !is_registry_written(header.registry.get()) {
+                bring_registries(state, plinth)?;
+            }
+            let is_ready = is_registry_written(header.registry.get());
+            let copy = state.copy.as_deref_mut().filter(|_| is_ready);
+            let (mut header, Some(copy)) = (header, copy) else { return Ok(()) };
+            let (last, top) = (header.last.get() as usize, header.top.get() as usize);
+            copy[..last].fill(0);
+            fill(&mut header, &mut copy[last..top]);
+            header.seal(&copy[last..top]);
+            copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+            let crossing = Crossing::begin();
+            crossing.carry(place * memory::block_size() as u64, copy);
+            write_at(plinth, place, copy)?;
+            state.waiting.take(&header);
+            written = true;
+            Ok(())
+        }) && written
     }
 
     /// Writes the registries that the stream lacks (`.part.registry-before`). Registries that the
     /// host refuses are written again the next time.
     pub(crate) fn bring_registries(&mut self) {
-        let _ = bring_registries(&mut self.state, self.plinth).inspect_err(tell);
+        self.bring(bring_registries);
     }
 
     /// Writes the parts that the host lacks; returns false if the host refuses them.
     pub(crate) fn deliver(&mut self) -> bool {
         self.renew();
-        write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
+        self.bring(write_parts)
+    }
+
+    /// Calls an operation; once more in another volume, if the file turns out to be lost. Returns
+    /// false if the host refuses it.
+    fn bring(
+        &mut self,
+        mut operation: impl FnMut(&mut State, &dyn Plinth) -> Result<(), PlinthError>,
+    ) -> bool {
+        let result = match operation(&mut self.state, self.plinth) {
+            Err(PlinthError { operation: Operation::Renew, .. }) => {
+                self.renew();
+                operation(&mut self.state, self.plinth)
+            }
+            result => result,
+        };
+        result.inspect_err(tell).is_ok()
     }
 
     /// Goes on in another volume if the plinth asks for one although this one has room: it lost its
@@ -371,9 +379,9 @@ impl Parts<'_> {
     pub(crate) fn end(&mut self) -> bool {
         self.renew();
         let before = core::mem::replace(&mut self.state.is_forced, true);
-        let ended = put_end(&mut self.state, self.plinth, 0).inspect_err(tell);
+        let ended = self.bring(|state, plinth| put_end(state, plinth, 0));
         self.state.is_forced = before;
-        ended.is_ok()
+        ended
     }
 
     pub(crate) fn finish(&mut self) {

@@ -10,7 +10,7 @@
 use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::link::Link;
 use crate::os::{forked, pages, way_out};
-use crate::plinth::{self, Plinth, PlinthError};
+use crate::plinth::{self, Operation, Plinth, PlinthError};
 use crate::registry::registration;
 use crate::stream::{STATE, account, pending, volume};
 
@@ -76,8 +76,12 @@ pub(crate) fn is_file_lost() -> bool {
 }
 
 /// Notes a failure, and reports it once for the process, except of a stream that a forked child
-/// leaves.
+/// leaves. After the loss of a file the stream goes on in another volume, which does not
+/// count.
 pub(crate) fn tell(error: &PlinthError) {
+    if error.operation == Operation::Renew {
+        return;
+    }
     account::note(error);
     if way_out::is_here() {
         return way_out::tell_failure();

@@ -353,6 +353,15 @@ pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<()
     begun
 }
 
+/// Returns a place for a block other than parts, in this volume or the next.
+pub(super) fn take_place(state: &mut State, plinth: &dyn Plinth) -> Result<u64, PlinthError> {
+    if let Some(place) = volume::take_place(plinth, false) {
+        return Ok(place);
+    }
+    change_volume(state, plinth)?;
+    Ok(volume::take_place(plinth, true).unwrap_or_default())
+}
+
 fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
     state.spare = Some(state.spare.take().or_else(PartsMemory::map).ok_or(no_memory)?);

@@ -107,8 +107,13 @@ impl Stream {
 }
 
 impl Read {
-    /// Returns the string that begins at this offset (`.event.string`).
-    pub fn string(&self, offset: usize) -> String {
+    /// Returns the string behind `before` words (`.event.string`).
+    pub fn string(&self, before: usize) -> String {
+        self.string_at(8 + before * WORD)
+    }
+
+    /// Returns the string that begins at this offset.
+    pub fn string_at(&self, offset: usize) -> String {
         let padding = usize::from(*self.bytes.last().unwrap()) + 1;
         assert!((1..=8).contains(&padding));
         let end = self.bytes.len() - padding;
@@ -116,9 +121,14 @@ impl Read {
         String::from_utf8(self.bytes[offset..end].to_vec()).unwrap()
     }
 
-    /// Returns the `index`-th word of eight bytes after the header.
+    /// Returns the `index`-th word after the header.
     pub fn word(&self, index: usize) -> u64 {
-        u64_at(&self.bytes, 8 + index * 8)
+        word_at(&self.bytes, 8 + index * WORD)
+    }
+
+    /// Returns the number of 32 bits at this offset.
+    pub fn number(&self, offset: usize) -> u32 {
+        u32::from_ne_bytes(self.bytes[offset..offset + 4].try_into().unwrap())
     }
 }
 
@@ -161,6 +171,20 @@ pub struct Stream {
     pub is_ring: bool,
 }
 
+/// The size of a word in events of this machine.
+pub const WORD: usize = size_of::<usize>();
+
+/// Returns a word of an event, which has the byte order of the machine.
+pub fn word_at(bytes: &[u8], at: usize) -> u64 {
+    usize::from_ne_bytes(bytes[at..at + WORD].try_into().unwrap()) as u64
+}
+
+/// Returns code and size of the event that begins at this offset.
+pub fn code_and_size(bytes: &[u8], at: usize) -> (u16, usize) {
+    let half = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().unwrap());
+    (half(at), usize::from(half(at + 2)))
+}
+
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap())
 }
@@ -190,7 +214,7 @@ pub fn read_as_it_is(bytes: &[u8]) -> Stream {
     assert_eq!(crc32c_of(&[b"123456789"]), 0xE306_9283);
     assert_eq!(bytes[..8], [0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00], ".header.magic");
     assert_eq!([u16_at(bytes, 8), u16_at(bytes, 10), u16_at(bytes, 12)], [1, 0, 3]);
-    assert_eq!(bytes[16..20], [0x0D, 0x0C, 0x0B, 0x0A], ".header.order: tests run little-endian");
+    assert_eq!(bytes[16..20], 0x0A0B_0C0Du32.to_ne_bytes(), ".header.order");
     let mut header = bytes[..512].to_vec();
     header[28..32].fill(0);
     assert_eq!(crc32c_of(&[&header]), u32_at(bytes, 28), ".header.crc");
@@ -242,8 +266,8 @@ fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
 fn check_header(id: &[u8], header: &[u8], block_size: usize, is_open: bool) {
     assert_eq!(header[..4], [0xF7, 0x45, 0x4C, 0x8A], ".block.magic");
     assert_eq!(header[15], 0, ".reserved");
-    let sealed = u8::from(!is_open);
-    assert_eq!(header[5], sealed | 4, ".block.flags: sealed, little-endian, words of 8 bytes");
+    let [sealed, big, long] = [!is_open, cfg!(target_endian = "big"), WORD == 8].map(u8::from);
+    assert_eq!(header[5], sealed | big << 1 | long << 2, ".block.flags");
     assert_eq!(1 << header[6], block_size, ".block.size");
     assert_eq!(header[7], 16);
     assert_eq!(&header[16..24], id, ".block.stream");
@@ -302,7 +326,7 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
     let mut chain = Vec::new();
     let mut rest = payload;
     while !rest.is_empty() {
-        let size = usize::from(u16_at(rest, 2));
+        let (_, size) = code_and_size(rest, 0);
         assert!(size >= 8 && size % 8 == 0 && size <= rest.len(), ".read.chain: {size}");
         chain.push(&rest[..size]);
         rest = &rest[size..];
@@ -312,16 +336,19 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
     stream.kinds.insert(buffer, (registry, kind));
     let (mut base, mut number) = (u64_at(header, 56), u64_at(header, 48));
     for event in chain.iter().rev() {
-        if u16_at(event, 0) == 0 {
-            assert_eq!((event.len(), u32_at(event, 4), u64_at(event, 16)), (24, 0, base));
-            base = u64_at(event, 8);
+        let (code, _) = code_and_size(event, 0);
+        let delta = u32::from_ne_bytes(event[4..8].try_into().unwrap());
+        if code == 0 {
+            let [new, old] =
+                [8, 16].map(|at| u64::from_ne_bytes(event[at..at + 8].try_into().unwrap()));
+            assert_eq!((event.len(), delta, old), (24, 0, base));
+            base = new;
             stream.base_records += 1;
             continue;
         }
-        let ticks = base + u64::from(u32_at(event, 4));
+        let ticks = base + u64::from(delta);
         let sync = u64_at(header, 80);
         assert!(ticks <= sync || sync == 0, "no event is later than the sync of its block");
-        let code = u16_at(event, 0);
         let thread = u32_at(header, 72);
         let read = Read { registry, kind, thread, code, ticks, bytes: event.to_vec() };
         let mut bytes_of = read.clone();
@@ -346,7 +373,8 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
 /// Clears the padding between the parameters of `Sorts`, which has no meaning (`.event.pad`).
 fn clear_padding(read: &mut Read) {
     if (read.registry, read.kind, read.code) == (1, 6, 3) {
-        read.bytes[17..20].fill(0);
+        let boolean = 8 + WORD;
+        read.bytes[boolean + 1..boolean + 4].fill(0);
     }
 }
 

@@ -10,6 +10,7 @@
 //! log, whole. `src/lib.rs` includes this folder in its unit tests, where atomics are those of
 //! `points.rs`. Design: `.sol.nested`, `.sol.ordering` in `design/telemetry.md`.
 
+mod forks;
 pub(crate) mod points;
 
 use crate::block::memory::choose_block_size;

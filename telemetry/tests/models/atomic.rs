@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+pub(crate) use crate::offered::Source;
 pub(crate) use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A place in the source that uses a stronger ordering than relaxed.
@@ -86,6 +87,21 @@ pub(crate) fn fence(ordering: Ordering) {
     if is_in_model() && ordering != Ordering::Relaxed {
         loom::sync::atomic::fence(ordering);
     }
+}
+
+/// Returns a time that passes quickly, as the words of `calls` take it from here.
+pub(crate) fn monotonic() -> u64 {
+    crate::block::clock::monotonic()
+}
+
+/// Does nothing: each step of a model is done before the next.
+pub(crate) fn wait_for_loads() {}
+
+/// Does work that names things, as the runtime's function of this name.
+pub(crate) fn naming<T>(
+    work: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
+) -> Option<T> {
+    crate::store::intern::names::naming(&crate::os::sync::Entry::new(), work)
 }
 
 /// Lets other threads run.
@@ -218,7 +234,7 @@ macro_rules! changes {
 atomic!(AtomicBool, bool);
 changes!(AtomicBool, bool, swap);
 atomic!(AtomicUsize, usize);
-changes!(AtomicUsize, usize);
+changes!(AtomicUsize, usize, fetch_add, fetch_or, fetch_and);
 atomic!(AtomicU32, u32);
 changes!(AtomicU32, u32, swap, fetch_add, fetch_sub, fetch_or, fetch_and);
 atomic!(AtomicU64, u64);

@@ -4,7 +4,7 @@
 //! ```text
 //!  src/  os: link, observers, sync · block: header_words, chain, losses · registry: unhoused
 //!        plinth: region · stream: gate, outlet · rings: pools, ring     the source itself
-//!  calls/src/  list, row                                                the source itself
+//!  store/intern: names · calls/src/  list, row, word                    the source itself
 //!  here  atomic: loom's · memory: cells that loom watches · surroundings: stream, clock, …
 //!        models, sums ─▶ scenarios ─▶ weakenings: relaxes each ordering; some model must fail
 //! ```
@@ -17,6 +17,7 @@
 mod atomic;
 mod memory;
 mod models;
+mod naming;
 mod sums;
 #[allow(dead_code, reason = "the files below use some of it")]
 mod surroundings;
@@ -27,6 +28,9 @@ mod list;
 #[allow(dead_code, reason = "the models use some of it")]
 #[path = "../../../calls/src/row.rs"]
 mod row;
+#[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
+#[path = "../../../calls/src/word.rs"]
+mod word;
 
 #[path = "../../src/offered/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
@@ -79,8 +83,14 @@ mod stream {
     pub(crate) use crate::surroundings::writer;
 }
 
+#[path = "../../src/store"]
 mod store {
-    pub(crate) use crate::surroundings::intern;
+    #[allow(dead_code, reason = "the models use some of it")]
+    pub(crate) mod intern {
+        pub(crate) use crate::naming::{locked, record};
+        pub(crate) use crate::surroundings::intern::*;
+        pub(crate) mod names;
+    }
 }
 
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "the models use some of it")]

@@ -119,6 +119,10 @@ impl Blocks {
         Some(Blocks(keep(blocks)))
     }
 
+    pub(crate) fn map_lazily(count: usize) -> Option<Blocks> {
+        Blocks::map(count)
+    }
+
     /// Ignores the file: the models have the same words and cells.
     pub(crate) fn map_file(_: core::ffi::c_int, count: usize) -> Option<Blocks> {
         Blocks::map(count)
@@ -144,6 +148,8 @@ impl Blocks {
 }
 
 impl Block {
+    pub(crate) fn populate(self) {}
+
     /// # Safety
     ///
     /// None: loom reports two threads that store to the block.

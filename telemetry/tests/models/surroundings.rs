@@ -53,6 +53,10 @@ pub(crate) mod way_out {
 pub(crate) mod forked {
     pub(crate) fn notice() {}
 
+    pub(crate) fn is_due() -> bool {
+        false
+    }
+
     pub(crate) fn settle() {}
 }
 
@@ -113,8 +117,14 @@ pub(crate) mod report {
 pub(crate) mod registration {
     pub(crate) const SLOT_COUNT: usize = 64;
 
+    #[derive(Clone, Copy)]
     pub(crate) struct Registered {
         pub(crate) control: &'static eventdef::Control,
+        pub(crate) index: u16,
+    }
+
+    pub(crate) fn owner(_: usize) -> Option<(Registered, u8)> {
+        None
     }
 
     pub(crate) fn all() -> impl Iterator<Item = Registered> {
@@ -166,6 +176,9 @@ pub(crate) mod writer {
     pub(crate) fn is_on() -> bool {
         super::WRITER.get()
     }
+
+    /// Does nothing: the writer of a model looks by itself.
+    pub(crate) fn wake() {}
 }
 
 pub(crate) mod sys {

@@ -90,6 +90,38 @@ fn the_reader_refuses_other_files() {
     assert!(matches!(Log::open("/nonexistent/no.log"), Err(OpenError::Io(_))));
 }
 
+/// `.read.beginning`: another program emptied the log while one wrote it, or the log is the end of
+/// a longer one.
+#[test]
+fn a_log_without_its_beginning_gives_the_blocks_behind() {
+    let small = small();
+    let near = (1..small.bytes.len() / B).flat_map(|block| block * B - 4..block * B + 4);
+    for cut in (513..small.bytes.len()).step_by(31).chain(near) {
+        let mut emptied = small.bytes.clone();
+        emptied[..cut].fill(0);
+        // The parts that are left of a block without its header cannot be told from a hole.
+        let first = cut.next_multiple_of(B);
+        if first >= small.bytes.len() {
+            assert!(matches!(read(emptied), Err(OpenError::NotALog)), "cut at {cut}");
+            continue;
+        }
+        let behind = small.events.iter().filter(|(place, _)| place.start >= first);
+        let mut expected: Vec<_> = behind.map(|(_, event)| *event).collect();
+        expected.sort();
+        for (bytes, size) in [(emptied, first), (small.bytes[cut..].to_vec(), first - cut)] {
+            let (found, faults) = read(bytes.clone()).unwrap();
+            assert_eq!(found, expected, "cut at {cut}");
+            let is_told = |fault: &Fault| fault.kind == FaultKind::Beginning { size: size as u64 };
+            assert!(faults.iter().any(is_told), "cut at {cut}: {faults:?}");
+            assert_slices_give_the_same(&bytes);
+        }
+    }
+    // A whole log behind a hole is read as it is.
+    let (found, faults) = read([vec![0; 3 * B + 17], small.bytes.clone()].concat()).unwrap();
+    assert_eq!(found.len(), small.events.len());
+    assert_eq!(kinds(&faults), [&FaultKind::HeaderMissing]);
+}
+
 /// `.reserved`, `.header.parts`: a later version may use these bytes, and lengthen the header.
 #[test]
 fn the_reader_skips_reserved_bytes_and_added_header_bytes() {

@@ -18,13 +18,11 @@ fn silent_connections_lose_their_places_to_programs() {
         silent.push(connection);
     }
     wait_for("the logs of the connections", || listening.logs().len() == 255);
-    let begin = Instant::now();
     for _ in 0..3 {
         run(&mut listening.recorder(&["kinds"]));
     }
     let is_there = |path: &PathBuf| path.to_string_lossy().contains("recorder-");
     wait_for("logs", || listening.logs().iter().filter(|path| is_there(path)).count() == 3);
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     let (_, errors, code) = listening.end();
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.lines().count() >= 4, "{errors}");

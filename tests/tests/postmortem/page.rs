@@ -81,10 +81,16 @@ pub(crate) fn is_as_shown(shown: &[String], printed: &[String]) -> bool {
     })
 }
 
-/// Returns whether a line equals the page.
+/// Returns whether a line equals the page. Blanks before three dots are any number of blanks, as
+/// numbers of any length stand to the right of a column.
 fn is_line_as_shown(shown: &str, printed: &str) -> bool {
     let Some((before, after)) = shown.split_once(ANYTHING) else { return shown == printed };
-    let Some(rest) = printed.strip_prefix(before) else { return false };
+    let Some(rest) = printed.strip_prefix(before.trim_end()) else { return false };
+    // At the beginning of a line there may be none.
+    if !before.trim_end().is_empty() && rest.starts_with(' ') != before.ends_with(' ') {
+        return false;
+    }
+    let rest = rest.trim_start();
     let word_size = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.take_while(|end| *end <= word_size).any(|end| is_line_as_shown(after, &rest[end..]))
@@ -118,6 +124,8 @@ fn three_dots_match_one_word_and_alone_any_lines() {
         ("a … c", "a b c"),
         ("process …, died", "process 4711, died"),
         ("…[\"x\"] …:…", "00AB[\"x\"] y:7"),
+        ("   … s", "-26.9 s"),
+        ("a   … s", "a -26.9 s"),
         ("…", ""),
         ("…\nlast", "first\nsecond\nlast"),
         ("first\n…\nlast\n…", "first\nlast"),
@@ -128,6 +136,7 @@ fn three_dots_match_one_word_and_alone_any_lines() {
         ("", "a"),
         ("a", ""),
         ("a … c", "a c"),
+        ("a… c", "a b c"),
         ("a … c", "a b b c"),
         ("x…", "x"),
         ("a", "a\nb"),

@@ -101,8 +101,8 @@ pub(super) fn label(maker: &mut Maker<'_>, value: usize, name: &str) -> usize {
 fn shop(path: &Path) {
     let mut file = fs::File::create(path).expect("a file");
     let mut maker = Maker::new(&mut file);
-    // The names are at 2 ns.
-    let us = |us: u64| us * 1000 + 2;
+    // The names are at 2 and 3 ns; time begins with the first job.
+    let us = |us: u64| us * 1000 + 4;
     let shop = origin(1, 4711, "shop");
     maker.begin(&shop).expect("a stream");
     sync(&mut maker, 1);
@@ -110,7 +110,7 @@ fn shop(path: &Path) {
     let hostile = label(&mut maker, 1, HOSTILE);
     let get = label(&mut maker, 2, "get");
     let add = |maker: &mut Maker<'_>, at, event: JobBegin| maker.add(1, 1, us(at), &event);
-    add(&mut maker, 900, JobBegin { job: hostile }).expect("an event");
+    add(&mut maker, 0, JobBegin { job: hostile }).expect("an event");
     add(&mut maker, 4900, JobBegin { job: get }).expect("an event");
     maker.add(1, 1, us(8100), &JobEnd { result: 42 }).expect("an event");
     maker.add(1, 1, us(8200), &Sold { what: 5 }).expect("an event");

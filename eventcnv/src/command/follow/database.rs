@@ -11,7 +11,7 @@
 use super::latest::{Latest, is_whole};
 use super::output::Database;
 use super::signals::{signals, wait};
-use super::{Follow, Seen, Stamp, first, open, process, stamp};
+use super::{Follow, Seen, Stamp, first, is_ring, open, process, stamp};
 use crate::export::sql::{Import, Lenses, Place, Refusal};
 use crate::input::family::head;
 use crate::reading::Reading;
@@ -54,6 +54,8 @@ struct Feed {
     pass: Option<(Instant, Duration)>,
     faults: Faults,
     added: u64,
+    /// Whether a note told of words that SQLite's integers lack.
+    is_great_told: bool,
     /// Whether the log was read completely, at its end.
     end: Option<bool>,
 }
@@ -128,7 +130,7 @@ impl Feed {
             Err(_) if is_blank(&self.path) && !is_over => return Ok(()),
             Err(stop) => return Err(stop),
         };
-        let is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
+        let is_ring = is_ring(&reading.log);
         let is_closed = reading.log.is_closed() && reading.log.format() == Format::Stream;
         let is_end = is_over || is_closed;
         if !is_end && args.lacks_facts(&reading.log) {
@@ -180,12 +182,15 @@ impl Feed {
                 return Ok((Reading::open_paths(&paths, &args.known)?, Vec::new()));
             }
         }
-        if is_over || !reading.log.streams().iter().any(|stream| stream.is_ring) {
+        if is_over || reading.log.is_closed() || !is_ring(&reading.log) {
             return Ok((reading, Vec::new()));
         }
         let last = |span: Option<(u64, u64)>| span.map_or(0, |(_, last)| last);
         let until = reading.log.spans().into_iter().map(last).collect();
-        Ok((open(&self.path, &self.seen, args)?, until))
+        let reading = open(&self.path, &self.seen, args)?;
+        // If the program closed the log meanwhile, this is the last look.
+        let until = if reading.log.is_closed() { Vec::new() } else { until };
+        Ok((reading, until))
     }
 
     /// Notes which log a look met. Begins again with another one.
@@ -285,6 +290,11 @@ impl Feed {
             import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
+            let is_told = self.is_great_told;
+            self.is_great_told |= counts.great > 0;
+            if !is_told {
+                reading.note(counts.note());
+            }
             Ok((connection, (place, events.faults().clone())))
         };
         let (place, faults) = database.change(work)?;

@@ -37,6 +37,9 @@ pub(super) struct Laned {
     texts: HashMap<Id, Vec<u8>>,
     /// The first and the last moment in ns.
     pub(super) range: (u64, u64),
+    /// When the history of a thread is complete in ns, by stream and index; without those that are
+    /// complete from the first moment on.
+    lates: HashMap<(u16, u32), u64>,
     processes: Processes,
     /// Threads without a lane.
     other_count: usize,
@@ -76,6 +79,7 @@ impl Laned {
             values,
             texts,
             range: range(log, &clock, &selection),
+            lates: lates(log, &clock),
             processes: Processes::new(log),
             other_count: threads.len() - chosen.len(),
             is_part: args.select.is_given(),
@@ -84,7 +88,8 @@ impl Laned {
     }
 
     pub(super) fn shown<'l>(&'l self, log: &'l Log) -> view::report::Threads<'l> {
-        let Laned { base, marks, lanes, values, texts, range, other_count, is_part, .. } = self;
+        let Laned { base, marks, lanes, values, texts, range, lates, other_count, is_part, .. } =
+            self;
         let same = |stream, thread| self.processes.place(stream, thread);
         let number = |stream, thread| {
             self.processes.threads.get(&(stream, thread)).map_or(0, |thread| thread.tid)
@@ -97,6 +102,7 @@ impl Laned {
             texts,
             is_ns: *base != ClockBase::Ticks,
             range: *range,
+            lates,
             same: Box::new(same),
             number: Box::new(number),
             other_count: *other_count,
@@ -107,7 +113,7 @@ impl Laned {
 
 /// Returns the threads of a log, those with the most events first.
 fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
-    let count = |place: usize| overview.threads.get(place).map_or(0, |(_, count)| count.events);
+    let count = |place: usize| overview.threads.get(place).map_or(0, |row| row.count.events);
     let mut threads: Vec<((u16, u32), u64)> =
         overview.thread_places.iter().map(|(key, place)| (*key, count(*place))).collect();
     threads.retain(|((_, thread), _)| *thread != u32::MAX);
@@ -125,23 +131,24 @@ fn read(
 ) -> Values {
     let kinds = Kinds::new(log, marks);
     let mut open = Open::new(log);
-    let mut take = |told: Told<'_>| {
+    let mut take = |told: Told<'_>, values: &Values| {
         let mut lanes = lanes.borrow_mut();
         match told {
-            Told::Slice(slice) => lanes.add(&slice, Values::of(&slice), false),
-            Told::GaveWay(slice) => lanes.add(&slice, Values::of(&slice), true),
+            Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
+            Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
             Told::Alone(edge) => lanes.add_alone(edge),
         }
         Ok::<(), Infallible>(())
     };
     let maker = || Maker::new(log, clock, &kinds);
     let marked = Marked { log, clock, marks };
-    let Ok(found) =
-        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
-            lanes.borrow_mut().add_entries(&entries);
-        });
-    open.each(|slice| lanes.borrow_mut().add(&slice, Values::of(&slice), false));
-    found.values
+    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
+        lanes.borrow_mut().add_entries(&entries);
+    });
+    open.each(|slice, values| {
+        lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
+    });
+    open.values
 }
 
 /// Returns the parameters of events.
@@ -167,12 +174,22 @@ fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
     texts
 }
 
+/// Returns when the history of each thread is complete, if the log lacks its first events.
+fn lates(log: &Log, clock: &Clock) -> HashMap<(u16, u32), u64> {
+    let mut lates: HashMap<(u16, u32), u64> = HashMap::new();
+    for held in log.history().held().filter(|held| held.is_late) {
+        let late = lates.entry((held.stream, held.thread)).or_default();
+        *late = clock.ns(held.stream, held.span.0).max(*late);
+    }
+    lates
+}
+
 /// Returns the first and the last moment of a selection in ns.
 fn range(log: &Log, clock: &Clock, selection: &Selection) -> (u64, u64) {
     let times = &selection.filter().times;
     let mut all: Option<(u64, u64)> = None;
-    for (stream, span) in (0..).zip(log.spans()) {
-        let Some((first, last)) = span else { continue };
+    for (stream, span) in (0..).zip(log.history().spans()) {
+        let Some((first, last)) = *span else { continue };
         let asked = times.get(usize::from(stream)).cloned().unwrap_or(0..=u64::MAX);
         let (first, last) = (first.max(*asked.start()), last.min(*asked.end()));
         let (from, to) = (clock.ns(stream, first), clock.ns(stream, last.max(first)));

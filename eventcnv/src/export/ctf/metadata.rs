@@ -10,8 +10,8 @@
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
 use super::{EMPTY, UNKNOWN};
-use crate::export::names::Taken;
 use crate::text;
+use crate::text::names::Taken;
 use eventdef::Sort;
 use eventlog::reader::{Clock, ClockBase, EventType, Log, Registry};
 

@@ -8,8 +8,8 @@
 
 use super::Failure;
 use super::columns::Group;
-use super::sets::Sets;
-use parquet::basic::{Compression, Encoding, Type};
+use super::sets::{PARTITIONS, Sets};
+use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion,
 };
@@ -42,7 +42,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         let properties = WriterProperties::builder()
             .set_created_by(producer)
             .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_compression(Compression::SNAPPY)
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_dictionary_enabled(false)
             .set_offset_index_disabled(true);
@@ -79,10 +79,9 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         let of = self.sets.all.get(set).ok_or_else(unknown)?;
         let [host, process] = self.sets.processes.get(process).ok_or_else(unknown)?;
         let kind = self.sets.kinds.get(set).ok_or_else(unknown)?;
-        let directory = Path::new(&of.name)
-            .join(format!("host={host}"))
-            .join(format!("process={process}"))
-            .join(format!("kind={kind}"));
+        let parts = PARTITIONS.iter().zip([host, process, kind]);
+        let parts = parts.map(|(name, value)| format!("{name}={value}"));
+        let directory = parts.fold(PathBuf::from(&of.name), |path, part| path.join(part));
         let part = self.parts.entry(directory.clone()).or_default();
         let file = (self.create)(&directory.join(format!("part-{part}.parquet")))?;
         *part += 1;

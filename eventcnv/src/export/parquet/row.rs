@@ -7,7 +7,7 @@
 //! Reading threads write each event to one place; columns.rs reads the rows. Design: `.cnv.parquet`
 //! in `design/eventcnv.md`.
 
-use crate::export::names::PARAM_COUNT_MAX;
+use crate::text::names::PARAM_COUNT_MAX;
 use eventlog::reader::{Event, Value};
 use slices::{Edge, Slice};
 

@@ -8,8 +8,8 @@
 
 use super::Failure;
 use super::row::{FIRST, Form, SLICE};
-use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use crate::input::threads;
+use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry, Stream};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -23,6 +23,18 @@ const UNKNOWN: [(&str, Form, bool); 3] =
 /// Bytes of the name of a directory, at most: file systems allow 255.
 const NAME_SIZE_MAX: usize = 200;
 const UNKNOWN_VALUE: &str = "unknown";
+
+/// The partitions of a data set: readers add a column for each.
+pub(super) const PARTITIONS: [&str; 3] = ["host", "process", "kind"];
+/// Further names of columns that readers add: DuckDB by its options, pyarrow always.
+const ADDED: [&str; 6] = [
+    "filename",
+    "file_row_number",
+    "__filename",
+    "__fragment_index",
+    "__batch_index",
+    "__last_in_fragment",
+];
 
 /// The indices of the sets of unknown events and of slices.
 pub(crate) const UNKNOWN_SET: usize = 0;
@@ -181,12 +193,12 @@ fn escaped(name: &str) -> String {
 }
 
 fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
-    let mut taken = Taken::new(FIRST.map(|(name, ..)| name));
-    let mut take = |name: &str| taken.take([name, &format!("{name}_")]);
+    let first = FIRST.iter().map(|(name, ..)| name);
+    let mut taken = Taken::new(first.chain(&PARTITIONS).chain(&ADDED));
     let mut columns =
         FIRST.map(|(name, form, optional)| (name.to_owned(), form, optional)).to_vec();
     let params = row.params.iter().take(PARAM_COUNT_MAX);
-    let names: Vec<String> = params.map(|param| take(&param.name)).collect();
+    let names: Vec<String> = params.map(|param| taken.column(&param.name)).collect();
     for (param, name) in row.params.iter().zip(names) {
         let form = match param.sort {
             Sort::P | Sort::A | Sort::W => Form::Long,
@@ -198,9 +210,9 @@ fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
         columns.push((name.clone(), form, true));
         match param.sort {
             Sort::P | Sort::A if with_labels => {
-                columns.push((take(&format!("{name}_label")), Form::Text, true));
+                columns.push((taken.column(&format!("{name}_label")), Form::Text, true));
             }
-            Sort::S => columns.push((take(&format!("{name}_bytes")), Form::Bytes, true)),
+            Sort::S => columns.push((taken.column(&format!("{name}_bytes")), Form::Bytes, true)),
             _ => {}
         }
     }

@@ -59,4 +59,19 @@ impl std::fmt::Display for Refusal {
 pub(crate) struct Counts {
     pub(crate) read: u64,
     pub(crate) added: u64,
+    /// Words of 2^63 or more.
+    pub(crate) great: u64,
+}
+
+impl Counts {
+    /// Returns a note about words that SQLite's integers lack.
+    pub(crate) fn note(&self) -> Option<String> {
+        (self.great > 0).then(|| {
+            format!(
+                "note: {} words of 2^63 or more are negative in SQLite, whose integers are signed; \
+                 printf('%u', WORD) prints their values",
+                self.great
+            )
+        })
+    }
 }

@@ -14,7 +14,7 @@ use super::refusal::{Counts, Refusal};
 use super::tables::{Tables, UNKNOWN};
 use crate::export::wall::Wall;
 use crate::select::Selected;
-use eventlog::reader::{Event, Log};
+use eventlog::reader::{Event, Log, Value};
 use roaring::RoaringTreemap;
 use rusqlite::Connection;
 use std::sync::mpsc;
@@ -48,7 +48,7 @@ pub(crate) fn add(
             Ok((connection, added))
         });
         let (wall, batch) = (Wall::new(log), Batch::default());
-        let mut filler = Filler { to, known, wall, batch };
+        let mut filler = Filler { to, known, wall, batch, great_count: 0 };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -63,14 +63,14 @@ pub(crate) fn add(
             }
         }
         filler.batch.sort();
-        let _ = full.send(filler.batch);
+        let _ = full.send(std::mem::take(&mut filler.batch));
         drop(full);
         let (connection, added) = match inserter.join() {
             Ok(result) => result?,
             Err(panic) => std::panic::resume_unwind(panic),
         };
         keys.finish(&connection)?;
-        Ok((connection, Counts { read, added }))
+        Ok((connection, Counts { read, added, great: filler.great_count }))
     })
 }
 
@@ -81,6 +81,8 @@ struct Filler<'l> {
     known: Option<RoaringTreemap>,
     wall: Wall<'l>,
     batch: Batch,
+    /// Words that SQLite's integers lack.
+    great_count: u64,
 }
 
 impl Filler<'_> {
@@ -115,7 +117,10 @@ impl Filler<'_> {
             batch.cells.push(Cell::Integer(event.code().into()));
             batch.push_bytes(event.bytes, false);
         } else {
-            event.params().for_each(|(_, value)| batch.push(value));
+            for (_, value) in event.params() {
+                self.great_count += u64::from(matches!(value, Value::W(word) if word >> 63 == 1));
+                batch.push(value);
+            }
         }
         let end = batch.cells.len() as u32;
         batch.rows.push(Row { table: table as u32, begin, end });

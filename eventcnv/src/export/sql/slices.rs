@@ -10,8 +10,10 @@
 use super::Lenses;
 use super::keys::Keys;
 use super::refusal::Refusal;
-use crate::reading::pairs::{By, Found, Marked, Open, Told, key_text};
+use crate::reading::pairs::{By, Found, Marked, Open, Told, Values, key_text};
 use crate::select::Selection;
+use crate::summary::lanes::Shape;
+use crate::summary::pairs::slice_name;
 use eventdef::Sort;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
@@ -46,7 +48,8 @@ pub(crate) fn add(
     let keys = Keys::load(connection, streams)?;
     let has_times = lenses.has_times(&clock);
     let sorts = marked.key_sorts();
-    let mut rows = Rows { marks: &marks, sorts, streams, keys, has_times, insert };
+    let shapes = Shape::of(log.registries(), &marks);
+    let mut rows = Rows { marks: &marks, shapes, sorts, streams, keys, has_times, insert };
     let open = match &mut lenses.slices {
         Some(open) => {
             open.go_on(&clock);
@@ -54,16 +57,16 @@ pub(crate) fn add(
         }
         none => none.insert(Open::new(log)),
     };
-    let found = marked.advance(selection, &By::Event, open, &mut |told| match told {
-        Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice),
+    let found = marked.advance(selection, &By::Event, open, &mut |told, values| match told {
+        Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice, values),
         Told::Alone(_) => Ok(()),
     })?;
     let (part, mut result) = (selection.part(), Ok(()));
-    open.each(|slice| {
+    open.each(|slice, values| {
         let Id { stream, buffer, number } = slice.begin.id;
         // The others have a row.
         if result.is_ok() && part.has(stream, buffer, number) {
-            result = rows.add(&slice);
+            result = rows.add(&slice, values);
         }
     });
     result?;
@@ -74,6 +77,7 @@ pub(crate) fn add(
 /// Inserts rows.
 struct Rows<'c> {
     marks: &'c Marks,
+    shapes: Vec<Shape>,
     sorts: Vec<Vec<Sort>>,
     streams: &'c [i64],
     keys: Keys,
@@ -82,8 +86,11 @@ struct Rows<'c> {
 }
 
 impl Rows<'_> {
-    fn add(&mut self, slice: &Slice<'_>) -> Result<(), Refusal> {
+    fn add(&mut self, slice: &Slice<'_>, values: &Values) -> Result<(), Refusal> {
         let begin = slice.begin;
+        let is_apart = self.shapes.get(begin.pair as usize).is_some_and(Shape::is_apart);
+        let name = values.text(values.name_of(begin));
+        let name = slice_name(self.marks.name(begin.pair), name, is_apart);
         let log = self.streams.get(usize::from(begin.id.stream)).copied().unwrap_or(-1);
         let sorts = self.sorts.get(begin.pair as usize).map_or(&[][..], Vec::as_slice);
         let key = match (sorts, begin.key.first()) {
@@ -99,7 +106,7 @@ impl Rows<'_> {
         };
         let begin_event = event(begin);
         self.insert.execute(params![
-            self.marks.name(begin.pair),
+            name,
             key,
             begin.thread,
             begin.ticks as i64,

@@ -11,7 +11,7 @@
 use super::keys::NUMBER_BITS;
 use super::refusal::Refusal;
 use super::{labels, logs};
-use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
+use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
 use roaring::RoaringTreemap;
@@ -241,10 +241,10 @@ impl Table {
         let mut columns = Taken::new(COLUMNS.iter().chain([&NUMBER_COLUMN]));
         let params = event_type.params.iter().take(PARAM_COUNT_MAX);
         let mut params: Vec<_> =
-            params.map(|param| (param.sort, take(&mut columns, &param.name), None)).collect();
+            params.map(|param| (param.sort, columns.column(&param.name), None)).collect();
         for (sort, name, label) in &mut params {
             if matches!(sort, Sort::P | Sort::A) {
-                *label = Some(take(&mut columns, &format!("{name}_label")));
+                *label = Some(columns.column(&format!("{name}_label")));
             }
         }
         let (is_chosen, is_label) = (true, labels::is_label(&event_type.name));
@@ -355,9 +355,4 @@ impl Table {
             columns.join(", ")
         )
     }
-}
-
-/// Takes a name for a column, with an underscore after it if it is taken.
-fn take(taken: &mut Taken, name: &str) -> String {
-    taken.take([name, &format!("{name}_")])
 }

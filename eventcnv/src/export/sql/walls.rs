@@ -9,7 +9,7 @@
 
 use super::refusal::Refusal;
 use super::tables::{LABELS, Tables};
-use crate::export::names::quoted;
+use crate::text::names::quoted;
 use eventlog::reader::{Log, Stream};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;

@@ -30,9 +30,7 @@ pub(super) struct Worker<'l> {
     source: Source<'l>,
     chooser: Chooser<'l>,
     /// As `Marked::params` in `reading/pairs.rs` returns them.
-    params: &'l [Vec<Vec<usize>>],
-    /// Whether a label stands for its value.
-    is_named: bool,
+    params: &'l [Vec<[Vec<usize>; 2]>],
     batch: Batch,
     /// The values in the batch.
     values: Vec<Arc<str>>,
@@ -48,14 +46,12 @@ impl<'l> Worker<'l> {
         log: &Log,
         source: Source<'l>,
         chooser: Chooser<'l>,
-        params: &'l [Vec<Vec<usize>>],
-        is_named: bool,
+        params: &'l [Vec<[Vec<usize>; 2]>],
     ) -> Worker<'l> {
         Worker {
             source,
             chooser,
             params,
-            is_named,
             batch: Batch::new(log),
             values: Vec::new(),
             piece: 0,
@@ -97,15 +93,21 @@ impl<'l> Worker<'l> {
     fn value(&mut self, event: &Event<'_, '_>) -> u32 {
         let rows = self.params.get(event.registry_index as usize);
         match rows.and_then(|rows| rows.get(usize::from(event.event_type_index))) {
-            Some(params) if !params.is_empty() => self.number(event, params),
+            Some(params) if params.iter().any(|of| !of.is_empty()) => self.number(event, params),
             _ => 0,
         }
     }
 
-    fn number(&mut self, event: &Event<'_, '_>, params: &[usize]) -> u32 {
-        let values = || params.iter().filter_map(|index| event.param_at(*index));
+    fn number(&mut self, event: &Event<'_, '_>, params: &[Vec<usize>; 2]) -> u32 {
         self.raw.clear();
-        values().for_each(|value| append_raw(event, value, &mut self.raw));
+        let [name, value] = params;
+        for (params, is_name) in [(name, true), (value, false)] {
+            let values = params.iter().filter_map(|index| event.param_at(*index));
+            values.for_each(|value| append_raw(event, value, &mut self.raw));
+            if is_name && !self.raw.is_empty() {
+                self.raw.push(u8::MAX);
+            }
+        }
         if self.raw.is_empty() {
             return 0;
         }
@@ -117,21 +119,27 @@ impl<'l> Worker<'l> {
             }
             return known.number;
         }
-        let mut text = Vec::new();
-        for value in values() {
-            if !text.is_empty() {
-                text.push(b' ');
-            }
-            append(event, value, self.is_named, &mut text);
-        }
-        let text = String::from_utf8_lossy(&text);
-        let size_max = if self.is_named { NAME_SIZE_MAX } else { VALUE_SIZE_MAX };
-        let text = text.get(..text.floor_char_boundary(size_max)).unwrap_or_default();
+        let text = text_of(event, name, true) + "\0" + &text_of(event, value, false);
         let known = Known { text: text.into(), piece: self.piece, number: next };
         self.values.push(known.text.clone());
         self.known.insert(self.raw.as_slice().into(), known);
         next
     }
+}
+
+/// Returns the text of parameters: a name, in which a label stands for its value, or a value.
+fn text_of(event: &Event<'_, '_>, params: &[usize], is_name: bool) -> String {
+    let mut text = Vec::new();
+    for value in params.iter().filter_map(|index| event.param_at(*index)) {
+        if !text.is_empty() {
+            text.push(b' ');
+        }
+        append(event, value, is_name, &mut text);
+    }
+    let mut text = String::from_utf8_lossy(&text).replace('\0', "\u{FFFD}");
+    let size_max = if is_name { NAME_SIZE_MAX } else { VALUE_SIZE_MAX };
+    text.truncate(text.floor_char_boundary(size_max));
+    text
 }
 
 /// Appends the bits of a value, and stream and number of its label. Equal bits have equal texts.
@@ -162,7 +170,7 @@ fn append_raw(event: &Event<'_, '_>, value: Value<'_>, out: &mut Vec<u8>) {
 fn append(event: &Event<'_, '_>, value: Value<'_>, is_named: bool, out: &mut Vec<u8>) {
     let label = || event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
     if is_named && let Some(label) = label() {
-        return out.extend_from_slice(label);
+        return drop(write!(out, "{}", OneLine(label)));
     }
     match value {
         Value::S(string) => drop(write!(out, "{}", OneLine(string))),

@@ -8,7 +8,7 @@
 //! Design: `.cnv.report.threads` in `design/eventcnv.md`.
 
 use eventlog::reader::Registry;
-use eventlog::reader::marks::Marks;
+use eventlog::reader::marks::{Form, Marks, Pair};
 
 /// The registry whose slices are runs and waits.
 const WAITS: &str = "waits";
@@ -18,15 +18,25 @@ const WAITS: &str = "waits";
 pub(crate) struct Shape {
     /// 0: a slice or span; 1: a run; 2: a wait.
     pub(crate) class: u8,
+    pub(super) is_span: bool,
     /// The pair that stands for all whose flows may meet across streams.
     pub(super) group: Option<u32>,
 }
 
 impl Shape {
+    /// Returns whether the name of the pair stands before the names of its slices: they are not
+    /// what a thread does itself.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.class > 0 || self.is_span
+    }
+
     /// Returns the facts of all pairs.
     pub(crate) fn of(registries: &[Registry], marks: &Marks) -> Vec<Shape> {
-        let shape = |pair| Shape { class: 0, group: marks.group(pair) };
-        let mut shapes: Vec<Shape> = (0..marks.pairs.len() as u32).map(shape).collect();
+        let shape = |(pair, at): (&Pair, u32)| {
+            let (is_span, group) = (pair.form == Form::Span, marks.group(at));
+            Shape { class: 0, is_span, group }
+        };
+        let mut shapes: Vec<Shape> = marks.pairs.iter().zip(0..).map(shape).collect();
         for registry in registries.iter().filter(|registry| &*registry.name == WAITS) {
             for row in &registry.event_types {
                 let role = marks.role_of(registry, row.code);

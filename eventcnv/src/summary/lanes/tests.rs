@@ -25,7 +25,7 @@ const SMALL: Limits = Limits {
 };
 
 fn shapes(count: u32) -> Vec<Shape> {
-    (0..count).map(|pair| Shape { class: u8::from(pair == 1), group: None }).collect()
+    (0..count).map(|pair| Shape { class: u8::from(pair == 1), ..Shape::default() }).collect()
 }
 
 fn lanes(threads: u32, limits: Limits) -> Lanes {

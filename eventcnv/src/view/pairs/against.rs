@@ -35,18 +35,18 @@ fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g
     let [labels, others] = [old, new].map(Labels::new);
     let key = |row: &'g Row<'_>| {
         let has_label = labels.is_one(row) && others.is_one(row);
-        (row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
+        (&*row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
     };
     let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row.durations)).collect();
     let after: HashSet<_> = new.rows.iter().map(key).collect();
     let both = new.rows.iter().map(|row| {
         let (old, new) = (before.get(&key(row)).copied(), row.durations);
         let comparison = old.and_then(|old| slices::compare(old, new));
-        Compared { name: row.name, value: &row.value, groups: [old, Some(new)], comparison }
+        Compared { name: &row.name, value: &row.value, groups: [old, Some(new)], comparison }
     });
     let gone = old.rows.iter().filter(|row| !after.contains(&key(row))).map(|row| {
         let groups = [Some(row.durations), None];
-        Compared { name: row.name, value: &row.value, groups, comparison: None }
+        Compared { name: &row.name, value: &row.value, groups, comparison: None }
     });
     both.chain(gone).collect()
 }
@@ -59,13 +59,13 @@ impl<'g> Labels<'g> {
     fn new(overview: &'g Overview<'_>) -> Labels<'g> {
         let mut counts = HashMap::new();
         for row in &overview.rows {
-            *counts.entry((row.name, labelled(&row.value))).or_default() += 1;
+            *counts.entry((&*row.name, labelled(&row.value))).or_default() += 1;
         }
         Labels(counts)
     }
 
     fn is_one(&self, row: &'g Row<'_>) -> bool {
-        self.0.get(&(row.name, labelled(&row.value))).is_none_or(|count| *count == 1)
+        self.0.get(&(&*row.name, labelled(&row.value))).is_none_or(|count| *count == 1)
     }
 }
 

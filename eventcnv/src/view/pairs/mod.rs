@@ -61,11 +61,6 @@ impl Overview<'_> {
     pub(crate) fn unit(&self) -> &'static str {
         if self.base == ClockBase::Ticks { "ticks" } else { "ns" }
     }
-
-    /// Returns the number of a count in a second, if the time is known.
-    fn rate(&self, count: u64) -> Option<f64> {
-        self.seconds.map(|seconds| count as f64 / seconds)
-    }
 }
 
 /// Writes the unit of the durations, and where it comes from.
@@ -109,10 +104,10 @@ pub(crate) fn write(
     let mut table = Table::new(1 + by.iter().len(), &heading);
     for row in &overview.rows {
         let group = row.durations;
-        let mut cells = vec![row.name.to_owned()];
+        let mut cells = vec![row.name.to_string()];
         cells.extend(by.map(|_| row.value.clone()));
         cells.push(group.count().to_string());
-        cells.extend(overview.rate(group.count()).map(rounded));
+        cells.extend(rate(row).map(rounded));
         cells.push(group.sum().to_string());
         cells.push(group.mean().map_or_else(String::new, |mean| format!("{mean:.1}")));
         cells.extend(PERCENTS.map(|(_, percent)| percentile(group, percent)));
@@ -198,7 +193,7 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
             out.push(b',');
         }
         let mut cells = vec![overview.unit().to_owned(), group.count().to_string()];
-        cells.push(overview.rate(group.count()).map_or_else(String::new, |rate| rate.to_string()));
+        cells.push(rate(row).map_or_else(String::new, |rate| rate.to_string()));
         cells.push(group.sum().to_string());
         cells.push(group.mean().map_or_else(String::new, |mean| mean.to_string()));
         let found = PERCENTS.map(|(_, percent)| group.percentile(percent));
@@ -210,6 +205,11 @@ pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(cells.join(",").as_bytes());
         out.push(b'\n');
     }
+}
+
+/// Returns how many slices a second a group has, if the time is known.
+fn rate(row: &Row<'_>) -> Option<f64> {
+    row.seconds.map(|seconds| row.durations.count() as f64 / seconds)
 }
 
 fn is_exact(group: &Group) -> bool {
@@ -247,7 +247,7 @@ fn group(overview: &Overview<'_>, row: &Row<'_>) -> Value {
         "slice": row.name,
         "value": Some(&row.value).filter(|_| !overview.by.is_empty()),
         "count": group.count(),
-        "perSecond": overview.rate(group.count()),
+        "perSecond": rate(row),
         "total": u64::try_from(group.sum()).unwrap_or(u64::MAX),
         "mean": group.mean(),
         "max": group.range().map(|(_, max)| max),

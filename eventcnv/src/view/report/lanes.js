@@ -23,8 +23,8 @@ const laneChart = (data, box, page, tools, on) => {
   const ticks = { ...table(data.ticks), counts: numbers(data.ticks.counts) };
   const arrows = { ...data.arrows, froms: doubles(data.arrows.froms), tos: doubles(data.arrows.tos),
     fromLanes: numbers(data.arrows.fromLanes), toLanes: numbers(data.arrows.toLanes) };
-  const lanes = data.lanes.map(([name, number, pid, slices, busy, events], at) =>
-    ({ at, name, number, pid, slices, busy, events, rows: 0, hasTicks: false, arrives: false }));
+  const lanes = data.lanes.map(([name, number, pid, slices, busy, events, late], at) =>
+    ({ at, name, number, pid, slices, busy, events, late, rows: 0, hasTicks: false, arrives: false }));
   const laneOf = (all, i) => all.places[i] >>> 16;
   const rowOf = (all, i) => (all.places[i] >>> 8) & 0xff;
   const flagOf = (all, i) => all.places[i] & 0xff;
@@ -244,6 +244,27 @@ const laneChart = (data, box, page, tools, on) => {
     return [drawn.length, all.length - drawn.length];
   };
 
+  // Hatches the time before the history of each lane.
+  const drawLates = (context, x, top, height) => {
+    context.strokeStyle = tint("--line");
+    for (const lane of shown.filter((one) => one.late > 0)) {
+      const [y, end] = [firstRow(lane.at) - top, Math.max(x(0), x(lane.late))];
+      const tall = Math.max(1, lane.rows) * ROW;
+      if (y > height || y + tall < 0) continue;
+      context.save();
+      context.beginPath();
+      context.rect(x(0), y, end - x(0), tall);
+      context.clip();
+      context.beginPath();
+      for (let at = Math.max(x(0), left()) - tall; at < Math.min(end, left() + box.clientWidth); at += 9) {
+        context.moveTo(at, y + tall);
+        context.lineTo(at + tall, y);
+      }
+      context.stroke();
+      context.restore();
+    }
+  };
+
   // The names of all lanes, cut to a number of letters: the numbers of a thread, and a part of its name.
   let cut = { most: 0, texts: [] };
   const cutTo = (most) => {
@@ -280,6 +301,7 @@ const laneChart = (data, box, page, tools, on) => {
     context.beginPath();
     context.rect(left(), 0, inner, height);
     context.clip();
+    drawLates(context, x, top, height);
     drawPiles(context, x, inRange, top, height);
     drawBars(context, x, inRange, top, height);
     drawTicks(context, x, inRange, top, height);

@@ -164,6 +164,34 @@
     const [from, shownFor] = [range[0] * data.length, (range[1] - range[0]) * data.length || 1];
     const labels = drawAxis(context, from, shownFor, [MARGIN, inner], [tall, height]);
     document.documentElement.dataset.axis = labels.join("|");
+    drawLate(context, inner, tall);
+  };
+  // Hatches the time before which the log lacks events of a kind that is shown.
+  const drawLate = (context, inner, tall) => {
+    const late = kinds.filter((kind) =>
+      kind.late > 0 && (picked ? picked.kind === kind.name : kind.on));
+    const until = late.reduce((most, kind) => Math.max(most, kind.late / data.length), 0);
+    const to = Math.min(1, (until - range[0]) / (range[1] - range[0])) * inner;
+    const text = `${late.map((kind) => kind.name).join(", ")}: events are ${data.reason}`;
+    document.documentElement.dataset.late = to > 0 ? text : "";
+    if (to <= 0) return;
+    context.save();
+    context.beginPath();
+    context.rect(MARGIN, 16, to, tall - 16);
+    context.clip();
+    context.globalAlpha = 0.45;
+    context.strokeStyle = css("--soft");
+    context.beginPath();
+    for (let x = MARGIN - tall; x < MARGIN + to; x += 9) {
+      context.moveTo(x, tall);
+      context.lineTo(x + tall, 0);
+    }
+    context.stroke();
+    context.globalAlpha = 1;
+    context.fillStyle = css("--soft");
+    context.textAlign = "left";
+    context.fillText(text, MARGIN + 4, 28);
+    context.restore();
   };
   const drawOverview = () => {
     const [context, width, height] = fit(byId("overview"));
@@ -464,6 +492,7 @@
     const facts = [["events", count(data.events)], ["bytes", short(data.bytes)],
       ["duration", data.isSeconds ? time(data.duration / data.length, 4)
         : short(data.length) + "\u202fticks"],
+      ...(data.before ? [[`before: ${data.reason}`, timeBy(data.before, data.before / 1e3)]] : []),
       ["events/s", data.rate ? short(data.rate) : "–"], ["event types", count(types.length)],
       ["threads", count(data.threads.length)], ["lost", count(data.lost), data.lost > 0],
       ["faults", count(data.faults), data.faults > 0]];

@@ -89,6 +89,8 @@ const threadsTab = (root, data, page) => {
     fixedNotes.push(`No room was left for ${many(leftSlices, "slice")}, ${many(leftEvents, "event")} and ` +
       `${many(leftFlows, "flow")}.`);
   if (data.deep) fixedNotes.push(`${many(data.deep, "slice")} lie deeper than the last row, and are drawn in it.`);
+  if (lanes.some((lane) => lane.late > 0))
+    fixedNotes.push("The log lacks events of a lane where the lane is hatched.");
   if (data.isPart) fixedNotes.push("A selection chose these events: slices by their beginnings.");
 
   // The bars around a place in time, of the lanes of the same thread, the innermost first.

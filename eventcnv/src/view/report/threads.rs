@@ -13,9 +13,9 @@
 use super::calls::text;
 use super::{counts, encoded, end_of};
 use crate::reading::pairs::Values;
-use crate::summary::calls::demangled;
 use crate::summary::lanes::{ALONE, Bar, Cell, Lane, Lanes, Owner, Place, UNKNOWN};
 use crate::summary::pairs;
+use crate::summary::pairs::slice_name;
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
 use serde_json::{Value, json};
@@ -41,6 +41,9 @@ pub(crate) struct Threads<'l> {
     pub(crate) is_ns: bool,
     /// The first and the last moment.
     pub(crate) range: (u64, u64),
+    /// When the history of a thread is complete, by stream and index, if the log lacks its first
+    /// events (`.cnv.history`).
+    pub(crate) lates: &'l HashMap<(u16, u32), u64>,
     /// Returns the first stream and index of the thread that a stream has by an index.
     pub(crate) same: Box<dyn Fn(u16, u32) -> (u16, u32) + 'l>,
     /// Returns the number of a thread in its system, or another unique number.
@@ -169,8 +172,16 @@ impl Threads<'_> {
                     (format!("{of}{name}, in any thread"), 0, stream)
                 }
             };
+            let late = match lane.owner {
+                Owner::Thread(stream, thread) => self.lates.get(&(stream, thread)).copied(),
+                Owner::Spans(stream, _) => {
+                    let all = self.lates.iter().filter(|((of, _), _)| *of == stream);
+                    all.map(|(_, late)| *late).max()
+                }
+            };
+            let late = late.unwrap_or(0).saturating_sub(self.range.0);
             let pid = self.log.streams().get(usize::from(stream)).map_or(0, |stream| stream.pid);
-            json!([text(&name), number, pid, lane.slice_count, lane.busy, lane.tick_count])
+            json!([text(&name), number, pid, lane.slice_count, lane.busy, lane.tick_count, late])
         };
         let places = all.iter().zip(0..).map(|((at, _), place)| (*at, place)).collect();
         (all.iter().map(row).collect(), places)
@@ -179,18 +190,10 @@ impl Threads<'_> {
     /// Returns the text of a name, and its class: 0 a slice, 1 a run, 2 a wait, 3 one for a disk.
     fn name(&self, at: u32) -> Value {
         let (pair, value) = self.lanes.names.get(at as usize).copied().unwrap_or_default();
-        let (pair_name, value) = (self.marks.name(pair), self.values.name(value));
-        let class = self.lanes.class(at);
-        let is_span = self
-            .lanes
-            .lanes
-            .iter()
-            .any(|lane| matches!(lane.owner, Owner::Spans(_, own) if own == pair));
-        let name = match value {
-            "" => text(pair_name),
-            _ if class > 0 || is_span => text(&format!("{pair_name} {}", demangled(value))),
-            _ => text(&demangled(value)),
-        };
+        let (pair_name, value) = (self.marks.name(pair), self.values.text(value));
+        let shape = self.lanes.shape(at);
+        let class = shape.class;
+        let name = text(&slice_name(pair_name, value, shape.is_apart()));
         let is_disk = class == 2 && value.contains("disk");
         json!([name, if is_disk { 3 } else { class }])
     }

@@ -34,6 +34,14 @@ pub enum FaultKind {
     /// A stream has no header (`.read.no-magic`).
     #[error("stream header is damaged: taken from the blocks that follow")]
     HeaderMissing,
+    /// The beginning of the log is missing, and so header and registries: the first whole block is
+    /// behind `size` bytes (`.read.beginning`).
+    #[error(
+        "the beginning of the log is missing, with the names of its event types, and {size} bytes \
+         before the first whole block: another program truncated it, or this is the end of a \
+         longer log"
+    )]
+    Beginning { size: u64 },
     /// A field of the stream header is invalid; the reader uses `used` (`.read.header-damage`).
     #[error("stream header's {field} is {found}: {used} is used instead")]
     HeaderField { field: &'static str, found: u64, used: u64 },

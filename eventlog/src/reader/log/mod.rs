@@ -7,6 +7,7 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 pub(crate) mod clock;
+pub(crate) mod history;
 mod rate;
 
 use crate::reader::core::{self, Core};
@@ -115,8 +116,9 @@ impl Log {
         let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
+        let is_stream = head::is_stream(&head) || head::first_block(&*source)?.is_some();
         if let Some(increment) = increment
-            && !head::is_stream(&head)
+            && !is_stream
         {
             let mut unread = Increments::begin(&*source, options, increment == Increment::Stream)?;
             if unread.is_described()
@@ -125,7 +127,7 @@ impl Log {
                 return Ok(Log { unread: Some(Box::new(unread)), ..Log::of(source, index) });
             }
         }
-        let mut index = index(&*source, &head, options, is_moving)?;
+        let mut index = index(&*source, is_stream, options, is_moving)?;
         if let Some(rate) = options.clock_rate {
             index.streams.iter_mut().for_each(|stream| stream.set_clock_rate(rate));
         }
@@ -337,11 +339,11 @@ opaque_debug!(Log);
 /// Recognises the format, and indexes the source.
 fn index(
     source: &(dyn Source + Sync),
-    head: &[u8],
+    is_stream: bool,
     options: &Options,
     is_moving: bool,
 ) -> Result<Index, OpenError> {
-    if head::is_stream(head) {
+    if is_stream {
         return indexer::index(source, is_moving);
     }
     mps::index(source, options)

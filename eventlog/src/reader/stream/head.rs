@@ -18,10 +18,13 @@ use crate::reader::fault::list::Faults;
 use crate::reader::model::registry::Platform;
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
+use bytemuck::Zeroable;
 use eventdef::Version;
 use std::io;
 
 pub(crate) const BLOCK_SIZE_MAX: usize = 1 << BLOCK_SIZE_LOG2_MAX;
+/// The longest hole at the beginning of a log, in bytes.
+const HOLE_SIZE_MAX: u64 = 1 << 40;
 
 /// The trusted facts of a stream header.
 pub(crate) struct Head {
@@ -47,7 +50,12 @@ fn version([major, median, minor]: [u16; 3]) -> Version {
 /// sound part at the place of the first part (`.read.no-magic`).
 pub(crate) fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(&STREAM_MAGIC)
-        || bytes.get(STREAM_HEADER_SIZE..).is_some_and(|rest| part(rest).is_some())
+        || bytes.get(STREAM_HEADER_SIZE..).and_then(part).is_some_and(|part| is_in_header(&part))
+}
+
+/// Returns whether a sound part may be one of the header block.
+fn is_in_header(part: &BlockHeader) -> bool {
+    part.block_type != BlockType::Parts as u8
 }
 
 /// Returns whether these bytes begin with a sound stream header (`.stream.again`).
@@ -77,11 +85,53 @@ pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     .then_some(header)
 }
 
+/// Returns the first whole block of a log that has lost its beginning, and its offset
+/// (`.read.beginning`).
+pub(crate) fn first_block(source: &dyn Source) -> io::Result<Option<(u64, BlockHeader)>> {
+    let mut start = 0;
+    let bytes = loop {
+        let bytes = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
+        if bytes.iter().any(|&byte| byte != 0) || bytes.is_empty() || start >= HOLE_SIZE_MAX {
+            break bytes;
+        }
+        start += bytes.len() as u64;
+    };
+    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+    start += zeros as u64;
+    let bytes = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
+    let mut effort = 2 * BLOCK_SIZE_MAX;
+    for at in memchr::memmem::find_iter(&bytes, &BLOCK_MAGIC) {
+        let Some((rest, header)) =
+            bytes.get(at..).and_then(|rest| Some((rest, BlockHeader::read(rest)?)))
+        else {
+            break;
+        };
+        let is_whole = match BlockType::from_byte(header.block_type) {
+            // A part without events has no payload either.
+            Some(BlockType::Events) => {
+                header.payload_size() > 0 && block::is_intact(&header, rest, false)
+            }
+            Some(BlockType::Parts) => block::is_header_intact(&header, rest),
+            _ => false,
+        };
+        let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
+        if is_whole && header.is_sealed() && log2_range.contains(&header.block_size_log2) {
+            return Ok(Some((start + at as u64, header)));
+        }
+        let size = header.payload_size().min(rest.len());
+        let Some(left) = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE)) else { break };
+        effort = left;
+    }
+    Ok(None)
+}
+
 /// What stands at the place of a stream header.
 pub(crate) enum Found {
     Head(Box<Head>),
     /// The remains of one, and a sound one after them, at this offset.
     Behind(u64),
+    /// Nothing of one. The first whole block is at this offset.
+    Blocks(Box<Head>, u64),
 }
 
 /// Reads the stream header at `start`. Fails if the major version is too high (`.read.major`).
@@ -102,8 +152,25 @@ pub(crate) fn read(
     let evidence = find_sound(&near, 0, true, &mut (2 * BLOCK_SIZE_MAX));
     let found = version(header.version.map(|part| part.get()));
     // In a cut header, or before a sound part, a wrong version is damage.
-    let is_proven = evidence.as_ref().is_some_and(|(at, _)| *at == STREAM_HEADER_SIZE);
+    let is_proven =
+        evidence.as_ref().is_some_and(|(at, part)| *at == STREAM_HEADER_SIZE && is_in_header(part));
     let is_damaged = !is_right && (is_cut || is_proven);
+    if header.magic != STREAM_MAGIC
+        && !is_proven
+        && start == 0
+        && let Some((at, block)) = first_block(source)?
+    {
+        let before = at.saturating_sub(2 * BLOCK_SIZE_MAX as u64);
+        let near = read_some(source, before, (at - before) as usize)?;
+        if let Some(behind) = next_sound(&near, 0, near.len()) {
+            faults.push(0, FaultKind::HeaderMissing);
+            return Ok(Found::Behind(before + behind as u64));
+        }
+        faults.push(0, FaultKind::Beginning { size: at });
+        let (nothing, ignored) = (StreamHeader::zeroed(), &mut Faults::default());
+        let head = settle(&nothing, 0, Some(&block), false, ignored);
+        return Ok(Found::Blocks(Box::new(head), at));
+    }
     if header.magic == STREAM_MAGIC && found.major != known().major && !is_damaged {
         return Err(OpenError::Major { found, known: known() });
     }

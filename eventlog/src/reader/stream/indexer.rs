@@ -129,8 +129,9 @@ impl<'a> Indexer<'a> {
 
     /// Indexes the stream at `start`, and returns the offset of the next stream (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
-        let head = match head::read(self.source, start, &mut self.faults) {
-            Ok(Found::Head(head)) => head,
+        let (head, first) = match head::read(self.source, start, &mut self.faults) {
+            Ok(Found::Head(head)) => (head, None),
+            Ok(Found::Blocks(head, first)) => (head, Some(first)),
             Ok(Found::Behind(next)) => return Ok(Some(next)),
             Err(OpenError::Major { found, known }) if start > 0 => {
                 self.faults.push(start, FaultKind::HeaderMajor { found, known });
@@ -153,6 +154,10 @@ impl<'a> Indexer<'a> {
         let block_size = 1 << head.block_size_log2;
         let grid =
             Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
+        if let Some(first) = first {
+            self.visit(Piece::gap(What::Hole, start, first, stream));
+            return Ok(self.blocks(grid, first, first));
+        }
         let present = self.read_padded(start, block_size as usize);
         self.visit(Piece::gap(What::Stream, start, start + present as u64, stream));
         let bytes = std::mem::take(&mut self.bytes);
@@ -161,11 +166,15 @@ impl<'a> Indexer<'a> {
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
         }
-        let (source, first) = (self.source, start.saturating_add(grid.block_size));
-        Ok(thread::scope(|scope| {
-            let headers = Headers::new(scope, source, first, grid.block_size);
-            self.blocks(grid, start, loose, headers)
-        }))
+        let first = start.saturating_add(grid.block_size);
+        // Another stream may begin within the header block.
+        if first > self.source.size() || loose.saturating_add(8) < first {
+            let next = self.find_stream(loose.max(start + 1), first.min(self.source.size()));
+            if next.is_some() {
+                return Ok(next);
+            }
+        }
+        Ok(self.blocks(grid, first, loose))
     }
 
     /// Puts the header of a block into `self.bytes`: the one that a worker read, or its own
@@ -180,26 +189,26 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Walks the blocks after the header block (`.stream.first`). Bytes before `loose` belong to
-    /// this stream.
-    fn blocks(
+    /// Walks the blocks from the first one after the header block on (`.stream.first`). Bytes
+    /// before `loose` belong to this stream.
+    fn blocks(&mut self, grid: Grid, first: u64, loose: u64) -> Option<u64> {
+        let source = self.source;
+        thread::scope(|scope| {
+            let headers = Headers::new(scope, source, first, grid.block_size);
+            self.each_block(grid, first, loose, headers)
+        })
+    }
+
+    fn each_block(
         &mut self,
         grid: Grid,
-        start: u64,
+        mut offset: u64,
         mut loose: u64,
         mut headers: Headers<'_, '_>,
     ) -> Option<u64> {
         let size = self.source.size();
-        let mut offset = start.saturating_add(grid.block_size);
         let mut hole = None;
         let mut garbage = None;
-        // Another stream may begin within the header block.
-        if offset > size || loose.saturating_add(8) < offset {
-            let next = self.find_stream(loose.max(start + 1), offset.min(size));
-            if next.is_some() {
-                return next;
-            }
-        }
         while offset < size {
             let end = offset.saturating_add(grid.block_size);
             self.read_header(offset, &mut headers);

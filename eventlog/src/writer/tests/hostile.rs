@@ -121,8 +121,8 @@ fn false_events_are_refused() {
         let added = maker.add(1, 1, 1, &Forged::<1, 0> { size });
         assert!(matches!(added, Err(MakeError::EventSize { .. })), "{size}: {added:?}");
     }
-    let short = maker.add(1, 1, 1, &Forged::<2, 63> { size: 24 });
-    assert!(matches!(short, Err(MakeError::EventSize { size: 24, .. })), "{short:?}");
+    let short = maker.add(1, 1, 1, &Forged::<2, 63> { size: 16 });
+    assert!(matches!(short, Err(MakeError::EventSize { size: 16, .. })), "{short:?}");
     maker.add(1, 1, 1, &Forged::<1, 0> { size: 24 }).unwrap();
     assert_eq!(maker.finish().unwrap().event_count, count + 1);
     sound(bytes, "events");

@@ -129,7 +129,8 @@ fn sync_at(ticks: u64) -> ClockSync {
 
 fn add(random: &mut Random, maker: &mut Maker<'_>, twin: &mut Twin, place: (u32, u32, u64)) {
     let (buffer, thread, ticks) = place;
-    let [a, b, c] = [0; 3].map(|_| random.any());
+    // Values of a word, whose size is that of the machine.
+    let [a, b, c] = [0; 3].map(|_| random.any() as usize as u64);
     let text: Vec<u8> = (0..random.below(60)).map(|_| random.any() as u8).collect();
     let (word, number) = (a as usize, b as u32);
     let result = match random.below(5) {

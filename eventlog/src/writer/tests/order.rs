@@ -8,6 +8,8 @@ use super::*;
 use crate::format::{BLOCK_MAGIC, BaseRecord, BlockHeader, BlockType, EventHeader};
 
 const BLOCK_SIZE: usize = 4096;
+/// The size of an event of three words.
+const EVENT_SIZE: usize = (8 + 3 * size_of::<usize>()).next_multiple_of(8);
 
 /// Makes a log of small blocks.
 fn made_by(make: impl FnOnce(&mut Maker<'_>)) -> Vec<u8> {
@@ -57,7 +59,8 @@ fn ticks_of(header: &BlockHeader, block: &[u8]) -> Vec<u64> {
 /// `.made.order`: where the ticks of a buffer go back, another block begins.
 #[test]
 fn no_event_is_earlier_than_the_base_of_its_block() {
-    const COUNT: usize = 100;
+    // They fill most of a block: less would be written as a part.
+    const COUNT: usize = 3200 / EVENT_SIZE;
     let starts = [1 << 40, 5000, 7000, 20, 1 << 33];
     let bytes = made_by(|maker| {
         for (part, start) in starts.into_iter().enumerate() {
@@ -82,7 +85,8 @@ fn no_event_is_earlier_than_the_base_of_its_block() {
 #[test]
 fn a_name_stands_before_the_blocks_of_later_events() {
     const ROUNDS: u64 = 8;
-    const COUNT: u64 = 70;
+    // They fill more than half of a block.
+    const COUNT: u64 = 2240 / EVENT_SIZE as u64;
     let name = |round: u64| format!("<name {round:04}>");
     for goes_back in [true, false] {
         let start = |round| if goes_back { 10_000 - 200 * round } else { 10_000 + 200 * round };

@@ -16,10 +16,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// The registry that each log of the recording library has.
-const REGISTRY: &str = "malloc";
 /// The registries of recorded calls.
-const REGISTRIES: [&str; 2] = [REGISTRY, "calls"];
+const REGISTRIES: [&str; 2] = ["malloc", "calls"];
 /// The environment variable that asks the runtime for handlers of fatal signals.
 const CRASH: &str = "MPS_TELEMETRY_CRASH";
 
@@ -54,8 +52,6 @@ fn is_handled(signal: Signal) -> bool {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Content {
     pub(super) events: u64,
-    /// Whether the log is of this recording, and not one that the program itself writes.
-    pub(super) is_ours: bool,
     /// Events that were requested and are missing, except those of a bounded log.
     pub(super) lost: u64,
     /// Events that gave way to newer ones in a bounded log.
@@ -69,7 +65,6 @@ pub(super) struct Content {
 impl AddAssign for Content {
     fn add_assign(&mut self, other: Content) {
         self.events += other.events;
-        self.is_ours |= other.is_ours;
         self.lost += other.lost;
         self.given_up += other.given_up;
         self.has_lost_volumes |= other.has_lost_volumes;
@@ -91,7 +86,6 @@ impl Content {
         content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 0);
         let is_ours = |registry: &&Registry| REGISTRIES.contains(&&*registry.name);
         let registries = log.registries();
-        content.is_ours = registries.iter().any(|registry| &*registry.name == REGISTRY);
         for account in log.accounts() {
             let registry = registries.get(account.registry as usize).filter(is_ours);
             content.events += registry.map_or(0, |_| account.found);
@@ -119,11 +113,11 @@ impl Content {
         self.lost == 0 && (!self.is_open || is_ring)
     }
 
-    /// Describes the log of a program. `lost`: events that processes noted as lost.
-    pub(super) fn describe(&self, death: Option<&Death>, is_ring: bool, lost: u64) -> String {
+    /// Describes the log of a program. `is_seen`: no process noted that events are missing.
+    pub(super) fn describe(&self, death: Option<&Death>, is_ring: bool, is_seen: bool) -> String {
         let is_ended = !self.is_open || is_ring;
         let Some(Death { name, is_caught }) = death else {
-            return self.with_end(is_ended && lost == 0, match is_ended {
+            return self.with_end(is_ended && is_seen, match is_ended {
                 true => "",
                 false => {
                     "; the log has no end: a write failed (disk full?), or the program still runs"
@@ -138,15 +132,15 @@ impl Content {
                  (-o ring:FILE?size=1G keeps them)"
             }
         };
-        let is_known = is_ended || *is_caught;
+        let is_known = is_seen && (is_ended || *is_caught);
         self.with_end(is_known, &format!("; the program died of {name}{missing}"))
     }
 
     /// Describes several logs; `count` of them have no end, and their processes did not execute
     /// another program.
-    pub(super) fn describe_several(&self, count: usize, lost: u64) -> String {
+    pub(super) fn describe_several(&self, count: usize, is_seen: bool) -> String {
         let logs = match count {
-            0 => return self.with_end(lost == 0, ""),
+            0 => return self.with_end(is_seen, ""),
             1 => "1 has no end: its process".to_owned(),
             count => format!("{count} have no end: each of their processes"),
         };

@@ -157,11 +157,7 @@ impl Logs {
         missing: &Missing,
     ) -> Recorded {
         let mut names = self.names();
-        let is_own = |name: &&Name| name.process == process;
-        // A program that uses the runtime itself has another log.
-        let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
-        let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
-        let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
+        let own = names.iter().rposition(|name| name.process == process);
         // A shell has no instrumented functions; its children may have some.
         let is_starter = missing.what == What::Functions && own.is_none() && !names.is_empty();
         let nothing = if is_starter { Recorded::Whole } else { Recorded::Nothing };
@@ -197,22 +193,22 @@ impl Logs {
                 Err(_) => path,
             });
         }
-        let (is_ring, lost) = (self.words.0 == RING, missing.lost);
+        let is_ring = self.words.0 == RING;
+        let is_seen = missing.lost == 0 && missing.is_reached(own.process);
         let content =
             Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
         let recorded = match &content {
             Ok(content) if content.events > 0 => {
-                Recorded::whole(content.is_whole(is_ring) && lost == 0)
+                Recorded::whole(content.is_whole(is_ring) && is_seen)
             }
             _ => Recorded::Nothing,
         };
         let description = content.map_or_else(
-            |why| {
-                death.map_or(why.clone(), |death| {
-                    format!("{why}; the program died of {}", death.name)
-                })
+            |why| match death {
+                Some(death) => format!("{why}; the program died of {}", death.name),
+                None => why,
             },
-            |content| content.describe(death, is_ring, lost),
+            |content| content.describe(death, is_ring, is_seen),
         );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {description}\n"));
@@ -223,14 +219,13 @@ impl Logs {
 /// Describes the logs of other processes, and of earlier programs of this one. Returns whether they
 /// are complete.
 fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) {
-    let (mut sum, mut unread, mut endless, mut own_logs) = (Content::default(), 0, 0, 0);
+    let (mut sum, mut unread, mut endless) = (Content::default(), 0, 0);
     for (index, name) in names.iter().enumerate() {
         // A process writes out all events before it executes another program.
         let next = names.get(index + 1).map(|next| next.process);
         let is_last = name.process != process && next != Some(name.process);
         let has_ended = missing.has_ended(name.process);
         match Content::of(&name.paths()).map(|content| content.of_ended(has_ended)) {
-            Ok(content) if !content.is_ours => own_logs += 1,
             Ok(content) => {
                 sum += content;
                 endless += usize::from(is_last && content.is_open);
@@ -238,21 +233,15 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
             Err(_) => unread += 1,
         }
     }
-    let logs = |count: usize| format!("{count} {}", if count == 1 { "log" } else { "logs" });
-    let mut parts = Vec::new();
-    let count = names.len() - own_logs;
-    if count > 0 {
-        let description = sum.describe_several(endless, missing.lost);
-        let logs = logs(count);
-        parts.push(format!("{logs} of its children and earlier programs: {description}"));
-    }
+    let is_seen = missing.lost == 0 && names.iter().all(|name| missing.is_reached(name.process));
+    let description = sum.describe_several(endless, is_seen);
+    let logs = if names.len() == 1 { "log" } else { "logs" };
+    let mut text =
+        format!("{} {logs} of its children and earlier programs: {description}", names.len());
     if unread > 0 {
-        parts.push(format!("{unread} cannot be read"));
+        text.push_str(&format!("; {unread} cannot be read"));
     }
-    if own_logs > 0 {
-        parts.push(format!("{} that programs write themselves", logs(own_logs)));
-    }
-    (parts.join("; "), unread == 0 && endless == 0 && sum.lost == 0)
+    (text, unread == 0 && endless == 0 && sum.lost == 0)
 }
 
 /// Returns a path relative to the current folder, as a user would type it.

@@ -11,9 +11,11 @@ use super::What;
 use cli::Stop;
 use cli::units::number;
 use eventlog::format::text::OneLine;
-use eventlog::format::{Presence, ROSTER_SIZE, roster};
+use eventlog::format::{Presence, ROSTER_SIZE, ROSTER_SIZE_MIN, Unloadable, roster};
+use nix::sys::resource::{Resource, getrlimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -33,8 +35,13 @@ struct Life {
     has_recorded: bool,
     /// The number of events that it lost, if it noted its end.
     ended: Option<u64>,
-    /// The program that it was about to execute, or was started with.
-    next: Option<String>,
+    /// The number of calls without a stack, for want of memory.
+    stackless: u64,
+    /// The program that it was about to execute, or was started with, and why that loads no
+    /// library.
+    next: Option<(String, Option<Unloadable>)>,
+    /// Libraries whose calls are not recorded, and whether each has a namespace of its own.
+    unreached: Vec<(String, bool)>,
 }
 
 /// The missing parts, by cause, with the processes.
@@ -43,14 +50,20 @@ pub(super) struct Missing {
     /// Whose calls are recorded.
     pub(super) what: What,
     hidden: Vec<String>,
-    unrecorded: Vec<String>,
+    /// Libraries that were loaded with RTLD_DEEPBIND, or into a namespace of their own.
+    unreached: [Vec<String>; 2],
+    unrecorded: BTreeMap<Option<Unloadable>, Vec<String>>,
     without_log: Vec<String>,
     running: Vec<String>,
     /// The number of events that processes noted as lost.
     pub(super) lost: u64,
+    /// The number of calls without a stack, for want of memory.
+    stackless: u64,
     beyond: u64,
     /// Processes that noted their end, or executed another program.
     ended: BTreeSet<u32>,
+    /// Processes with calls that did not reach the recording library.
+    partial: BTreeSet<u32>,
 }
 
 impl Roster {
@@ -63,7 +76,16 @@ impl Roster {
             ))
         };
         let file = tempfile::Builder::new().prefix(".replay-roster-").tempfile().map_err(failed)?;
-        file.as_file().set_len(ROSTER_SIZE as u64).map_err(failed)?;
+        // A larger file would end this process by a signal.
+        let limit = getrlimit(Resource::RLIMIT_FSIZE).map_err(|error| failed(error.into()))?.0;
+        let size = limit.min(ROSTER_SIZE as u64) / ROSTER_SIZE_MIN as u64 * ROSTER_SIZE_MIN as u64;
+        if size == 0 {
+            return Err(Stop::Message(format!(
+                "no file may have more than {limit} bytes, so that no log can be written; raise \
+                 the limit (ulimit -f)"
+            )));
+        }
+        file.as_file().set_len(size).map_err(failed)?;
         Ok(Roster(file))
     }
 
@@ -73,12 +95,30 @@ impl Roster {
 
     /// Returns the missing parts; `logged` are the processes with logs.
     pub(super) fn missing(&self, logged: &BTreeSet<u32>, what: What) -> Missing {
-        let missing = match fs::read(self.0.path()) {
-            Ok(bytes) => Missing::of(&bytes, logged, is_running),
+        // A process that was forked just now maps the file before it notes itself.
+        let mapping = mapping(self.path());
+        let missing = match fs::read(self.path()) {
+            Ok(bytes) => Missing::of(&bytes, logged, &mapping, is_running),
             Err(_) => Missing::default(),
         };
         Missing { what, ..missing }
     }
+}
+
+/// Returns the processes that map a file, with their names.
+fn mapping(path: &Path) -> BTreeMap<u32, String> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let path = path.as_os_str().as_bytes();
+    let maps = |process: &u32| {
+        let maps = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+        maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(path))
+    };
+    let named = |process| {
+        let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+        (process, OneLine(name.trim_ascii_end()).to_string())
+    };
+    processes.filter(maps).map(named).collect()
 }
 
 fn is_running(process: u32) -> bool {
@@ -116,6 +156,7 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
             }
             Presence::Forked => {}
             Presence::Recorded => life.has_recorded = true,
+            Presence::Stackless => life.stackless = life.stackless.saturating_add(entry.number),
             Presence::Ended => {
                 life.ended = Some(entry.number);
                 // The program could not be executed.
@@ -124,7 +165,13 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
             // The started process has noted itself, or will.
             Presence::Spawned if life.is_loaded => continue,
             Presence::Executes | Presence::Spawned => {
-                life.next = Some(name);
+                // A program that is an open file has no name.
+                let name = if name.is_empty() { life.name.clone() } else { name };
+                life.next = Some((name, Unloadable::of(entry.number)));
+                continue;
+            }
+            Presence::Unreached => {
+                life.unreached.push((name, entry.number > 1));
                 continue;
             }
         }
@@ -136,15 +183,30 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
 }
 
 impl Missing {
-    fn of(bytes: &[u8], logged: &BTreeSet<u32>, is_running: impl Fn(u32) -> bool) -> Missing {
+    fn of(
+        bytes: &[u8],
+        logged: &BTreeSet<u32>,
+        mapping: &BTreeMap<u32, String>,
+        is_running: impl Fn(u32) -> bool,
+    ) -> Missing {
         let (all, beyond) = lives(bytes);
         let mut missing = Missing { beyond, ..Missing::default() };
+        let unnoted = mapping.iter().filter(|(process, _)| !all.contains_key(process));
+        missing.running.extend(unnoted.map(|(process, name)| format!("{name} ({process})")));
         for (process, lives) in all {
             let named = |name: &str| format!("{name} ({process})");
             for life in &lives {
                 missing.lost = missing.lost.saturating_add(life.ended.unwrap_or(0));
+                missing.stackless = missing.stackless.saturating_add(life.stackless);
                 if life.is_hidden {
                     missing.hidden.push(named(&life.name));
+                }
+                for (library, has_namespace) in &life.unreached {
+                    let text = format!("{library} in {}", named(&life.name));
+                    missing.unreached[usize::from(*has_namespace)].push(text);
+                }
+                if life.is_hidden || !life.unreached.is_empty() {
+                    missing.partial.insert(process);
                 }
             }
             let Some(last) = lives.last() else { continue };
@@ -152,8 +214,10 @@ impl Missing {
                 missing.ended.insert(process);
             }
             let is_running = last.ended.is_none() && is_running(process);
-            if let Some(next) = &last.next {
-                missing.unrecorded.push(named(next));
+            if let Some((next, cause)) = last.next.as_ref()
+                && !(is_running && cause.is_none())
+            {
+                missing.unrecorded.entry(*cause).or_default().push(named(next));
             } else if is_running {
                 missing.running.push(named(&last.name));
             }
@@ -178,6 +242,11 @@ impl Missing {
         self.ended.contains(&process)
     }
 
+    /// Returns whether all calls of a process reached the recording library.
+    pub(super) fn is_reached(&self, process: u32) -> bool {
+        !self.partial.contains(&process)
+    }
+
     /// Returns the missing parts in words, a line each.
     pub(super) fn words(&self) -> Vec<String> {
         let hidden = format!(
@@ -192,17 +261,22 @@ impl Missing {
                 What::Functions => "called functions",
             }
         );
-        let causes = [
-            (&self.hidden, &*hidden),
-            (
-                &self.unrecorded,
-                "executed without the recording library, so that no log exists (the environment \
-                 has no LD_PRELOAD, or the program is statically linked or has more rights than \
-                 its user)",
-            ),
-            (&self.without_log, &*without_log),
-            (&self.running, "still runs, so that the log is incomplete"),
-        ];
+        let unreached = |way: &str| {
+            format!(
+                "{way}, so that its {} are not recorded",
+                match self.what {
+                    What::Malloc => "calls of malloc",
+                    What::Functions => "functions",
+                }
+            )
+        };
+        let [deep, apart] = ["loaded with RTLD_DEEPBIND", "loaded by dlmopen"].map(unreached);
+        let unrecorded = self.unrecorded.iter().map(|(cause, all)| (all, without(*cause)));
+        let mut causes =
+            vec![(&self.hidden, hidden), (&self.unreached[0], deep), (&self.unreached[1], apart)];
+        causes.extend(unrecorded);
+        causes.push((&self.without_log, without_log));
+        causes.push((&self.running, "still runs, so that the log is incomplete".to_owned()));
         let mut lines = Vec::new();
         for (processes, cause) in causes.into_iter().filter(|cause| !cause.0.is_empty()) {
             let named = processes.iter().take(NAMED_COUNT_MAX).cloned().collect::<Vec<_>>();
@@ -215,12 +289,36 @@ impl Missing {
         if self.lost > 0 {
             lines.push(format!("{} events were lost, by the processes' notes", number(self.lost)));
         }
+        if self.stackless > 0 {
+            lines.push(format!(
+                "{} calls have no stack: a process had no memory for the tables and the stack of \
+                 its own by which it finds them (is the limit of addresses, ulimit -v, too small?)",
+                number(self.stackless)
+            ));
+        }
         if self.beyond > 0 {
             let beyond = number(self.beyond);
             lines.push(format!("{beyond} notes of processes were lost (the list was full)"));
         }
         lines
     }
+}
+
+/// Returns why no log of a process exists, in words.
+fn without(cause: Option<Unloadable>) -> String {
+    let cause = match cause {
+        None => {
+            "the environment has no LD_PRELOAD, or the program is statically linked or has more \
+             rights than its user"
+        }
+        Some(Unloadable::Linker) => "the program is linked with another C library",
+        Some(Unloadable::Machine) => "the program is not a 64-bit program of this machine",
+        Some(Unloadable::Sanitizer) => {
+            "a compiler built the program with a sanitizer, which has a malloc of its own"
+        }
+        Some(Unloadable::Static) => "the program is statically linked",
+    };
+    format!("executed without the recording library, so that no log exists ({cause})")
 }
 
 #[cfg(test)]
@@ -245,7 +343,8 @@ mod tests {
     /// `.rep.record.roster`
     #[test]
     fn a_process_with_a_note_and_without_a_log_is_missing() {
-        use Presence::{Ended, Executes, Forked, Loaded, Recorded, Spawned};
+        use Presence::{Ended, Executes, Forked, Loaded, Recorded, Spawned, Stackless, Unreached};
+        use Unloadable::Static;
         let entries = [
             (10, Loaded, 0, "sh"),
             (10, Recorded, 0, "sh"),
@@ -259,7 +358,7 @@ mod tests {
             (13, Forked, 0, "sh"), // It allocates nothing.
             (13, Ended, 0, "sh"),
             (14, Executes, 0, "busy"), // Made by vfork.
-            (15, Spawned, 0, "static"),
+            (15, Spawned, Static as u64, "static"),
             (16, Loaded, 0, "cat"),
             (16, Spawned, 0, "cat"), // Its parent notes it late.
             (16, Ended, 0, "cat"),
@@ -267,19 +366,36 @@ mod tests {
             (17, Executes, 0, "none"), // The program does not exist.
             (17, Ended, 0, "sh"),
             (18, Loaded, 1, "rustc"),
+            (18, Stackless, 2, "rustc"),
             (18, Ended, 0, "rustc"),
             (10, Ended, 0, "sh"),
             (19, Forked, 0, "daemon"),
+            (21, Loaded, 0, "php"),
+            (21, Unreached, 1, "plug.so"),
+            (21, Unreached, 2, "apart.so"),
+            (21, Ended, 0, "php"),
+            (22, Forked, 0, "sh"),
+            (22, Executes, 0, "slow"), // It is not loaded yet.
         ];
-        let missing = Missing::of(&bytes(&entries), &BTreeSet::from([10, 11]), |one| one == 19);
+        let logged = BTreeSet::from([10, 11]);
+        let mapping = BTreeMap::from([(10, "sh".to_owned()), (20, "unnoted".to_owned())]);
+        let is_running = |process| [19, 22].contains(&process);
+        let missing = Missing::of(&bytes(&entries), &logged, &mapping, is_running);
         let of = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(missing.unrecorded, of(&["busy (14)", "static (15)"]));
+        let unrecorded = [(None, of(&["busy (14)"])), (Some(Static), of(&["static (15)"]))];
+        assert_eq!(missing.unrecorded, BTreeMap::from(unrecorded));
+        assert_eq!(
+            missing.unreached,
+            [of(&["plug.so in php (21)"]), of(&["apart.so in php (21)"])]
+        );
+        assert_eq!([18, 19, 21].map(|process| missing.is_reached(process)), [false, true, false]);
         assert_eq!(missing.without_log, of(&["sh (12)"]));
         assert_eq!(missing.hidden, of(&["rustc (18)"]));
-        assert_eq!(missing.running, of(&["daemon (19)"]));
-        assert_eq!((missing.lost, missing.beyond), (3, 0));
-        assert_eq!(missing.words().len(), 5);
+        assert_eq!(missing.running, of(&["unnoted (20)", "daemon (19)", "sh (22)"]));
+        assert_eq!((missing.lost, missing.stackless, missing.beyond), (3, 2, 0));
+        assert_eq!(missing.words().len(), 9);
         let whole = [(10, Loaded, 0, "ls"), (10, Recorded, 0, "ls"), (10, Ended, 0, "ls")];
-        assert!(Missing::of(&bytes(&whole), &BTreeSet::from([10]), |_| true).is_none());
+        let none = BTreeMap::new();
+        assert!(Missing::of(&bytes(&whole), &BTreeSet::from([10]), &none, |_| true).is_none());
     }
 }

@@ -7,9 +7,10 @@
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
 use super::What;
+use eventlog::format::SANITIZERS;
 use nix::unistd::{getegid, geteuid};
 use object::read::ReadCache;
-use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
+use object::read::elf::{Dyn, ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use rustix::fs::getxattr;
 use std::ffi::OsStr;
@@ -29,9 +30,31 @@ const SETGID: u32 = 0o2000;
 /// A file with the setgid bit but without this bit is locked, and does not run as its group.
 const GROUP_MAY_RUN: u32 = 0o010;
 
+/// Why a program is not recorded.
+pub(super) struct Refusal {
+    pub(super) why: String,
+    /// Whether it still runs with the recording library.
+    pub(super) is_loadable: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Refusal {
+        Refusal { why, is_loadable: true }
+    }
+}
+
+/// Returns the refusal of a program that does not run with the recording library.
+fn unloadable(why: &str) -> Refusal {
+    Refusal { why: why.to_owned(), is_loadable: false }
+}
+
 /// Checks a program. Returns a warning if only parts of it can be recorded.
-pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, String> {
+pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> {
     let asked = path;
+    if what == What::Malloc && path.file_name() == Some(OsStr::new(VALGRIND)) {
+        let why = "puts a malloc of its own in place of the recorded one; record its program alone";
+        return Err(why.to_owned().into());
+    }
     let mut path = path.to_owned();
     for _ in 0..SCRIPT_DEPTH_MAX {
         let bytes = beginning(&path)?;
@@ -42,9 +65,11 @@ pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, String> {
                     true => why,
                     false => format!("its interpreter {} {why}", path.display()),
                 };
-                let checked = check_program(&bytes).and_then(|()| check_rights(&path));
+                let checked = check_program(&bytes).and_then(|()| Ok(check_rights(&path)?));
                 let checked = checked.and_then(|()| hidden(&path, what));
-                return checked.map(|why| why.map(named)).map_err(named);
+                return checked
+                    .map(|why| why.map(named))
+                    .map_err(|refusal| Refusal { why: named(refusal.why), ..refusal });
             }
         }
     }
@@ -71,9 +96,9 @@ fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-fn check_program(bytes: &[u8]) -> Result<(), String> {
+fn check_program(bytes: &[u8]) -> Result<(), Refusal> {
     if elf::FileHeader32::<Endianness>::parse(bytes).is_ok() {
-        return Err("is a 32-bit program, and the recording library has 64 bits".into());
+        return Err(unloadable("is a 32-bit program, and the recording library has 64 bits"));
     }
     let header = elf::FileHeader64::<Endianness>::parse(bytes)
         .map_err(|_| "is not an ELF program".to_owned())?;
@@ -81,15 +106,19 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
     let endian = header.endian().map_err(damaged)?;
     let parts = header.program_headers(endian, bytes).map_err(damaged)?;
     let Some(part) = parts.iter().find(|part| part.p_type(endian) == elf::PT_INTERP) else {
-        return Err("is statically linked, so that no library can be preloaded".into());
+        return Err("is statically linked, so that no library can be preloaded".to_owned().into());
     };
     let linker = part.data(endian, bytes).unwrap_or_default();
     match cfg!(target_env = "gnu") && linker.windows(MUSL.len()).any(|name| name == MUSL) {
-        true => Err("is linked with musl, and the recording library with the GNU C library".into()),
+        true => {
+            Err(unloadable("is linked with musl, and the recording library with the GNU C library"))
+        }
         false => Ok(()),
     }
 }
 
+/// The program that puts a malloc of its own in place of any other.
+const VALGRIND: &str = "valgrind";
 /// The beginning of the name of musl's dynamic linker.
 const MUSL: &[u8] = b"/ld-musl-";
 /// The section with the build information of a Go program.
@@ -113,21 +142,27 @@ const FILE_SIZE_MAX: u64 = 2 << 30;
 /// # Errors
 ///
 /// The program does not call the recording library at all.
-fn hidden(path: &Path, what: What) -> Result<Option<String>, String> {
+fn hidden(path: &Path, what: What) -> Result<Option<String>, Refusal> {
     let size = fs::metadata(path).map_or(0, |data| data.len());
     let Some(bytes) = (size <= FILE_SIZE_MAX).then(|| File::open(path).ok()).flatten() else {
         return Ok(None);
     };
     let cache = ReadCache::new(bytes);
     let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else { return Ok(None) };
+    if let Some((_, _, name, option)) = sanitizer(&file) {
+        return Err(unloadable(&format!(
+            "is built with {name}, which has a malloc of its own; build it without \
+             -fsanitize={option}"
+        )));
+    }
     if what == What::Functions {
         let mut symbols = file.symbols().chain(file.dynamic_symbols());
         let is_own = symbols.any(|it| it.is_definition() && it.name() == Ok(what.symbol()));
         let own = || format!("defines {} itself, which hides the recording library", what.symbol());
-        return if is_own { Err(own()) } else { Ok(None) };
+        return if is_own { Err(own().into()) } else { Ok(None) };
     }
     if file.section_by_name(GO).is_some() {
-        return Err(format!("is a Go program (section {GO}), which does not call malloc"));
+        return Err(format!("is a Go program (section {GO}), which does not call malloc").into());
     }
     let known = |name: &str| ALLOCATORS.into_iter().find(|(symbol, _)| *symbol == name);
     let defined = |symbol: &ElfSymbol64<'_, '_, Endianness, _>| symbol.is_definition();
@@ -138,7 +173,8 @@ fn hidden(path: &Path, what: What) -> Result<Option<String>, String> {
         let whose = linked.map_or(String::new(), |(symbol, name)| format!(", {name}'s ({symbol})"));
         return Err(format!(
             "defines malloc itself (symbol malloc{whose}), which hides the recording library"
-        ));
+        )
+        .into());
     }
     Ok(linked.map(|(symbol, name)| {
         format!(
@@ -146,6 +182,30 @@ fn hidden(path: &Path, what: What) -> Result<Option<String>, String> {
              of malloc"
         )
     }))
+}
+
+/// Returns the sanitizer that a program was built with: linked in, or as a library.
+fn sanitizer<'d>(
+    file: &ElfFile64<'d, Endianness, &'d ReadCache<File>>,
+) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
+    let (endian, data) = (file.endian(), file.data());
+    let sections = file.elf_section_table();
+    let needed = sections.dynamic(endian, data).ok().flatten().and_then(|(entries, strings)| {
+        let strings = sections.strings(endian, data, strings).ok()?;
+        let is_needed = |entry: &&elf::Dyn64<Endianness>| entry.tag(endian) == elf::DT_NEEDED;
+        let mut names = entries.iter().filter(is_needed);
+        names.find_map(|entry| {
+            let name = entry.string(endian, strings).ok()?;
+            SANITIZERS.into_iter().find(|of| name.starts_with(of.1.as_bytes()))
+        })
+    });
+    let symbols = || file.symbols().chain(file.dynamic_symbols());
+    needed.or_else(|| {
+        symbols().filter(|symbol| symbol.is_definition()).find_map(|symbol| {
+            let name = symbol.name().ok()?;
+            SANITIZERS.into_iter().find(|of| name == of.0)
+        })
+    })
 }
 
 /// The rights that a file may give to a process.

@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "parts laid out in the memory of a block")]
 
 use super::{BLOCK_SIZE_LOG2_DEFAULT, Block, Blocks, block_size, fix_block_size};
-use crate::os::pages::{self, Temporary};
+use crate::os::pages::Temporary;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
@@ -63,13 +63,6 @@ impl Blocks {
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         STORE_COUNT.compare_exchange(index, index + 1, success, failure).ok()?;
         Some(block)
-    }
-
-    /// Maps a block of zeros whose pages take memory once they are used.
-    pub(crate) fn map_lazily() -> Option<Blocks> {
-        fix_block_size();
-        let start = pages::map_lazily(block_size())?.as_ptr();
-        Some(Blocks { first: Block { start }, count: 1 })
     }
 }
 

@@ -42,6 +42,11 @@ impl File {
         identify_file(self.number).ok().filter(|now| now.is(&self.identity)).ok_or(libc::EBADF)
     }
 
+    /// Returns whether its number stood for a file.
+    pub(crate) fn was(&self, file: &FileIdentity) -> bool {
+        self.identity.is(file)
+    }
+
     /// Returns the number unchecked, for a caller that just called [`look`](File::look).
     pub(crate) fn seen(&self) -> c_int {
         self.number

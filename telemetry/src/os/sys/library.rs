@@ -39,7 +39,10 @@ extern "C" fn begin() {
     crate::os::forked::expect();
     // Registered first, and so called last.
     #[cfg(not(target_vendor = "apple"))]
-    at_quick_exit(crate::os::exit::at_exit);
+    {
+        at_quick_exit(crate::os::exit::at_exit);
+        at_exit(crate::os::exit::note_end);
+    }
 }
 
 /// Keeps the library loaded when the program closes it: threads, signal handlers and exit functions

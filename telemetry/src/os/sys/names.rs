@@ -42,11 +42,28 @@ pub(crate) fn unlink_file(path: &CStr) -> Result<(), Errno> {
     retry(|| unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
 }
 
+/// Writes the path of the working directory; returns its size. `None` if the path is too long, or
+/// the directory was removed.
+pub(crate) fn working_directory(out: &mut [u8]) -> Option<usize> {
+    let (start, size) = (out.as_mut_ptr(), out.len());
+    // SAFETY: writes at most `size` bytes of a slice. Some C libraries allocate if the call fails.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let is_there = unsafe { libc::syscall(libc::SYS_getcwd, start, size) } > 0;
+    // SAFETY: writes at most `size` bytes of a slice.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let is_there = unsafe { !libc::getcwd(start.cast(), size).is_null() };
+    // Linux gives a path without a root for a directory that no path leads to.
+    let is_there = is_there && out.starts_with(b"/");
+    if is_there { out.iter().position(|byte| *byte == 0) } else { None }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
     pub(crate) size: u64,
+    /// The pieces of 512 bytes that it takes on the host.
+    pub(crate) piece_count: u64,
     pub(crate) link_count: u64,
     pub(crate) owner: libc::uid_t,
     /// The file type, by `S_IFMT`.
@@ -65,7 +82,7 @@ impl FileIdentity {
 
     /// Returns the identity of the file with this key, without its facts.
     pub(crate) fn of_key((device, inode): (u64, u64)) -> FileIdentity {
-        FileIdentity { device, inode, size: 0, link_count: 0, owner: 0, sort: 0 }
+        FileIdentity { device, inode, size: 0, piece_count: 0, link_count: 0, owner: 0, sort: 0 }
     }
 
     pub(crate) fn is_regular(&self) -> bool {
@@ -79,11 +96,12 @@ pub(crate) fn identify_name(path: &CStr) -> Result<FileIdentity, Errno> {
     identify(|stat| unsafe { files::lstat(path.as_ptr(), stat) })
 }
 
-/// Returns whether a name leads to something other than a regular file; follows symbolic links.
+/// Returns whether a name leads to something that takes bytes, other than a regular file; follows
+/// symbolic links.
 pub(crate) fn is_other_than_file(path: &CStr) -> bool {
     // SAFETY: `path` ends with a NUL; the call fills the structure.
     identify(|stat| unsafe { files::stat(path.as_ptr(), stat) })
-        .is_ok_and(|found| !found.is_regular())
+        .is_ok_and(|found| !matches!(found.sort, libc::S_IFREG | libc::S_IFDIR | libc::S_IFSOCK))
 }
 
 pub(crate) fn identify_file(file: c_int) -> Result<FileIdentity, Errno> {
@@ -101,6 +119,7 @@ fn identify(call: impl Fn(*mut files::stat) -> c_int) -> Result<FileIdentity, Er
         device: stat.st_dev as u64,
         inode: stat.st_ino as u64,
         size: u64::try_from(stat.st_size).unwrap_or(0),
+        piece_count: stat.st_blocks as u64,
         link_count: stat.st_nlink as u64,
         owner: stat.st_uid,
         sort: stat.st_mode & libc::S_IFMT,

@@ -33,6 +33,8 @@ pub(crate) enum NotOwn {
     Link,
     /// A file of another user, who could read and change it.
     Owner,
+    /// Something else than a file: a directory, a socket.
+    Other,
     /// A file with a second name, under which another program may need it.
     Linked,
     /// A file that just replaced the one found.
@@ -44,6 +46,7 @@ impl fmt::Display for NotOwn {
         f.write_str(match self {
             NotOwn::Link => "is a symbolic link, which is not followed",
             NotOwn::Owner => "belongs to another user",
+            NotOwn::Other => "is not a regular file",
             NotOwn::Linked => "has another name, too",
             NotOwn::Exchanged => "is in use by another process",
         })
@@ -76,6 +79,9 @@ pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
         }
         Err(errno) => return Err(errno),
     };
+    if matches!(found.sort, libc::S_IFDIR | libc::S_IFSOCK) {
+        return Ok(Err(NotOwn::Other));
+    }
     let is_own = found.owner == own_user();
     // Opening a pipe waits for a reader. Root's pipes are in directories where other users create
     // nothing.

@@ -74,6 +74,35 @@ pub(crate) fn nap(nanoseconds: u64) {
     unsafe { libc::nanosleep(&time, null_mut()) };
 }
 
+/// Sleeps while a word has a value, up to a limit in ns, or until [`wake`]. Where the system has no
+/// such sleep, it lasts a millisecond at most.
+pub(crate) fn sleep_while(word: &AtomicU32, value: u32, limit: u64) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        // The type of the kernel's call, whatever the C library has.
+        let time = [limit / 1_000_000_000, limit % 1_000_000_000].map(|part| part as libc::c_long);
+        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word and the time live through the call.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time.as_ptr()) };
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    if word.load(Ordering::Relaxed) == value {
+        nap(limit.min(1_000_000));
+    }
+}
+
+/// Wakes the thread that sleeps while a word has a value.
+pub(crate) fn wake(word: &AtomicU32) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the kernel uses the address alone.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = word;
+}
+
 /// A value of each thread, with a function that the C library calls when the thread ends.
 pub(crate) struct ThreadEnd {
     /// One more than the key; 0: no key exists.

@@ -18,6 +18,7 @@ use crate::block::root;
 use crate::os::atomic::{Ordering, compiler_fence};
 use crate::os::link::OwnLink;
 use crate::stream::outlet::Progress;
+use bytemuck::Zeroable;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
@@ -77,8 +78,13 @@ impl Deref for Own {
     }
 }
 
-/// Where a thread has a ring, or none: thread-local.
+/// Where a thread has a ring, or none: zero at first.
+#[derive(Zeroable)]
 pub(crate) struct Slot(OwnLink<Ring>);
+
+// SAFETY: T1 (`thread.rs`): one thread at a time puts rings there and takes them; other threads
+// find the empty slots of no thread, which stay empty.
+unsafe impl Sync for Slot {}
 
 impl Slot {
     pub(crate) const fn new() -> Slot {
@@ -103,7 +109,7 @@ impl Slot {
         self.0.set(Some(own.ring()));
     }
 
-    /// Makes it empty: the thread ends.
+    /// Makes it empty: its thread ends, or is gone.
     pub(crate) fn clear(&self) {
         self.0.set(None);
     }
@@ -137,7 +143,7 @@ impl Ring {
         hand_over.progress.fill(Progress::NONE);
         hand_over.told = 0;
         drop(hand_over);
-        if is_taken && let Some(blocks) = Blocks::map(self.blocks.count()) {
+        if is_taken && let Some(blocks) = Blocks::map_lazily(self.blocks.count()) {
             self.blocks.set(blocks);
             if let Some(extent) = self.extent.get() {
                 root::move_extent(extent, &blocks);

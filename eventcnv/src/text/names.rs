@@ -1,4 +1,4 @@
-//! Makes unique names for a database from the names that a log declares.
+//! Makes unique names for a database or a table from the names that a log declares.
 //!
 //! ```text
 //!  PoolInit ──▶ "PoolInit", or if that is taken "mps_PoolInit", "mps_PoolInit_2", …
@@ -13,14 +13,18 @@ use std::collections::HashMap;
 const NAME_SIZE_MAX: usize = 200;
 
 /// Taken names, each with the last number that was tried after it, so that each search takes one
-/// step. SQLite ignores the case of ASCII letters.
+/// step. SQLite and DuckDB ignore the case of ASCII letters, Spark that of all letters.
 #[derive(Default)]
 pub(crate) struct Taken(HashMap<String, u64>);
 
 impl Taken {
-    #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn new<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Taken {
-        Taken(names.into_iter().map(|name| (name.as_ref().to_ascii_lowercase(), 1)).collect())
+        Taken(names.into_iter().map(|name| (name.as_ref().to_lowercase(), 1)).collect())
+    }
+
+    /// Takes a name for a column, with an underscore after it if it is taken.
+    pub(crate) fn column(&mut self, name: &str) -> String {
+        self.take([name, &format!("{name}_")])
     }
 
     /// Takes the first free one of these names, or the last with a number. Puts an x before a name
@@ -31,7 +35,7 @@ impl Taken {
             return free.clone();
         }
         let last = names.last().map_or("_", |name| name);
-        let key = last.to_ascii_lowercase();
+        let key = last.to_lowercase();
         loop {
             let tried = self.0.entry(key.clone()).or_insert(1);
             *tried += 1;
@@ -44,7 +48,7 @@ impl Taken {
 
     /// Takes a name. Returns whether it was free.
     fn is_new(&mut self, name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
+        let name = name.to_lowercase();
         let is_new = !self.0.contains_key(&name);
         self.0.entry(name).or_insert(1);
         is_new

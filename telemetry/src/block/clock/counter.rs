@@ -1,0 +1,23 @@
+//! No counter of the processor: neither Miri nor the other processors have one that we know.
+//!
+//! Design: `.sol.clock` in `design/telemetry.md`.
+
+use eventlog::format::ClockSource;
+
+pub(crate) const SOURCE: Option<ClockSource> = None;
+
+pub(crate) fn is_invariant() -> bool {
+    false
+}
+
+pub(crate) fn rate() -> u64 {
+    0
+}
+
+#[inline(always)]
+pub(crate) fn read() -> u64 {
+    0
+}
+
+#[inline(always)]
+pub(crate) fn wait_for_loads() {}

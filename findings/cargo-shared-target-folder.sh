@@ -2,9 +2,10 @@
 # Two checkouts of one workspace that share a target folder: cargo takes the second one for built.
 #
 # Seen with cargo 1.95.0. The hash in the name of a file in the target folder comes from the path of
-# a package below its workspace, and from neither the folder of the workspace nor the sources. Whether
-# a package is fresh is then decided by the times of its files. A checkout whose files are older than
-# the other's build is "fresh": its program is the other checkout's, and the exit code is 0.
+# a package below its workspace, and from neither the folder of the workspace nor the sources.
+# Whether a package is fresh is then decided by the times of its files. A checkout whose files are
+# older than the other's build is "fresh": its program is the other checkout's, and the exit code is
+# 0.
 #
 # Needs cargo alone. Fails if cargo begins to tell the checkouts apart.
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # daemon(3) of the C library ends the parent, and no _exit that is preloaded sees it.
 #
-# Seen with glibc 2.36. A library that is preloaded to work at the end of a process defines _exit. The
-# program's own call of _exit comes there. The parent of daemon(3) also ends by _exit, without exit's
-# handlers, but the C library calls its own function inside. So neither atexit nor a preloaded _exit
-# runs in that parent.
+# Seen with glibc 2.36. A library that is preloaded to work at the end of a process defines _exit.
+# The program's own call of _exit comes there. The parent of daemon(3) also ends by _exit, without
+# exit's handlers, but the C library calls its own function inside. So neither atexit nor a
+# preloaded _exit runs in that parent.
 #
 # Needs cc and glibc. Fails if daemon(3) begins to call the preloaded function.
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Parquet files whose columns differ in case alone: DuckDB renames one, and folds ASCII alone.
 #
-# Seen with DuckDB 1.4.1 and pyarrow 21.0.0. A Parquet file may have columns "a" and "A", and "é" and
-# "É"; pyarrow writes and reads all four. DuckDB compares names without case: it gives the second of
-# "a" and "A" another name, with a number, and says nothing, so that a query of "A" answers with the
-# values of "a". But "É" next to "é" keeps its name, and is a column of its own.
+# Seen with DuckDB 1.4.1 and pyarrow 21.0.0. A Parquet file may have columns "a" and "A", and "é"
+# and "É"; pyarrow writes and reads all four. DuckDB compares names without case: it gives the
+# second of "a" and "A" another name, with a number, and says nothing, so that a query of "A"
+# answers with the values of "a". But "É" next to "é" keeps its name, and is a column of its own.
 #
 # Needs python3 with venv, and PyPI. Fails if a reader answers otherwise.
 set -euo pipefail

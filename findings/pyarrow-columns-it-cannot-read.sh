@@ -2,9 +2,9 @@
 # Names of columns that pyarrow writes to Parquet and cannot read again.
 #
 # Seen with pyarrow 21.0.0. A dataset adds fields of its own to what it scans: "__filename",
-# "__fragment_index", "__batch_index" and "__last_in_fragment". A file that has a column of such a name
-# is written without a word, and ParquetFile reads it; but read_table, which scans a dataset, refuses
-# the whole file, as two fields have one name.
+# "__fragment_index", "__batch_index" and "__last_in_fragment". A file that has a column of such a
+# name is written without a word, and ParquetFile reads it; but read_table, which scans a dataset,
+# refuses the whole file, as two fields have one name.
 #
 # Needs python3 with venv, and PyPI. Fails if such a file can be read, or can no longer be written.
 set -euo pipefail

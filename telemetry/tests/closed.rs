@@ -10,6 +10,8 @@ mod common;
 
 use common::{Three, ran};
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use telemetry::event;
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
@@ -84,4 +86,38 @@ fn a_log_goes_on_after_the_program_closed_it() {
         }
         assert_eq!(said.len(), usize::from(is_cut), "{name}: {said:?}");
     }
+}
+
+/// The files are closed while threads write and volumes begin: whatever was going on, the log goes
+/// on afterwards.
+#[test]
+#[cfg(target_os = "linux")]
+fn volumes_go_on_after_any_instant_of_closing() {
+    let test = "volumes_go_on_after_any_instant_of_closing";
+    let place = (NAME, "file:mpsio.log?size=32K&count=3");
+    let Some(ran) = ran(test, &[OBJECT, SMALL, place], || {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        record(100);
+                    }
+                });
+            }
+            for _ in 0..200 {
+                close_all();
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let before = telemetry::losses().io;
+        (5000..5100usize).for_each(|index| event!(Three, 0usize, index, index));
+        telemetry::flush();
+        assert_eq!(telemetry::losses().io, before);
+    }) else {
+        return;
+    };
+    let last = common::read_as_it_is(&ran.file("mpsio.log")).words(1, 1);
+    assert!(last.contains(&5099), "{last:?}");
 }

@@ -14,10 +14,6 @@ use crate::plinth::{self, Plinth};
 use core::ffi::c_int;
 use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
 
-/// How often a thread looks whether another one has opened the file again. In a signal handler the
-/// interrupted code may be the other one.
-const REOPEN_COUNT_MAX: u32 = 1000;
-
 impl FilePlinth {
     /// Returns the file, after a look at it. A file that the program closed is opened again, if it
     /// still has the name of the log.
@@ -38,26 +34,18 @@ impl FilePlinth {
     #[cold]
     #[inline(never)]
     fn look_again(&self, errno: Errno) -> Result<File, Errno> {
-        for _ in 0..REOPEN_COUNT_MAX {
-            if let Some(_reopening) = self.reopening.try_lock() {
-                // Another thread may have opened it meanwhile.
-                let open = |_| self.reopen(errno).and_then(|()| self.look_once());
-                return self.look_once().or_else(open);
-            }
-            sys::give_way();
-            if let Ok(file) = self.look_once() {
-                return Ok(file);
-            }
-        }
-        Err(errno)
+        let _reopening = self.reopening.lock_waiting().ok_or(errno)?;
+        // Another thread may have opened it meanwhile.
+        self.look_once().or_else(|_| self.reopen(errno).and_then(|()| self.look_once()))
     }
 
     fn reopen(&self, errno: Errno) -> Result<(), Errno> {
         let lost = self.file.get().filter(|_| self.can_rewrite()).ok_or(errno)?;
         let named = self.name.with_path(sys::identify_name).ok_or(libc::EAGAIN)?;
-        // A new volume may have no name yet.
-        if named.as_ref().err() == Some(&libc::ENOENT) && !self.before.is_some() {
+        // A new volume that has no name yet is lost with its file.
+        if self.before.is_some() || named.as_ref().err() == Some(&libc::ENOENT) {
             self.seen.lose();
+            return Err(errno);
         }
         if !lost.was(&named?) {
             return Err(errno);

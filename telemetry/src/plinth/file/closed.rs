@@ -60,7 +60,7 @@ impl FilePlinth {
     }
 }
 
-/// Returns whether another process has begun a log in a file. A file without a header was truncated.
+/// Returns whether another process has begun a log in a file. Without a header it was truncated.
 fn is_others(file: c_int) -> bool {
     let mut bytes = [0; STREAM_HEADER_SIZE];
     let is_read = sys::read_open_file(file, &mut bytes).is_some();

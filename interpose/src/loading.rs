@@ -15,16 +15,19 @@
 use crate::events::Unreached;
 use crate::real::Function;
 use crate::recording::while_recording;
-use crate::{functions, roster};
-use core::ffi::{CStr, c_char, c_int, c_long};
+use crate::thread::{self, Activity};
+use crate::{functions, roster, stack};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::null_mut;
 use eventlog::format::Presence;
 use telemetry::__private::before;
 
 type Text = *const c_char;
+type Open = unsafe extern "C" fn(Text, c_int) -> *mut c_void;
 /// A function that is only jumped to.
 type Any = unsafe extern "C" fn();
 
-static DLOPEN: Function<Any> = Function::new(c"dlopen");
+static DLOPEN: Function<Open> = Function::new(c"dlopen");
 static DLMOPEN: Function<Any> = Function::new(c"dlmopen");
 
 const DEEP: u64 = 1;
@@ -60,9 +63,30 @@ unsafe fn note(path: Text, flags: c_int, way: u64) {
     }
 }
 
+/// Returns whether a library is loaded: then no flag changes where its calls go.
+///
+/// # Safety
+///
+/// L1: the path is null, or ends with a NUL.
+unsafe fn is_loaded(path: Text) -> bool {
+    thread::with(|local| {
+        // Calls of malloc that the loader makes for this are not the program's.
+        let before = local.activity.replace(Activity::Inside);
+        let way = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: the caller's promise. What was opened once is closed once, and stays loaded.
+        let is_loaded = unsafe {
+            let library = DLOPEN.get().map_or(null_mut(), |open| open(path, way));
+            !library.is_null() && stack::CLOSE.get().is_some_and(|close| close(library) == 0)
+        };
+        local.activity.set(before);
+        is_loaded
+    })
+}
+
 unsafe extern "C" fn before_dlopen(path: Text, flags: c_int) -> usize {
-    if flags & libc::RTLD_DEEPBIND != 0 {
-        // SAFETY: L1: the promises of the caller are passed on.
+    // SAFETY: L1: the promises of the caller are passed on.
+    if flags & libc::RTLD_DEEPBIND != 0 && !unsafe { is_loaded(path) } {
+        // SAFETY: L1: as above.
         unsafe { note(path, flags, DEEP) };
     }
     DLOPEN.address()

@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn __deregister_frame(table: *mut c_void) {
 }
 
 type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
-static CLOSE: Function<Close> = Function::new(c"dlclose");
+pub(crate) static CLOSE: Function<Close> = Function::new(c"dlclose");
 
 /// Implements dlclose: another library may be mapped at the same place later.
 // SAFETY: S1: the caller keeps the promises that the C library asks of it for dlclose; no other

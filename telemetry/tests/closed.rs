@@ -10,6 +10,8 @@ mod common;
 
 use common::{Three, ran};
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use telemetry::event;
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
@@ -28,34 +30,94 @@ fn close_all() {
 }
 
 /// A daemon closes all descriptors that it does not know: the runtime opens its log again, but not
-/// a file that has taken the name of the log.
+/// a file that has taken the name of the log. A log that another process has removed or truncated
+/// meanwhile goes on as a new volume.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_log_goes_on_after_the_program_closed_it() {
     let test = "a_log_goes_on_after_the_program_closed_it";
-    for place in ["mpsio.log", "file:mpsio.log?size=1M&count=2"] {
-        for is_replaced in [false, true] {
-            let replaced = if is_replaced { "1" } else { "0" };
-            let environment = [OBJECT, SMALL, (NAME, place), ("REPLACED", replaced)];
-            let Some(ran) = ran(test, &environment, || {
-                record(1000);
-                telemetry::flush();
-                if std::env::var("REPLACED").as_deref() == Ok("1") {
+    let changes = ["none", "replaced", "removed", "truncated", "shortened"];
+    let places = ["mpsio.log", "file:mpsio.log?size=1M&count=2"];
+    for (place, change) in places.into_iter().flat_map(|place| changes.map(|it| (place, it))) {
+        let environment = [OBJECT, SMALL, (NAME, place), ("CHANGE", change)];
+        let Some(ran) = ran(test, &environment, || {
+            let shorten = |size| {
+                let file = fs::OpenOptions::new().write(true).open("mpsio.log");
+                file.unwrap().set_len(size).unwrap();
+            };
+            record(1000);
+            telemetry::flush();
+            let is_replaced = std::env::var("CHANGE").as_deref() == Ok("replaced");
+            match std::env::var("CHANGE").as_deref() {
+                Ok("replaced") => {
                     fs::rename("mpsio.log", "old").unwrap();
                     fs::write("mpsio.log", "precious").unwrap();
                 }
-                close_all();
-                record(1000);
-            }) else {
-                return;
-            };
-            if is_replaced {
-                assert_eq!(ran.file("mpsio.log"), b"precious", "{place}");
-                assert_eq!(ran.said().len(), 1, "{place}: the loss is reported");
-            } else {
-                assert_eq!(ran.stream().of(1).len(), 2000, "{place}");
-                assert_eq!(ran.said(), [""; 0], "{place}");
+                Ok("removed") => fs::rename("mpsio.log", "old").unwrap(),
+                Ok("truncated") => shorten(0),
+                Ok("shortened") => shorten(3 * 4096),
+                _ => {}
+            }
+            close_all();
+            record(1000);
+            telemetry::flush();
+            assert_eq!(telemetry::losses().io != 0, is_replaced);
+        }) else {
+            return;
+        };
+        let (said, name) = (ran.said(), format!("{place}, {change}"));
+        if change == "replaced" {
+            assert_eq!(ran.file("mpsio.log"), b"precious", "{name}");
+            assert_eq!(said.len(), 1, "{name}: the loss is reported");
+            continue;
+        }
+        let stream = common::read_as_it_is(&ran.file("mpsio.log"));
+        let is_cut = matches!(change, "truncated" | "shortened");
+        let values = stream.words(1, 1);
+        match change {
+            "none" => assert_eq!(values.len(), 2000, "{name}"),
+            "shortened" => assert!((1001..2000).contains(&values.len()), "{name}"),
+            // The block that was open goes on there.
+            _ => {
+                assert_eq!(stream.volume, 1, "{name}");
+                assert!(values.ends_with(&(0..1000).collect::<Vec<_>>()), "{name}");
+                assert!(values.len() < 1100, "{name}");
             }
         }
+        assert_eq!(said.len(), usize::from(is_cut), "{name}: {said:?}");
     }
+}
+
+/// The files are closed while threads write and volumes begin: whatever was going on, the log goes
+/// on afterwards.
+#[test]
+#[cfg(target_os = "linux")]
+fn volumes_go_on_after_any_instant_of_closing() {
+    let test = "volumes_go_on_after_any_instant_of_closing";
+    let place = (NAME, "file:mpsio.log?size=32K&count=3");
+    let Some(ran) = ran(test, &[OBJECT, SMALL, place], || {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        record(100);
+                    }
+                });
+            }
+            for _ in 0..200 {
+                close_all();
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let before = telemetry::losses().io;
+        (5000..5100usize).for_each(|index| event!(Three, 0usize, index, index));
+        telemetry::flush();
+        assert_eq!(telemetry::losses().io, before);
+    }) else {
+        return;
+    };
+    let last = common::read_as_it_is(&ran.file("mpsio.log")).words(1, 1);
+    assert!(last.contains(&5099), "{last:?}");
 }

@@ -179,6 +179,46 @@ fn a_signal_is_named_though_the_log_was_deleted_or_emptied() {
     }
 }
 
+/// A program that closes its files and takes its log away, between two times that it allocates.
+const CLOSER: &str = "
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void allocate(void) { for (int at = 0; at < 20000; at++) free(malloc(24)); }
+int main(int count, char **words) {
+  char log[32];
+  snprintf(log, sizeof log, \"a.log-%d\", getpid());
+  allocate();
+  if (words[1][0] == 'c') syscall(SYS_close_range, 3, ~0U, 0);
+  if (words[1][1] == 't' ? truncate(log, 0) : words[1][1] == 'r' ? unlink(log) : 0) return 1;
+  allocate();
+  return 0;
+}";
+
+/// `.rep.record.logs` `.sol.held`
+#[test]
+fn a_log_taken_from_its_program_is_not_called_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("closer.c"), CLOSER).unwrap();
+    let mut cc = Command::new("cc");
+    let status = cc.args(["-fno-builtin", "-o", &at("closer"), &at("closer.c")]).status();
+    assert!(status.expect("this test needs a C compiler, cc").success());
+    for how in ["c-", "ct", "cr", "-t", "-r"] {
+        let command = record(folder.path(), &["--force", &at("closer"), how]);
+        let (code, _, errors) = output(command);
+        let line = errors.lines().last().unwrap();
+        if how == "c-" {
+            assert!(code == Some(0) && line.ends_with(", nothing lost"), "{errors}");
+            continue;
+        }
+        let missing = " events, older ones are missing (another process removed or truncated";
+        assert!(code == Some(1) && line.contains(missing), "{how}: {errors}");
+    }
+}
+
 /// A program that allocates, then executes itself some times, and is killed at last.
 const CHAIN: &str = "
 #include <signal.h>

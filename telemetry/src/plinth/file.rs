@@ -327,21 +327,18 @@ impl Plinth for FilePlinth {
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
-        if !self.can_rewrite() {
-            let (file, _) = self.look(|file| file.look()).map_err(failed)?;
-            self.append(file.seen(), bytes).map_err(failed)?;
-        } else {
-            // One that begins has no name yet.
-            let has_name = !self.before.is_some();
-            let look = |file| self.seen.look(file, has_name, &self.name);
-            let (file, _) = self.look(look).map_err(failed)?;
-            if self.seen.is_lost() && !way_out::is_here() {
-                return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
-            }
+        let found = self.look();
+        if self.can_rewrite() && self.seen.is_lost() && !way_out::is_here() {
+            return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
+        }
+        let file = found.map_err(failed)?.seen();
+        if self.can_rewrite() {
             let place = self.seen.place(offset);
-            let write = || self.write_at(file.seen(), bytes, place);
+            let write = || self.write_at(file, bytes, place);
             self.with_room(place, write).map_err(failed)?;
             self.seen.note(place.saturating_add(bytes.len() as u64));
+        } else {
+            self.append(file, bytes).map_err(failed)?;
         }
         if offset == 0 { self.publish().map_err(failed) } else { Ok(()) }
     }

@@ -67,14 +67,14 @@ impl Seen {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the facts of the file, and notes whether it is lost. `has_name`: it has a name, if
+    /// Notes that the file, which the program closed, was removed.
+    pub(super) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Looks at the file, and notes whether it is lost. `has_name`: it has a name, if
     /// nobody removed it.
-    pub(super) fn look(
-        &self,
-        file: File,
-        has_name: bool,
-        name: &LogName,
-    ) -> Result<FileIdentity, Errno> {
+    pub(super) fn look(&self, file: File, has_name: bool, name: &LogName) -> Result<(), Errno> {
         // Before the question: the file had as much then.
         let size = self.size.load(Ordering::Acquire);
         let piece_count = self.piece_count.load(Ordering::Acquire);
@@ -95,7 +95,7 @@ impl Seen {
         }
         let is_removed = has_name && found.link_count == 0;
         self.is_lost.fetch_or(is_lost || is_removed, Ordering::Relaxed);
-        Ok(found)
+        Ok(())
     }
 
     fn is_told(&self) -> bool {

@@ -58,6 +58,9 @@ pub(super) struct Content {
     given_up: u64,
     /// Whether events of older volumes gave way, which are not counted.
     has_lost_volumes: bool,
+    /// Whether the same is true of a log without bounds, which another process removed or
+    /// truncated.
+    pub(super) is_cut: bool,
     /// Whether the log has no end.
     pub(super) is_open: bool,
 }
@@ -68,13 +71,14 @@ impl AddAssign for Content {
         self.lost += other.lost;
         self.given_up += other.given_up;
         self.has_lost_volumes |= other.has_lost_volumes;
+        self.is_cut |= other.is_cut;
         self.is_open |= other.is_open;
     }
 }
 
 impl Content {
-    /// Reads the content of a log with these files.
-    pub(super) fn of(files: &[PathBuf]) -> Result<Content, String> {
+    /// Reads the content of a log with these files. `is_bounded`: older events may give way.
+    pub(super) fn of(files: &[PathBuf], is_bounded: bool) -> Result<Content, String> {
         let mut joined = Joined::default();
         for path in files {
             let file = File::open(path).and_then(FileSource::new);
@@ -84,6 +88,7 @@ impl Content {
         let log = log.map_err(|error| error.to_string())?;
         let mut content = Content { is_open: !log.is_closed(), ..Content::default() };
         content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 0);
+        content.is_cut = content.has_lost_volumes && !is_bounded;
         let is_ours = |registry: &&Registry| REGISTRIES.contains(&&*registry.name);
         let registries = log.registries();
         for account in log.accounts() {
@@ -110,7 +115,7 @@ impl Content {
 
     /// Returns whether all events are in the log, as far as the log tells.
     pub(super) fn is_whole(&self, is_ring: bool) -> bool {
-        self.lost == 0 && (!self.is_open || is_ring)
+        self.lost == 0 && !self.is_cut && (!self.is_open || is_ring)
     }
 
     /// Describes the log of a program. `is_seen`: no process noted that events are missing.
@@ -156,6 +161,9 @@ impl Content {
     fn with_end(&self, is_known: bool, end: &str) -> String {
         let old = match (self.given_up, self.has_lost_volumes) {
             (0, false) => String::new(),
+            (0, true) if self.is_cut => {
+                ", older ones are missing (another process removed or truncated the log)".to_owned()
+            }
             (0, true) => ", older ones have given way".to_owned(),
             (count, _) => format!(", {} older ones have given way", number(count)),
         };

@@ -128,6 +128,11 @@ impl Logs {
         self.files().into_iter().filter_map(of).collect()
     }
 
+    /// Returns whether older events of a log may give way to newer ones.
+    fn is_bounded(&self) -> bool {
+        !self.words.1.is_empty()
+    }
+
     fn names(&self) -> Vec<Name> {
         let mut names: BTreeMap<(u32, u32), Vec<File>> = BTreeMap::new();
         for (rest, path) in self.files() {
@@ -176,7 +181,7 @@ impl Logs {
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();
-            let (description, is_whole) = of_others(&names, process, missing);
+            let (description, is_whole) = of_others(&names, process, self.is_bounded(), missing);
             complain(&format!("replay: {path}-*: {description}\n"));
             recorded = recorded.min(Recorded::whole(is_whole));
         }
@@ -195,8 +200,8 @@ impl Logs {
         }
         let is_ring = self.words.0 == RING;
         let is_seen = missing.lost == 0 && missing.is_reached(own.process);
-        let content =
-            Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
+        let content = Content::of(&files, self.is_bounded())
+            .map(|content| content.of_ended(missing.has_ended(own.process)));
         let recorded = match &content {
             Ok(content) if content.events > 0 => {
                 Recorded::whole(content.is_whole(is_ring) && is_seen)
@@ -218,14 +223,15 @@ impl Logs {
 
 /// Describes the logs of other processes, and of earlier programs of this one. Returns whether they
 /// are complete.
-fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) {
+fn of_others(names: &[Name], process: u32, is_bounded: bool, missing: &Missing) -> (String, bool) {
     let (mut sum, mut unread, mut endless) = (Content::default(), 0, 0);
     for (index, name) in names.iter().enumerate() {
         // A process writes out all events before it executes another program.
         let next = names.get(index + 1).map(|next| next.process);
         let is_last = name.process != process && next != Some(name.process);
         let has_ended = missing.has_ended(name.process);
-        match Content::of(&name.paths()).map(|content| content.of_ended(has_ended)) {
+        let content = Content::of(&name.paths(), is_bounded);
+        match content.map(|content| content.of_ended(has_ended)) {
             Ok(content) => {
                 sum += content;
                 endless += usize::from(is_last && content.is_open);
@@ -241,7 +247,7 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
     if unread > 0 {
         text.push_str(&format!("; {unread} cannot be read"));
     }
-    (text, unread == 0 && endless == 0 && sum.lost == 0)
+    (text, unread == 0 && endless == 0 && sum.lost == 0 && !sum.is_cut)
 }
 
 /// Returns a path relative to the current folder, as a user would type it.

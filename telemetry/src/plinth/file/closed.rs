@@ -2,56 +2,68 @@
 //!
 //! ```text
 //!  EBADF ─▶ the name: the same file? ─ claim ─ header: this stream? ─▶ the log goes on
+//!                │ none                           └ none: truncated ─┐
+//!                └──────── removed ──────────────────────────────────┴▶ a new volume (`Seen`)
 //! ```
 //!
 //! Design: `.sol.held` in `design/telemetry.md`.
 
 use super::FilePlinth;
-use crate::os::sys::{self, File};
+use crate::os::sys::{self, Errno, File};
 use crate::plinth::{self, Plinth};
-use eventlog::format::STREAM_HEADER_SIZE;
-
-/// How often a thread looks whether another one has opened the file again. In a signal handler the
-/// interrupted code may be the other one.
-const REOPEN_COUNT_MAX: u32 = 1000;
+use core::ffi::c_int;
+use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
 
 impl FilePlinth {
-    /// Returns the file, and what `look` says of it. A file that the program closed is opened
-    /// again, if it still has the name of the log.
-    pub(super) fn look<T>(&self, look: impl Fn(File) -> Result<T, i32>) -> Result<(File, T), i32> {
-        let look = || {
-            let file = self.file.get().ok_or(libc::EBADF)?;
-            Ok((file, look(file)?))
-        };
-        for _ in 0..REOPEN_COUNT_MAX {
-            let Err(errno) = look() else { break };
-            if let Some(_reopening) = self.reopening.try_lock() {
-                // Another thread may have opened it meanwhile.
-                return look().or_else(|_| self.reopen(errno).and_then(|()| look()));
-            }
-            sys::give_way();
-        }
-        look()
+    /// Returns the file, after a look at it. A file that the program closed is opened again, if it
+    /// still has the name of the log.
+    pub(super) fn look(&self) -> Result<File, Errno> {
+        self.look_once().or_else(|errno| self.look_again(errno))
     }
 
-    fn reopen(&self, errno: i32) -> Result<(), i32> {
+    fn look_once(&self) -> Result<File, Errno> {
+        let file = self.file.get().ok_or(libc::EBADF)?;
+        match self.can_rewrite() {
+            // One that begins has no name yet.
+            true => self.seen.look(file, !self.before.is_some(), &self.name)?,
+            false => drop(file.look()?),
+        }
+        Ok(file)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, errno: Errno) -> Result<File, Errno> {
+        let _reopening = self.reopening.lock_waiting().ok_or(errno)?;
+        // Another thread may have opened it meanwhile.
+        self.look_once().or_else(|_| self.reopen(errno).and_then(|()| self.look_once()))
+    }
+
+    fn reopen(&self, errno: Errno) -> Result<(), Errno> {
         let lost = self.file.get().filter(|_| self.can_rewrite()).ok_or(errno)?;
-        let named = self.name.with_path(sys::identify_name).ok_or(libc::EAGAIN)??;
-        if !lost.was(&named) {
+        let named = self.name.with_path(sys::identify_name).ok_or(libc::EAGAIN)?;
+        // A new volume that has no name yet is lost with its file.
+        if self.before.is_some() || named.as_ref().err() == Some(&libc::ENOENT) {
+            self.seen.lose();
+            return Err(errno);
+        }
+        if !lost.was(&named?) {
             return Err(errno);
         }
         let file = self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)??.map_err(|_| errno)?;
-        // Another process may have begun a log in it.
-        let is_own = |number| {
-            let mut bytes = [0; STREAM_HEADER_SIZE];
-            let is_read = sys::read_open_file(number, &mut bytes).is_some();
-            is_read && plinth::is_own_now(&bytemuck::cast(bytes))
-        };
-        if !file.number().is_ok_and(|number| sys::claim_file(number) && is_own(number)) {
+        if !file.number().is_ok_and(|number| sys::claim_file(number) && !is_others(number)) {
             file.close();
             return Err(errno);
         }
         self.file.set(Some(file));
         Ok(())
     }
+}
+
+/// Returns whether another process has begun a log in a file. Without a header it was truncated.
+fn is_others(file: c_int) -> bool {
+    let mut bytes = [0; STREAM_HEADER_SIZE];
+    let is_read = sys::read_open_file(file, &mut bytes).is_some();
+    let header: StreamHeader = bytemuck::cast(bytes);
+    is_read && header.magic == STREAM_MAGIC && !plinth::is_own_now(&header)
 }

@@ -65,9 +65,8 @@ pub fn wait_for_loads() {}
 
 /// Names nothing.
 pub fn naming<T>(
-    work: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
+    _: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
 ) -> Option<T> {
-    let _ = work;
     None
 }
 
@@ -85,9 +84,7 @@ impl Observer {
 }
 
 /// Observes nothing.
-pub fn observe(observer: &'static Observer) {
-    let _ = observer;
-}
+pub fn observe(_: &'static Observer) {}
 
 /// The right to record sums.
 #[derive(Debug)]
@@ -105,9 +102,7 @@ pub fn zeroed_words(count: usize) -> Option<&'static [AtomicUsize]> {
 }
 
 /// Passes nothing on: no memory is mapped.
-pub fn each_mapped(each: impl FnMut(usize, usize)) {
-    let _ = each;
-}
+pub fn each_mapped(_: impl FnMut(usize, usize)) {}
 
 /// Returns `None`: no memory is mapped.
 pub fn place<T>(value: T) -> Option<&'static T> {

@@ -95,7 +95,6 @@ impl Ring {
         block_count: usize,
         ticks: u64,
     ) -> Option<Own> {
-        // A thread that records little takes a few pages.
         let blocks = Blocks::map_lazily(block_count.clamp(2, BLOCK_COUNT_MAX))?;
         if writer::is_on() {
             blocks.get(0).populate();
@@ -337,11 +336,7 @@ impl Own {
     /// Begins a block (`.write.begin`, `.block.first`, `.block.base`), for the owner. Its base is
     /// `ticks`, those of the next event.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
-        let block = self.next_block(sequence);
-        if sequence != 0 && sequence < self.blocks.count() as u64 {
-            block.populate();
-        }
-        self.begin_at(block, sequence, first, ticks, thread);
+        self.begin_at(self.next_block(sequence), sequence, first, ticks, thread);
     }
 
     /// Begins a given block: its own, or one of a mapped file.

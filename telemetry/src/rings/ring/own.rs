@@ -62,10 +62,16 @@ impl Own {
         unsafe { self.ring.block().own() }
     }
 
+    /// Returns the place of a block that begins. It takes memory when it is used for the first
+    /// time, except for the very first one: a thread that records little takes a few pages.
     pub(super) fn next_block(&self, sequence: u64) -> OwnBlock {
+        let block = self.ring.blocks.get(sequence);
+        if (1..self.ring.blocks.count() as u64).contains(&sequence) {
+            block.populate();
+        }
         // SAFETY: W1 by O1 and R3: the place of the block `head` + 1 was given up, so that nobody
         // else has a right to it. In a new ring, and in a forked child, there is no other thread.
-        unsafe { self.ring.blocks.get(sequence).own() }
+        unsafe { block.own() }
     }
 }
 

@@ -24,7 +24,10 @@ impl FilePlinth {
             Ok((file, look(file)?))
         };
         for _ in 0..REOPEN_COUNT_MAX {
-            let Err(errno) = look() else { break };
+            let errno = match look() {
+                Ok(found) => return Ok(found),
+                Err(errno) => errno,
+            };
             if let Some(_reopening) = self.reopening.try_lock() {
                 // Another thread may have opened it meanwhile.
                 return look().or_else(|_| self.reopen(errno).and_then(|()| look()));

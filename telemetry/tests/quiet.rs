@@ -189,8 +189,14 @@ fn a_full_block_wakes_a_resting_writer_thread() {
         mark("END");
         return;
     }
-    let calls = calls_between_marks(test, &[("MPS_TELEMETRY_CONTROL", "Object"), WRITER]);
-    assert!(calls.iter().any(|line| line.contains("FUTEX_WAKE_PRIVATE")), "{calls:?}");
+    let folder = tempfile::tempdir().unwrap();
+    // With and without a socket, on which a tool may come.
+    for directory in ["", folder.path().to_str().unwrap()] {
+        let socket = ("MPS_TELEMETRY_SOCKET", directory);
+        let environment = [("MPS_TELEMETRY_CONTROL", "Object"), WRITER, socket];
+        let calls = calls_between_marks(test, &environment);
+        assert!(calls.iter().any(|line| line.contains("FUTEX_WAKE_PRIVATE")), "{calls:?}");
+    }
 }
 
 /// Makes a system call that shows in the trace.

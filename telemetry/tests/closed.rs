@@ -44,6 +44,7 @@ fn a_log_goes_on_after_the_program_closed_it() {
                     fs::rename("mpsio.log", "old").unwrap();
                     fs::write("mpsio.log", "precious").unwrap();
                 }
+                std::env::set_current_dir("/").unwrap();
                 close_all();
                 record(1000);
             }) else {

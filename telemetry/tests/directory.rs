@@ -162,10 +162,10 @@ fn a_directory_without_a_way_to_it_takes_the_log() {
     const STRANGER: libc::uid_t = 65534;
     for name in ["mpsio.log", "file:mpsio.log?size=1M&count=3", "ring:mpsio.log?size=1M"] {
         let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, name)], || {
-            std::fs::create_dir_all("closed/work").unwrap();
-            std::fs::set_permissions("closed/work", Permissions::from_mode(0o777)).unwrap();
+            std::fs::create_dir_all("closed/inner").unwrap();
+            std::fs::set_permissions("closed/inner", Permissions::from_mode(0o777)).unwrap();
             let closed = std::fs::canonicalize("closed").unwrap();
-            std::env::set_current_dir("closed/work").unwrap();
+            std::env::set_current_dir("closed/inner").unwrap();
             std::fs::set_permissions(&closed, Permissions::from_mode(0)).unwrap();
             // SAFETY: a program of root, which may enter it, goes on as another user.
             unsafe { assert!(libc::geteuid() != 0 || libc::setuid(STRANGER) == 0) };
@@ -178,6 +178,6 @@ fn a_directory_without_a_way_to_it_takes_the_log() {
         let closed = ran.folder.path().join("closed");
         std::fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
         assert!(ran.said().is_empty(), "{:?}", ran.said());
-        assert!(ran.folder.path().join("closed/work/mpsio.log").exists(), "{name}");
+        assert!(ran.folder.path().join("closed/inner/mpsio.log").exists(), "{name}");
     }
 }

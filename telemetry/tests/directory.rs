@@ -1,10 +1,12 @@
 //! Relative paths of a program that changes its working directory: each means what it meant first.
-#![expect(unsafe_code, reason = "fork")]
+#![expect(unsafe_code, reason = "fork, setuid")]
 
 mod common;
 
 use common::{CONTROL, Kinds, Ran, Rare, Three, ran, wait_until};
+use std::fs::Permissions;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use telemetry::{control, event};
@@ -151,4 +153,31 @@ fn a_log_begins_in_the_directory_of_the_first_output() {
     };
     let log = Path::new("elsewhere").join("mpsio.log");
     assert!(ran.folder.path().join(log).exists());
+}
+
+/// The user may not enter the parent of the working directory, so the relative path alone works.
+#[test]
+fn a_directory_without_a_way_to_it_takes_the_log() {
+    let test = "a_directory_without_a_way_to_it_takes_the_log";
+    const STRANGER: libc::uid_t = 65534;
+    for name in ["mpsio.log", "file:mpsio.log?size=1M&count=3", "ring:mpsio.log?size=1M"] {
+        let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, name)], || {
+            std::fs::create_dir_all("closed/inner").unwrap();
+            std::fs::set_permissions("closed/inner", Permissions::from_mode(0o777)).unwrap();
+            let closed = std::fs::canonicalize("closed").unwrap();
+            std::env::set_current_dir("closed/inner").unwrap();
+            std::fs::set_permissions(&closed, Permissions::from_mode(0)).unwrap();
+            // SAFETY: a program of root, which may enter it, goes on as another user.
+            unsafe { assert!(libc::geteuid() != 0 || libc::setuid(STRANGER) == 0) };
+            record(0, 1000);
+            telemetry::flush();
+            assert_eq!(telemetry::losses().io, 0);
+        }) else {
+            return;
+        };
+        let closed = ran.folder.path().join("closed");
+        std::fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+        assert!(ran.said().is_empty(), "{:?}", ran.said());
+        assert!(ran.folder.path().join("closed/inner/mpsio.log").exists(), "{name}");
+    }
 }

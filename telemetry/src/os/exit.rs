@@ -17,12 +17,16 @@ static EXITING: AtomicUsize = AtomicUsize::new(0);
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 /// Whether the C library is about to call the functions that the linker arranged.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// Whether the C library has called the function that the linker arranged, and may call another.
+static IS_LAST: AtomicBool = AtomicBool::new(false);
 
 /// Registers `at_exit`. Outside ordinary code, and during the exit, it relies on the call that the
-/// linker arranged, which comes after all others.
+/// linker arranged, which comes after nearly all others.
 pub(crate) fn expect(entry: &Entry) {
-    // `musl` calls the linked functions while it holds the lock of `atexit`.
-    let is_free = || !IS_ENDING.load(Ordering::Relaxed) && !is_exiting();
+    let is_free = || match is_exiting() || IS_ENDING.load(Ordering::Relaxed) {
+        true => IS_LAST.load(Ordering::Relaxed),
+        false => true,
+    };
     let can_register = || !sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry) && is_free();
     if !EXPECTED.swap(true, Ordering::Relaxed) && can_register() {
         sys::at_exit(at_exit);
@@ -33,6 +37,14 @@ pub(crate) fn expect(entry: &Entry) {
 /// since the program or library was loaded, and before those that the linker arranged.
 pub(crate) extern "C" fn note_end() {
     IS_ENDING.store(true, Ordering::Relaxed);
+}
+
+/// The call of [`at_exit`] that the linker arranged. A destructor of another library, or one with a
+/// smaller number, comes later.
+pub(crate) extern "C" fn at_linked_exit() {
+    // `musl` calls the linked functions while it holds the lock of `atexit`.
+    IS_LAST.store(cfg!(not(target_env = "musl")), Ordering::Relaxed);
+    at_exit();
 }
 
 /// Registers `at_exit` for a stream that begins, unless the program is exiting.
@@ -65,6 +77,7 @@ pub(crate) fn forget() {
     if is_elsewhere() {
         EXITING.store(0, Ordering::Relaxed);
         EXPECTED.store(false, Ordering::Relaxed);
+        IS_ENDING.store(false, Ordering::Relaxed);
     }
 }
 

@@ -7,7 +7,9 @@
 //! A forked child has its parent's. Design: `.sol.plinth` in `design/telemetry.md`.
 
 use crate::os::link::Link;
-use crate::os::{pages, sys};
+use crate::os::pages::{self, Temporary};
+use crate::os::sys;
+use core::ffi::CStr;
 
 /// The longest path of a directory that is kept, in bytes, with a slash.
 const SIZE_MAX: usize = 4096;
@@ -25,13 +27,21 @@ impl Folder {
         if path.starts_with(b"/") || self.0.get().is_some() {
             return;
         }
-        let Some([folder]) = pages::map_slice::<[u8; SIZE_MAX]>(1) else { return };
         // One that is too long to be kept, or was removed, is looked for again at each use.
-        let Some(size) = sys::working_directory(&mut folder[..SIZE_MAX - 1]) else { return };
-        if folder[..size].last() != Some(&b'/') {
-            folder[size] = b'/';
+        let Some(mut found) = Temporary::<u8>::map(SIZE_MAX) else { return };
+        let Some(size) = sys::working_directory(&mut found[..SIZE_MAX - 1]) else { return };
+        if found[..size].last() != Some(&b'/') {
+            found[size] = b'/';
         }
-        self.0.set(Some(folder));
+        // The user may not enter all directories on the way to this one.
+        let named = CStr::from_bytes_until_nul(&found).ok().map(sys::identify_name);
+        let (Some(Ok(named)), Ok(here)) = (named, sys::identify_name(c".")) else { return };
+        if here.is(&named)
+            && let Some([folder]) = pages::map_slice::<[u8; SIZE_MAX]>(1)
+        {
+            folder.copy_from_slice(&found);
+            self.0.set(Some(folder));
+        }
     }
 
     /// Writes the directory, if one is kept, and there is room for `size` more bytes; returns the

@@ -346,8 +346,10 @@ impl Plinth for FilePlinth {
     /// Also if the file was removed or truncated, with or without bounds: a reader could never find
     /// further bytes.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = sys::file_size_max().min(self.room.size_max());
-        let is_more = |volumes: Volumes| self.seen.place(size) > volumes.size.min(size_max);
+        let is_more = |volumes: Volumes| {
+            let size_max = sys::file_size_max().min(self.room.size_max());
+            self.seen.place(size) > volumes.size.min(size_max)
+        };
         let is_full = || self.volumes.is_some_and(is_more);
         self.can_rewrite() && (is_full() || self.seen.is_lost())
     }

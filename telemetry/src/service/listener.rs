@@ -173,9 +173,13 @@ impl Service {
         Service { connections: core::array::from_fn(|_| Connection::NONE), relief: 0 }
     }
 
-    pub(crate) fn is_needed(&self) -> bool {
-        let is_used = |connection: &Connection| connection.stage != Stage::Free;
-        LISTENER.is_some() || self.connections.iter().any(is_used)
+    fn is_needed(&self) -> bool {
+        LISTENER.is_some() || self.is_used()
+    }
+
+    /// Returns whether a tool is connected.
+    pub(crate) fn is_used(&self) -> bool {
+        self.connections.iter().any(|connection| connection.stage != Stage::Free)
     }
 
     /// Waits up to `limit` ns (`None`: for ever), and serves the connections.

@@ -26,8 +26,7 @@ const IDLE_COUNT_MAX: u32 = 2 * IDLE_COUNT_AWAKE;
 const NAP_MIN: u64 = 20_000;
 /// The longest sleep, in ns: a ring has blocks for that time.
 const NAP_MAX: u64 = 200_000;
-/// The longest rest, in ns. A full block ends it, unless a tool may ask for something: the thread
-/// then rests in poll.
+/// The longest rest, in ns, until it looks for tools. A full block ends it.
 const REST: u64 = 20_000_000;
 /// The blocks after which a forked child starts a writer thread. A system may take seconds to
 /// remove a process that had two threads, which is long for a child that ends soon.
@@ -69,18 +68,17 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     let mut idle_count = 0u32;
     let mut service = Service::new();
     for round in 0u64.. {
-        if round.is_multiple_of(ROUNDS_PER_TURN) {
+        if round.is_multiple_of(ROUNDS_PER_TURN) || idle_count == IDLE_COUNT_MAX {
             service.turn(Some(0));
         }
         idle_count = if write() { 0 } else { IDLE_COUNT_MAX.min(idle_count + 1) };
         match idle_count {
             0 => {}
             1..=IDLE_COUNT_AWAKE => sys::give_way(),
-            _ if idle_count < IDLE_COUNT_MAX => {
+            _ if idle_count < IDLE_COUNT_MAX || service.is_used() => {
                 let nap = NAP_MIN << (idle_count - IDLE_COUNT_AWAKE - 1).min(16);
                 service.turn(Some(nap.min(NAP_MAX)));
             }
-            _ if service.is_needed() => service.turn(Some(REST)),
             _ if writer::rest(REST, write) => idle_count = 0,
             _ => {}
         }

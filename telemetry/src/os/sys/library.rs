@@ -30,7 +30,7 @@ static LOADED: extern "C" fn() = begin;
 // SAFETY: the loader calls the functions in this section when the program exits: this one after
 // those without a number.
 #[unsafe(link_section = ".fini_array.00102")]
-static LEFT: extern "C" fn() = crate::os::exit::at_exit;
+static LEFT: extern "C" fn() = crate::os::exit::at_linked_exit;
 
 /// Does the work for which the loader and the C library must be free; they are not during an event.
 #[cfg(not(miri))]

@@ -423,39 +423,6 @@ fn a_fork_in_a_handler_during_recording_harms_no_log() {
     assert!(cold > 0 && fast > 0, "{cold} in the cold path, {fast} elsewhere");
 }
 
-/// The kernel's call makes the child: no fork hook runs.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_child_made_by_clone_leaves_its_parents_log_alone() {
-    let test = "a_child_made_by_clone_leaves_its_parents_log_alone";
-    let Some(ran) = ran(test, &[ALL, SMALL], || {
-        record(1000);
-        // SAFETY: as fork, for a process with one thread.
-        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
-        if child == 0 {
-            record(1000);
-            telemetry::flush();
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(0) };
-        }
-        wait_for(child);
-        (1000..2000usize).for_each(|index| event!(Three, pid(), index, index));
-        std::fs::write("pids", format!("{} {child}", pid())).unwrap();
-    }) else {
-        return;
-    };
-    let pids = String::from_utf8(ran.file("pids")).unwrap();
-    let (parent, child) = pids.split_once(' ').unwrap();
-    let stream = ran.stream();
-    assert_eq!(indexes(&stream, parent.parse().unwrap()), numbers(2000));
-    let log = ran.file(&format!("mpsio.log-{child}"));
-    assert_eq!(header(&log).1, header(&ran.file("mpsio.log")).0);
-    // Until its block was full, the child recorded into a block of the parent.
-    let indexes = indexes(&common::read(&log), child.parse().unwrap());
-    assert!(indexes.len() > 1000 - 125, "{}", indexes.len());
-    assert_eq!(indexes, (1000 - indexes.len() as u64..1000).collect::<Vec<_>>());
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn a_child_writes_its_own_log_where_advice_is_ignored() {

@@ -116,6 +116,20 @@ fn try_sync() -> ClockSync {
     ClockSync { ticks, monotonic: before + bracket / 2, realtime, uncertainty }
 }
 
+/// Returns the ticks `age` ns ago, or smaller ones, by the rate since an earlier sync. `None`: the
+/// syncs do not tell the rate.
+pub(crate) fn ticks_before(age: u64, earlier: &ClockSync) -> Option<u64> {
+    /// The system's clock may be slowed or sped up by this fraction of itself.
+    const SLEW_FRACTION: u64 = 500;
+    let now = sync();
+    let measured = now.monotonic.checked_sub(earlier.monotonic)?;
+    let unsure = u64::from(now.uncertainty) + u64::from(earlier.uncertainty);
+    let time = measured.checked_sub(measured / SLEW_FRACTION + unsure)?;
+    let ticks = u128::from(now.ticks.checked_sub(earlier.ticks)?) * u128::from(age);
+    let ticks = ticks.checked_div(time.into())?;
+    Some(now.ticks.saturating_sub(u64::try_from(ticks).unwrap_or(u64::MAX)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +146,21 @@ mod tests {
         assert!(middle.uncertainty < 1_000_000_000, "{middle:?}");
         let year_2020 = 1_577_836_800_000_000_000;
         assert!(middle.realtime > year_2020, "{middle:?}");
+    }
+
+    #[test]
+    fn ticks_of_a_time_ago_are_never_later_than_that_time() {
+        choose();
+        let earlier = sync();
+        let ticks = ticks();
+        let begin = monotonic();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let before = ticks_before(monotonic() - begin, &earlier).expect("a rate");
+        assert!(before <= self::ticks(), "{before}");
+        assert!(before <= ticks + rate().max(1) / 100, "{before} {ticks}");
+        assert_eq!(ticks_before(u64::MAX, &earlier), Some(0));
+        let later = ClockSync { monotonic: u64::MAX, ..earlier };
+        assert_eq!(ticks_before(1, &later), None);
     }
 
     /// `.header.clock`

@@ -10,3 +10,4 @@ pub(crate) mod memory;
 pub(crate) mod parts;
 pub(crate) mod registry_encoding;
 pub(crate) mod root;
+pub(crate) mod walk;

@@ -118,6 +118,16 @@ pub(crate) fn sync() -> ClockSync {
     sync
 }
 
+/// Returns the last clock sync; `None` if there is none, or a thread is noting one.
+pub(crate) fn last_sync() -> Option<ClockSync> {
+    let before = word(SYNC).load(Ordering::Acquire);
+    let [ticks, monotonic, realtime] =
+        [1, 2, 3].map(|index| word(SYNC + index).load(Ordering::Acquire));
+    let [turn, uncertainty]: [u32; 2] = bytemuck::cast(before);
+    let is_whole = turn % 2 == 0 && word(SYNC).load(Ordering::Relaxed) == before && monotonic != 0;
+    is_whole.then_some(ClockSync { ticks, monotonic, realtime, uncertainty })
+}
+
 /// Notes a clock sync, unless another thread is just noting one.
 fn note_sync(sync: &ClockSync) {
     let old = word(SYNC).load(Ordering::Relaxed);

@@ -12,7 +12,7 @@
 
 use crate::block::{clock, identity, root};
 use crate::ends::crash;
-use crate::os::{exit, observers, ordinary, way_out};
+use crate::os::{exit, observers, ordinary, process, way_out};
 use crate::registry::{preamble, registration, unhoused};
 use crate::rings::thread;
 use crate::service::{listener, mask_changes};
@@ -28,8 +28,20 @@ pub(crate) fn note() {
     TICKS.store(clock::ticks(), Ordering::Relaxed);
 }
 
+/// Returns the ticks of the fork of this process, or smaller ones: no event of the child is older.
+fn earliest() -> u64 {
+    let start = process::age().and_then(|age| clock::ticks_before(age, &root::last_sync()?));
+    // An earlier fork of the parent.
+    start.unwrap_or(0).max(TICKS.load(Ordering::Relaxed))
+}
+
 /// Abandons the parent's output, in the child alone, before `fork` returns there.
-pub(crate) fn leave_parent() {
+/// `noticed_late`: no call told of the fork, and the child may have recorded since.
+pub(crate) fn leave_parent(noticed_late: bool) {
+    thread::leave_counts(noticed_late.then(earliest));
+    if noticed_late {
+        note();
+    }
     way_out::forget_others();
     crash::forget_store();
     thread::leave_file();

@@ -11,7 +11,8 @@
 //! panic hooks, not for signal handlers. Design: `.req.pm`, `.debug.buffer` in
 //! `design/telemetry.md`; `.event.params` in `design/format.md`.
 
-use crate::inspect::history::{self, Recalled, Spot};
+use crate::block::walk::Spot;
+use crate::inspect::history::{self, Recalled};
 use crate::inspect::text::{self, Now};
 use crate::os::report::Text;
 use crate::rings::thread;

@@ -10,7 +10,8 @@
 //! `design/telemetry.md`; `.event.params`, `.event.string`, `.store.label` in `design/format.md`.
 
 use crate::block::root;
-use crate::inspect::history::{self, Recalled, Spot};
+use crate::block::walk::Spot;
+use crate::inspect::history::{self, Recalled};
 use crate::os::report::{self, Line};
 use bytemuck::AnyBitPattern;
 use core::fmt::{self, Write as _};

@@ -7,7 +7,8 @@
 //!
 //! Allocates nothing. Design: `.sol.traceback` in `design/telemetry.md`.
 
-use crate::inspect::history::{self, Spot};
+use crate::block::walk::Spot;
+use crate::inspect::history;
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Now};
 use crate::os::pages::Temporary;
 use crate::os::report::Line;

@@ -58,11 +58,10 @@ pub(crate) fn is_unnoticed() -> bool {
     MARK.get().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
 }
 
-/// Calls `in_child` in such a child. Runs at the beginning of each entry.
+/// Prepares such a child. Runs at the beginning of each entry.
 pub(crate) fn notice() {
     if is_unnoticed() {
-        before();
-        in_child();
+        leave_parent(true);
     }
 }
 
@@ -75,6 +74,10 @@ extern "C" fn before() {
 
 /// Prepares a forked child. The C library calls it in the child, before `fork` returns.
 extern "C" fn in_child() {
+    leave_parent(false);
+}
+
+fn leave_parent(noticed_late: bool) {
     let own = sys::process_ids().0;
     let is_wiped = MARK.get().is_some_and(|mark| mark.swap(1, Ordering::Relaxed) == 0);
     // In a PID namespace of its own a child may have the number of its parent: the mark tells it.
@@ -89,7 +92,7 @@ extern "C" fn in_child() {
     let Some(hooks) = hooks::get() else { return };
     let entry = Entry::new();
     sync::wait_no_more();
-    (hooks.leave_parent)();
+    (hooks.leave_parent)(noticed_late);
     DUE.store(true, Ordering::Relaxed);
     // The entry that forked ends first: it holds locks and still uses what they guard.
     drop(entry);

@@ -12,8 +12,8 @@ use crate::os::sync::Entry;
 pub(crate) struct Hooks {
     /// Before a fork, on the thread that forks: notes the time.
     pub(crate) note_fork: fn(),
-    /// In a forked child: abandons the parent's output.
-    pub(crate) leave_parent: fn(),
+    /// In a forked child: abandons the parent's output. `noticed_late`: no call told of the fork.
+    pub(crate) leave_parent: fn(noticed_late: bool),
     /// In a forked child, outside any entry: starts again.
     pub(crate) restart: fn(),
     /// At the exit of the program: outputs everything and ends the stream.

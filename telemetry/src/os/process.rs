@@ -48,6 +48,15 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
 /// ticks.
 pub(crate) fn start() -> Option<u64> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
+    return sys::clock(libc::CLOCK_REALTIME).checked_sub(age()?)?.checked_sub(TICK);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    None
+}
+
+/// Returns the time since the start of this process, in ns, or a little more: the system counts
+/// ticks, and rounds down. May run in a signal handler.
+pub(crate) fn age() -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         /// In ticks since the system began.
         const START: usize = 19;
@@ -56,9 +65,7 @@ pub(crate) fn start() -> Option<u64> {
         // SAFETY: the call touches no memory.
         let rate = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
         let since_boot = ticks.checked_mul(1_000_000_000)?.checked_div(rate)?;
-        let boot =
-            sys::clock(libc::CLOCK_REALTIME).checked_sub(sys::clock(libc::CLOCK_BOOTTIME))?;
-        boot.checked_add(since_boot)?.checked_sub(TICK)
+        sys::clock(libc::CLOCK_BOOTTIME).checked_sub(since_boot)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     None

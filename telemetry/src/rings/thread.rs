@@ -7,9 +7,12 @@
 //! ```
 //!
 //! Thread-local storage comes out of each thread's stack, which may be small. It has no destructor,
-//! so using it never allocates. A POSIX key reports the end of the thread. In a forked child the
-//! one thread keeps its rings, which start again. Design: `.sol.thread`, `.sol.nested`, `.sol.fork`
-//! in `design/telemetry.md`.
+//! so using it never allocates. A POSIX key reports the end of the thread. `after_fork.rs`:
+//! in a forked child. Design: `.sol.thread`, `.sol.nested`, `.sol.fork` in `design/telemetry.md`.
+
+mod after_fork;
+
+pub(crate) use after_fork::{leave_counts, leave_file, leave_parent, restart};
 
 use crate::block::clock;
 use crate::block::losses::Cause;
@@ -335,66 +338,4 @@ fn give_up_rings(entry: &Entry, thread: &Thread) {
         ring.release_block(entry);
         free(slot, ring);
     }
-}
-
-/// What threads record into a mapped file goes into private memory. For a forked child, before that
-/// leaves the file.
-pub(crate) fn leave_file() {
-    rings().for_each(Ring::leave_file_at_fork);
-}
-
-/// A forked child is left to itself, in the middle of something: what is counted and recorded from
-/// here on is the child's, but does not go out yet.
-pub(crate) fn leave_parent() {
-    rings().for_each(Ring::leave_parent);
-}
-
-/// Restarts all rings, for a forked child, where this thread is the only one: it keeps its own, and
-/// the others are free.
-pub(crate) fn restart() {
-    let own = current();
-    let (ticks, index) = (clock::ticks(), index());
-    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
-    if let Some(own) = own {
-        own.user.store(sys::thread_number(), Ordering::Relaxed);
-    }
-    for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
-        let mine = own.and_then(|thread| thread.tables.rings[slot].get());
-        let mut free_count = 0;
-        for ring in rings_of(slot) {
-            let is_mine = mine.is_some_and(|mine| core::ptr::eq(mine, ring));
-            if !(is_mine && restart_own(slot, ring, ticks, index)) {
-                ring.restart(ticks, 0, false);
-                free_count += 1;
-                if let Some(own) = own.filter(|_| is_mine) {
-                    own.tables.rings[slot].set(None);
-                }
-            }
-        }
-        if free.load(Ordering::Relaxed) != free_count {
-            free.store(free_count, Ordering::Relaxed);
-        }
-    }
-    for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {
-        other.tables.slots.iter().for_each(Slot::clear);
-        let rings = other.tables.rings.iter().filter(|ring| ring.get().is_some());
-        rings.for_each(|ring| ring.set(None));
-        other.user.store(0, Ordering::Release);
-    }
-}
-
-/// Restarts a ring of this thread, out of its slot, so that no signal handler records into it
-/// meanwhile. If it was out already, the fork came during the recording of an event. Returns false
-/// if the ring is given up: the next event then finds none, and begins the mapped file.
-fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool {
-    let slot = self::slot(slot);
-    let taken = slot.take();
-    if taken.is_some() && region::is_expected() {
-        return false;
-    }
-    ring.restart(ticks, index, taken.is_none());
-    if let Some(own) = taken {
-        slot.put(own);
-    }
-    true
 }

@@ -116,6 +116,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/benches/recording/floor.rs",
     "tests/examples/plugin.rs",
     "telemetry/tests/alloc.rs",
+    "telemetry/tests/clone.rs",
     "telemetry/tests/closed.rs",
     "telemetry/tests/common/advice.rs",
     "telemetry/tests/common/counting.rs",

@@ -8,7 +8,8 @@
 //! Design: `.debug.describe` in `design/telemetry.md`.
 
 use super::Out;
-use crate::inspect::history::{self, Recalled, Spot};
+use crate::block::walk::Spot;
+use crate::inspect::history::{self, Recalled};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::pages::Temporary;
 use crate::os::sys::Errno;

@@ -9,7 +9,8 @@
 //! Design: `.debug.dump` in `design/telemetry.md`; `.store` in `design/format.md`.
 
 use super::Out;
-use crate::inspect::history::{self, Spot};
+use crate::block::walk::Spot;
+use crate::inspect::history;
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::link::Link;
 use crate::os::pages::Temporary;

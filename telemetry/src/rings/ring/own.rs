@@ -130,9 +130,8 @@ impl Ring {
             .then(|| unsafe { Own::new(self) })
     }
 
-    /// In a forked child: what was counted and recorded so far is the parent's.
+    /// In a forked child: what was recorded so far is the parent's.
     pub(crate) fn leave_parent(&self) {
-        self.counts.reset();
         self.parents.store(self.recorded(), Ordering::Relaxed);
     }
 

@@ -54,7 +54,7 @@ fn a_compressed_core_gives_the_events_of_the_core() {
     for (at, words) in TOOLS.into_iter().enumerate() {
         let name = format!("packed-{at}");
         let (found, code, errors) = read(&[&packed(words, &core, &name)]);
-        assert_eq!((code, &found == &whole), (0, true), "{words:?}: {errors}");
+        assert_eq!((code, found == whole), (0, true), "{words:?}: {errors}");
         assert!(errors.contains(&format!("{name}: core of {said}")), "{words:?}: {errors}");
     }
 }

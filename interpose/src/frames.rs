@@ -14,7 +14,7 @@
 // M1: `start` is null, or the thread's own mapping of `size` frames. The first `count` frames were
 //     written. The mapping never moves, and is given up when the thread ends.
 
-use crate::{chosen, thread};
+use crate::{chosen, mapped, thread};
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -267,6 +267,7 @@ impl Frames {
                 let memory = libc::mmap(null_mut(), size, way, form, -1, 0);
                 (memory != libc::MAP_FAILED).then(|| {
                     libc::madvise(memory, size, libc::MADV_NOHUGEPAGE);
+                    mapped::leave_out_of_cores(memory, size);
                     memory
                 })
             };

@@ -12,6 +12,7 @@
 // D2: `start` is null, `REFUSED`, or a mapping of COUNT values that stays for ever, zeros at first.
 
 use crate::thread;
+use core::ffi::c_void;
 use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -95,6 +96,13 @@ impl Mapped {
     }
 }
 
+/// Leaves memory out of cores, so that blocks come early in a core, which may be cut. Postmortem
+/// debuggers read only blocks.
+pub(crate) fn leave_out_of_cores(start: *mut c_void, size: usize) {
+    // SAFETY: the advice changes no memory of the process.
+    unsafe { libc::madvise(start, size, libc::MADV_DONTDUMP) };
+}
+
 /// The state of a table for which the system had no memory.
 const REFUSED: usize = 1;
 
@@ -141,6 +149,9 @@ impl<T: Sync + 'static, const COUNT: usize> Table<T, COUNT> {
         const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
         let error = thread::errno();
         let mut mapped = Mapped::memory(COUNT * size_of::<T>());
+        if let Some(mapped) = &mapped {
+            leave_out_of_cores(mapped.start.cast(), mapped.size);
+        }
         thread::set_errno(error);
         let refused = without_provenance_mut(REFUSED);
         let new = mapped.as_ref().map_or(refused, |mapped| mapped.start.cast());

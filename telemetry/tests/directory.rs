@@ -166,7 +166,7 @@ fn a_directory_without_a_way_to_it_takes_the_log() {
             std::fs::set_permissions("closed/inner", Permissions::from_mode(0o777)).unwrap();
             let closed = std::fs::canonicalize("closed").unwrap();
             std::env::set_current_dir("closed/inner").unwrap();
-            std::fs::set_permissions(&closed, Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(&closed, Permissions::from_mode(0o0)).unwrap();
             // SAFETY: a program of root, which may enter it, goes on as another user.
             unsafe { assert!(libc::geteuid() != 0 || libc::setuid(STRANGER) == 0) };
             record(0, 1000);

@@ -324,3 +324,25 @@ fn all_tools_state_the_same_losses_of_20_storms() {
     }
     assert!(lossy_count >= 15, "only {lossy_count} storms lost something");
 }
+
+/// `.store.discarded`: the last two of eight registries have no room, and so no name in the log.
+#[test]
+fn the_losses_of_a_registry_without_room_are_named() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let log = folder.path().join("log");
+    let crowded = Command::new(env!("CARGO_BIN_EXE_crowded"));
+    let counted = run(&mut recording(crowded, "all", &log)).stdout;
+    let counted: u64 = String::from_utf8_lossy(&counted).trim().parse().expect("a count");
+    assert!(counted > 0);
+    let (_, json, _) = told(&["stats", "--json"], &log);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let losses = json["losses"].as_array().expect("a table");
+    let of_none: Vec<_> = losses.iter().filter(|row| row["full"] == counted).collect();
+    assert!(matches!(&of_none[..], [row] if row["kind"] == "kind 63 of no registry"), "{json}");
+    let (_, table, _) = told(&["stats"], &log);
+    let row = table.lines().find(|row| row.contains("kind 63 of no registry"));
+    let row = row.unwrap_or_else(|| panic!("{table}"));
+    assert!(row.split_whitespace().any(|cell| cell == counted.to_string()), "{table}");
+    let (code, verdict, _) = told(&["verify"], &log);
+    assert_eq!((code, lost(&verdict), asked(&log)), (Some(3), counted, counted), "{verdict}");
+}

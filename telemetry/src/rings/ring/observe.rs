@@ -8,7 +8,6 @@
 
 use super::Ring;
 use crate::block::memory::Block;
-use crate::block::walk::Walk;
 use crate::block::{identity, root};
 use crate::offered::Losses;
 use crate::os::atomic::Ordering;
@@ -29,13 +28,6 @@ impl Ring {
         let count = if self.is_in_file() { 1 } else { self.blocks.count() as u64 };
         let oldest = (head + 1).saturating_sub(count);
         (oldest..=head).rev().map(|sequence| (sequence, self.block_of(sequence)))
-    }
-
-    /// Returns the number of events from these ticks on in the block that is being filled.
-    pub(crate) fn newest_since(&self, ticks: u64) -> u64 {
-        let head = self.head.load(Ordering::Acquire);
-        let walk = Walk::begin(self.block(), head, self.buffer());
-        walk.map_or(0, |walk| walk.filter(|spot| spot.ticks >= ticks).count() as u64)
     }
 
     pub(crate) fn buffer(&self) -> u32 {

@@ -11,6 +11,7 @@
 use super::{FREE, PROCESS, current, index, rings, rings_of, threads};
 use crate::block::clock;
 use crate::block::losses::Cause;
+use crate::block::walk::Walk;
 use crate::os::atomic::Ordering;
 use crate::os::sys;
 use crate::plinth::region;
@@ -35,10 +36,17 @@ pub(crate) fn leave_counts(noticed_late: Option<u64>) {
             ring.counts.reset();
             let may_have = any || mine.is_some_and(|mine| core::ptr::eq(mine, ring));
             if let Some(ticks) = noticed_late.filter(|_| may_have) {
-                ring.counts.discard(Cause::Nested, ring.newest_since(ticks));
+                ring.counts.discard(Cause::Nested, newest_since(ring, ticks));
             }
         }
     }
+}
+
+/// Returns the number of events from these ticks on in the block that a ring fills.
+fn newest_since(ring: &Ring, ticks: u64) -> u64 {
+    let newest = ring.held().next();
+    let walk = newest.and_then(|(head, block)| Walk::begin(block, head, ring.buffer()));
+    walk.map_or(0, |walk| walk.filter(|spot| spot.ticks >= ticks).count() as u64)
 }
 
 /// A forked child is left to itself, in the middle of something: what is counted and recorded from

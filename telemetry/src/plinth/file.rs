@@ -171,7 +171,7 @@ impl FilePlinth {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
             let fork_count = forked::count();
-            let file = match self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)?? {
+            let file = match self.open_file()? {
                 Ok(file) => file,
                 Err(NotOwn::Exchanged) => continue,
                 Err(why) => return Ok(Err(Taken::NotOwn(why))),
@@ -188,7 +188,8 @@ impl FilePlinth {
                 file.close();
             }
             match result {
-                Ok(Err(Taken::Renamed)) => taken = Taken::Renamed,
+                // The program may close it before it is claimed (closed.rs).
+                Ok(Err(Taken::Renamed)) | Err(libc::EBADF) => taken = Taken::Renamed,
                 result => return result,
             }
         }
@@ -239,13 +240,15 @@ impl FilePlinth {
     /// Goes on in a new file. This one keeps its name, and the claim, until the new one has its
     /// header.
     fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
-        let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
-        let next = self.with_room(u64::MAX, open)?;
-        if self.before.is_some() {
-            // It never got the name.
+        let has_name = !self.before.is_some();
+        if !has_name {
+            // First: the new file may get the number and the inode of one that was closed.
             let before = Unnamed { file: before, hidden: self.hidden.load(Ordering::Relaxed) };
             self.name.with_path(|path| before.discard(path));
-        } else {
+        }
+        let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
+        let next = self.with_room(u64::MAX, open)?;
+        if has_name {
             self.before.set(Some(before));
         }
         self.hidden.store(next.hidden, Ordering::Relaxed);
@@ -301,7 +304,7 @@ impl Plinth for FilePlinth {
             return Ok(());
         }
         if let (Some(volumes), Some(old), false) = (self.volumes, old, is_left) {
-            let next = self.create_next(volumes, old);
+            let next = self.create_next_again(volumes, old);
             return next.map_err(|errno| failed(Operation::Create, errno));
         }
         if self.is_shared() {

@@ -29,6 +29,7 @@ setTimeout(() => {
   said.tallest = Math.round(Math.max(0, ...heights));
   const isClipped = (table) => table.scrollWidth > table.parentElement.clientWidth;
   said.isClipped = all("#events").some(isClipped);
+  said.wide = document.documentElement.scrollWidth > window.innerWidth;
   said.notes = (all("#laneNotes")[0] || { textContent: "" }).textContent;
   const [tab] = all("#threadsTabButton");
   if (!tab) return;
@@ -91,6 +92,7 @@ fn rows_stay_low_in_a_narrow_window() {
     let path = page_with(&waits(directory.path()), directory.path(), &[], STEPS);
     for state in ["tab=events", "tab=threads", "tab=flame"] {
         let opened = Page::open_in(&path, state, 390);
+        assert_eq!(opened.said("wide"), "false", "{state}: the page is wider than the window");
         let tallest = opened.number("tallest");
         assert!(tallest < 110.0, "{state}: a row is {tallest} px tall");
         assert_eq!(opened.said("is-clipped"), "false", "{state}: the list of events is cut off");

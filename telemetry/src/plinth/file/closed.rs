@@ -8,8 +8,8 @@
 //!
 //! Design: `.sol.held` in `design/telemetry.md`.
 
-use super::FilePlinth;
-use crate::os::sys::{self, Errno, File};
+use super::{FilePlinth, OPEN_COUNT_MAX, Volumes};
+use crate::os::sys::{self, Errno, File, NotOwn};
 use crate::plinth::{self, Plinth};
 use core::ffi::c_int;
 use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
@@ -37,6 +37,20 @@ impl FilePlinth {
         let _reopening = self.reopening.lock_waiting().ok_or(errno)?;
         // Another thread may have opened it meanwhile.
         self.look_once().or_else(|_| self.reopen(errno).and_then(|()| self.look_once()))
+    }
+
+    /// Opens the file of the name. One that the program closes at once counts as exchanged.
+    pub(super) fn open_file(&self) -> Result<Result<File, NotOwn>, Errno> {
+        match self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)? {
+            Err(libc::EBADF) => Ok(Err(NotOwn::Exchanged)),
+            opened => opened,
+        }
+    }
+
+    /// Goes on in a new file, also if the program closes some of them before they are claimed.
+    pub(super) fn create_next_again(&self, volumes: Volumes, before: File) -> Result<(), Errno> {
+        let mut next = (0..OPEN_COUNT_MAX).map(|_| self.create_next(volumes, before));
+        next.find(|next| *next != Err(libc::EBADF)).unwrap_or(Err(libc::EBADF))
     }
 
     fn reopen(&self, errno: Errno) -> Result<(), Errno> {

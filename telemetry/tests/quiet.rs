@@ -182,7 +182,7 @@ fn a_full_block_wakes_a_resting_writer_thread() {
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         mark("BEGIN");
-        // The writer rests after some fifty naps, each of which takes longer under strace.
+        // The writer rests after some fifty naps, and a nap takes longer under strace.
         for _ in 0..3 {
             std::thread::sleep(std::time::Duration::from_secs(1));
             (0..5_000usize).for_each(|index| event!(Three, 0usize, index, index));

@@ -12,12 +12,18 @@ enum { BLOCKS = 20, SIZE = 300 };
 
 static pthread_barrier_t all;
 
+/* The recorder's functions use the stack of a thread: here it is in memory before. */
+__attribute__((noinline)) static void use_stack(void)
+{
+    volatile char stack[16 << 10];
+    for (size_t i = 0; i < sizeof stack; i += 1 << 10)
+        stack[i] = 1;
+}
+
 static void *work(void *is_live)
 {
     void *blocks[BLOCKS];
-    volatile char stack[8 << 10];
-    for (size_t i = 0; i < sizeof stack; i += 1 << 10)
-        stack[i] = 1;
+    use_stack();
     for (int i = 0; i < BLOCKS; i++)
         memset(blocks[i] = malloc(SIZE + i), 1, SIZE + i);
     if (is_live)

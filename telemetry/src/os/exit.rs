@@ -35,12 +35,14 @@ pub(crate) fn expect(entry: &Entry) {
 
 /// Notes that the program exits. The C library calls it after the functions that were registered
 /// since the program or library was loaded, and before those that the linker arranged.
+#[cfg(not(any(miri, target_vendor = "apple")))]
 pub(crate) extern "C" fn note_end() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 /// The call of [`at_exit`] that the linker arranged. A destructor of another library, or one with a
 /// smaller number, comes later.
+#[cfg(not(any(miri, target_vendor = "apple")))]
 pub(crate) extern "C" fn at_linked_exit() {
     // `musl` calls the linked functions while it holds the lock of `atexit`.
     IS_LAST.store(cfg!(not(target_env = "musl")), Ordering::Relaxed);

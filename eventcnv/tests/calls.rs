@@ -15,6 +15,8 @@ mod events;
 #[path = "calls/made.rs"]
 mod made;
 mod support;
+#[path = "calls/tools.rs"]
+mod tools;
 
 use serde_json::Value;
 use std::fs;
@@ -357,117 +359,4 @@ fn hostile_names_are_names_in_every_format() {
     ] {
         assert!(svg.contains(&format!(">{text}</text>")), "{text}: {svg}");
     }
-    // callgrind_annotate counts the calls of each.
-    let (path, _) = export(&log, &directory, "names.callgrind");
-    let found = std::process::Command::new("callgrind_annotate").arg(&path).output().unwrap();
-    assert_eq!((found.status.success(), &*String::from_utf8_lossy(&found.stderr)), (true, ""));
-    let found = String::from_utf8_lossy(&found.stdout);
-    for name in ["a\"quote", "&lt;amp&amp;", "(3) number", "x' OR '1'='1", "(no name)"] {
-        assert!(found.contains(name), "{name:?}: {found}");
-    }
-}
-
-/// callgrind_annotate reads the export, and states its sums.
-#[test]
-fn callgrind_annotate_accepts_the_export() {
-    let directory = TempDir::new().unwrap();
-    let log = shop(&directory);
-    let (path, bytes) = export(&log, &directory, "shop.callgrind");
-    let text = String::from_utf8(bytes).unwrap();
-    // Own times of functions, and their sum, as the command has them.
-    let rows: Value = serde_json::from_slice(&calls(&log, &["--json"])).unwrap();
-    let own = rows["rows"].as_array().unwrap().iter().map(|row| row["own"].as_u64().unwrap());
-    let total: u64 = own.sum();
-    assert!(text.contains(&format!("summary: {total}\n")), "{text}");
-    let mut annotate = std::process::Command::new("callgrind_annotate");
-    let found = annotate.arg(&path).output().expect("this test needs valgrind: ./test --install");
-    let found = String::from_utf8_lossy(&found.stdout).replace(',', "");
-    assert!(
-        found
-            .lines()
-            .any(|line| line.contains("PROGRAM TOTALS") && line.contains(&total.to_string())),
-        "{found}"
-    );
-    let hash = found.lines().find(|line| line.contains("shop::hash")).unwrap_or_default();
-    assert!(hash.contains("303000") && hash.contains("src/shop.rs"), "{found}");
-}
-
-/// A field of a protocol buffer: its number, its varint, or its bytes.
-type Field<'b> = (u64, u64, &'b [u8]);
-
-/// Reads the fields of a message, naively.
-fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
-    fn varint(bytes: &mut &[u8]) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = bytes[0];
-            *bytes = &bytes[1..];
-            value |= u64::from(byte & 0x7F) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                return value;
-            }
-        }
-    }
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        let value = varint(&mut bytes);
-        let inner = if tag & 7 == 2 {
-            let (inner, rest) = bytes.split_at(value as usize);
-            bytes = rest;
-            inner
-        } else {
-            assert_eq!(tag & 7, 0);
-            &[]
-        };
-        found.push((tag >> 3, value, inner));
-    }
-    found
-}
-
-/// The paths of a profile of pprof are those of the command.
-#[test]
-fn a_profile_has_a_sample_for_each_path() {
-    use std::io::Read;
-    let directory = TempDir::new().unwrap();
-    let log = shop(&directory);
-    let (_, bytes) = export(&log, &directory, "shop.pb.gz");
-    let mut profile = Vec::new();
-    flate2::read::GzDecoder::new(&*bytes).read_to_end(&mut profile).unwrap();
-    let all = fields(&profile);
-    let of = |number: u64| all.iter().filter(move |field| field.0 == number).map(|field| field.2);
-    let strings: Vec<&str> = of(6).map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
-    assert_eq!(strings[0], "");
-    let get = |bytes: &[u8], number: u64| -> Vec<u64> {
-        fields(bytes).iter().filter(|field| field.0 == number).map(|field| field.1).collect()
-    };
-    let names: std::collections::BTreeMap<u64, &str> =
-        of(5).map(|bytes| (get(bytes, 1)[0], strings[get(bytes, 2)[0] as usize])).collect();
-    let locations: Vec<u64> = of(4).map(|bytes| get(bytes, 1)[0]).collect();
-    let mut found: Vec<(String, u64, u64)> = of(2)
-        .map(|sample| {
-            let mut path = get(sample, 1);
-            assert!(path.iter().all(|at| locations.contains(at)));
-            path.reverse();
-            let path: Vec<&str> = path.iter().map(|at| names[at]).collect();
-            let values = get(sample, 2);
-            (path.join(";"), values[0], values[1])
-        })
-        .collect();
-    found.sort();
-    let rows: Value = serde_json::from_slice(&calls(&log, &["--json", "--by", "path"])).unwrap();
-    let mut stack: Vec<String> = Vec::new();
-    let mut expected: Vec<(String, u64, u64)> = Vec::new();
-    for row in rows["rows"].as_array().unwrap() {
-        stack.truncate(row["depth"].as_u64().unwrap() as usize - 1);
-        let name = row["path"].as_str().unwrap().trim_start();
-        stack.push(name.replace(['\u{1b}', '\u{202e}'], "\u{fffd}").replace('\n', " "));
-        let values = ["calls", "own"].map(|name| row[name].as_u64().unwrap());
-        expected.push((stack.join(";"), values[0], values[1]));
-    }
-    expected.sort();
-    assert_eq!(found, expected);
-    let types: Vec<&str> = of(1).map(|bytes| strings[get(bytes, 1)[0] as usize]).collect();
-    assert_eq!(types, ["calls", "time"]);
 }

@@ -63,7 +63,7 @@ Examples:
   eventcnv calls shop.log --unused           functions that were never called
   eventcnv calls shop.log --unfinished       the calls in progress of each thread; also of a core
   eventcnv calls shop.log --against older-shop.log   what changed from older-shop.log to shop.log
-  eventcnv calls new1.log new2.log --against old1.log --against old2.log   and whether that is chance
+  eventcnv calls new1.log new2.log --against old1.log --against old2.log   and whether by chance
   eventcnv calls mpsio.log --slices          the slices of any log, as calls";
 
 /// Print the calls of a log: callers, counts, times; functions that are never called

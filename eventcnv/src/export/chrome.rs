@@ -24,8 +24,8 @@ const OUTPUT_SIZE: usize = 1 << 18;
 /// The largest number that readers of JSON keep exactly.
 const WHOLE_MAX: u64 = 1 << 53;
 
-/// Writes events as one JSON object. Before the first write of a long one, `tell` is given the bytes
-/// that an event takes.
+/// Writes events as one JSON object. Before the first write of a long one, `tell` is given the
+/// bytes that an event takes.
 pub(crate) fn write(
     log: &Log,
     timeline: &mut Timeline,

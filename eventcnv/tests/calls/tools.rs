@@ -1,8 +1,8 @@
 //! Exports of calls, read by the tools that they are for: go's pprof, callgrind_annotate.
 //!
 //! ```text
-//!  calls ──▶ log ─┬─ eventcnv export ── go tool pprof, callgrind_annotate ──▶ names, counts, times ┐
-//!                 └─ eventcnv calls ──▶ the same by function and by path ──────────────────────────┘
+//!  calls ──▶ log ─┬─ eventcnv export ── go tool pprof, callgrind_annotate ──▶ counts, times ─┐
+//!                 └─ eventcnv calls ──▶ the same by function and by path ────────────────────┘
 //! ```
 
 use super::*;
@@ -231,4 +231,23 @@ fn callgrind_annotate_has_the_outermost_times() {
     assert_eq!(code, 0, "{errors}");
     let (found, total) = annotated(path, &["--inclusive=yes"]);
     assert!(found.values().all(|time| *time <= total), "{total}: {found:?}");
+}
+
+/// The size that is told before is that of the file.
+#[test]
+fn the_size_of_a_large_chrome_trace_is_told_before() {
+    let directory = TempDir::new().unwrap();
+    let pair = [(1, Some(0)), (1, None)];
+    let log = write(&directory, "many.log", made::steps(&["shop::sell"], &pair.repeat(50_000)));
+    let path = directory.path().join("many.json");
+    let (_, code, errors) = run(&["export", &log, "-o", path.to_str().unwrap()]);
+    assert_eq!(code, 0, "{errors}");
+    let told = errors.split_once("note: the output takes up to ").expect("a note").1;
+    let (mebibytes, rest) = told.split_once(" MiB: ").unwrap();
+    assert!(rest.contains(" bytes an event, of 1000"), "{errors}");
+    let size = fs::metadata(path).unwrap().len() as f64 / f64::from(1 << 20);
+    let told: f64 = mebibytes.parse().unwrap();
+    assert!((told / size - 1.0).abs() < 0.05, "{told} of {size} MiB");
+    // `export` fails if anything is told of a short one.
+    export(&shop(&directory), &directory, "shop.json");
 }

@@ -5,8 +5,8 @@
 //!  new  ───────╯
 //! ```
 //!
-//! The distance is that of Kolmogorov and Smirnov. It describes two logs; whether it is chance, runs
-//! tell alone (`runs`). Design: `.slice.against` in `design/slices.md`.
+//! The distance is that of Kolmogorov and Smirnov. It describes two logs; whether it is chance,
+//! runs tell alone (`runs`). Design: `.slice.against` in `design/slices.md`.
 
 use crate::durations::{Group, Values, histogram, record};
 use hdrhistogram::Histogram;

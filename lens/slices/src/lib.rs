@@ -11,7 +11,8 @@
 //! A collection, a request or a call lies between the event that begins it and the event that ends
 //! it: it is a [`Slice`]. The marks of a log ([`eventlog::reader::marks`]) name such pairs of event
 //! types; a caller can add its own. Rooms, the highest first; an import runs to a lower room:
-//! `against`, `runs`, `slowest`, `durations`, `pairing`, `source`, `model`. Design: `design/slices.md`.
+//! `against`, `runs`, `slowest`, `durations`, `pairing`, `source`, `model`. Design:
+//! `design/slices.md`.
 //!
 //! ```
 //! use eventlog::reader::marks::Marks;

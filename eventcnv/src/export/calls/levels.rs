@@ -107,7 +107,7 @@ impl Levels {
         Around { level, has_time: around.has_time || node.sum.timed > 0 }
     }
 
-    /// Adds calls of several paths, of which the tree tells the caller and what occurs above.
+    /// Adds calls of several paths, for which the tree has the caller and what occurs above.
     fn add_shared(&mut self, tree: &Tree, node: &Node, same: &[Function]) -> Around {
         let one = |function: Function| same.get(function as usize).copied().unwrap_or(NONE);
         let caller = tree.edges().get(node.edge as usize).map_or(NONE, |(caller, _)| *caller);

@@ -58,12 +58,8 @@ impl Strings {
     }
 }
 
-/// Writes the profile. Returns notes for the user.
-pub(super) fn write(calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String>> {
-    let mut strings = Strings { places: HashMap::new(), all: Vec::new() };
-    strings.number("");
-    let mut out = GzEncoder::new(out, Compression::default());
-    let mut message = Message::default();
+/// Adds the types of values, and the mapping.
+fn begin(strings: &mut Strings, message: &mut Message) {
     for (kind, unit) in [("calls", "count"), ("time", "nanoseconds")] {
         let (kind, unit) = (strings.number(kind), strings.number(unit));
         message.message(field::SAMPLE_TYPE, |value| {
@@ -76,6 +72,15 @@ pub(super) fn write(calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String
         mapping.uint(1, MAPPING);
         (7..=9).for_each(|has| mapping.uint(has, 1));
     });
+}
+
+/// Writes the profile. Returns notes for the user.
+pub(super) fn write(calls: &Calls, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let mut strings = Strings { places: HashMap::new(), all: Vec::new() };
+    strings.number("");
+    let mut out = GzEncoder::new(out, Compression::default());
+    let mut message = Message::default();
+    begin(&mut strings, &mut message);
     let nodes = calls.tree().nodes();
     let (mut functions, mut deep_count) = (BTreeSet::new(), 0u64);
     for node in nodes.iter().skip(1).filter(|node| node.sum.count > 0) {

@@ -48,7 +48,7 @@ fn log_in(folder: &Path) -> PathBuf {
 /// T4: nothing is recorded before the beginning. T5: the end writes calls that are open, and
 /// nothing is recorded after it.
 #[test]
-fn t5_the_end_writes_open_calls_and_stops() {
+fn the_end_writes_open_calls_and_stops() {
     let what = || {
         sell();
         serve(release("-enabled -dbPath logs"));
@@ -56,7 +56,7 @@ fn t5_the_end_writes_open_calls_and_stops() {
         let recorded = telemetry::control::of(&calls::events::CONTROL).recorded();
         assert_eq!(recorded, calls::events::Kinds::empty());
     };
-    let test = "t5_the_end_writes_open_calls_and_stops";
+    let test = "the_end_writes_open_calls_and_stops";
     let Some(ran) = ran(test, &[], what) else { return };
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
     assert_eq!(lines, ["CallEnter serve -", "CallEnter sell serve", "CallLeave sell"]);
@@ -65,8 +65,8 @@ fn t5_the_end_writes_open_calls_and_stops() {
 
 /// T6: without `-enabled`, a file and a thread are not made.
 #[test]
-fn t6_a_group_without_enabled_does_nothing() {
-    let test = "t6_a_group_without_enabled_does_nothing";
+fn a_group_without_enabled_does_nothing() {
+    let test = "a_group_without_enabled_does_nothing";
     let what = || {
         let thread_count = || std::fs::read_dir("/proc/self/task").unwrap().count();
         let before = thread_count();
@@ -112,8 +112,8 @@ fn the_flushing_thread_receives_no_signal() {
 
 /// T7: a wrong option is one line, and the program goes on.
 #[test]
-fn t7_a_wrong_option_is_reported_in_one_line() {
-    let test = "t7_a_wrong_option_is_reported_in_one_line";
+fn a_wrong_option_is_reported_in_one_line() {
+    let test = "a_wrong_option_is_reported_in_one_line";
     let what = || {
         let released = release("-enabled -commitMode soon");
         sell();
@@ -229,8 +229,8 @@ fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
 /// T8: in the direct mode a killed program loses no call that was published. `CALLS_KILLS` makes
 /// it more kills.
 #[test]
-fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
-    let test = "t8_a_killed_program_keeps_its_calls_in_direct_mode";
+fn a_killed_program_keeps_its_calls_in_direct_mode() {
+    let test = "a_killed_program_keeps_its_calls_in_direct_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let _released = release("-enabled -commitMode direct -dbPath logs");
         // So that its beginning is never overwritten.
@@ -259,7 +259,7 @@ fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
 /// T15: the time of day of each call is known when the recording ends, while the program goes on.
 /// `.ring.sync`: a thousand flushes put few clock syncs.
 #[test]
-fn t15_a_capture_in_direct_mode_tells_the_time() {
+fn a_capture_in_direct_mode_tells_the_time() {
     let what = || {
         let released = release("-enabled -commitMode direct -dbPath logs");
         sell();
@@ -280,13 +280,13 @@ fn t15_a_capture_in_direct_mode_tells_the_time() {
             assert!(age.is_some_and(|age| age < Duration::from_secs(60)), "{time:?}");
         }
     };
-    let _ = ran("t15_a_capture_in_direct_mode_tells_the_time", &[], what);
+    let _ = ran("a_capture_in_direct_mode_tells_the_time", &[], what);
 }
 
 /// T8, T9: in the staged mode a killed program loses at most one interval.
 #[test]
-fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
-    let test = "t8_a_killed_program_loses_an_interval_in_staged_mode";
+fn a_killed_program_loses_an_interval_in_staged_mode() {
+    let test = "a_killed_program_loses_an_interval_in_staged_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let released = release("-enabled -intervalMillis 50 -dbPath logs");
         let path = released.path().unwrap();
@@ -309,9 +309,9 @@ fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
 
 /// T10: a flush by `tick` writes what a flush by the thread writes.
 #[test]
-fn t10_a_tick_writes_what_the_thread_writes() {
+fn a_tick_writes_what_the_thread_writes() {
     const INTERVAL: u64 = 500;
-    let test = "t10_a_tick_writes_what_the_thread_writes";
+    let test = "a_tick_writes_what_the_thread_writes";
     let what = || {
         let options = format!("-intervalMillis {INTERVAL} -scheduleMode ev");
         let released = release(&format!("-enabled {options} -dbPath logs"));
@@ -339,8 +339,8 @@ fn open_partly(path: &Path) -> eventlog::reader::Log {
 
 /// T11: the name of the log.
 #[test]
-fn t11_the_log_has_an_absolute_path_with_the_process() {
-    let test = "t11_the_log_has_an_absolute_path_with_the_process";
+fn the_log_has_an_absolute_path_with_the_process() {
+    let test = "the_log_has_an_absolute_path_with_the_process";
     let what = || {
         let released = release("-enabled -dbPath a/../logs%p -dbPrefix 5%%");
         let name = format!("logs%p/5%%-{}.log", std::process::id());
@@ -361,12 +361,12 @@ fn t11_the_log_has_an_absolute_path_with_the_process() {
 
 /// T12: `-debug` prints a line for the beginning and the end of each call.
 #[test]
-fn t12_debug_prints_each_call() {
+fn debug_prints_each_call() {
     let what = || {
         let _released = release("-enabled -debug -dbPath logs");
         sell();
     };
-    let Some(ran) = ran("t12_debug_prints_each_call", &[], what) else { return };
+    let Some(ran) = ran("debug_prints_each_call", &[], what) else { return };
     let expected = ["telemetry: CallEnter release::sell", "telemetry: CallLeave release::sell"];
     assert_eq!(ran.said(), expected);
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
@@ -375,8 +375,8 @@ fn t12_debug_prints_each_call() {
 
 /// T19: a forked child has a log of its own, with the names of all functions.
 #[test]
-fn t19_a_forked_child_has_a_log_of_its_own() {
-    let test = "t19_a_forked_child_has_a_log_of_its_own";
+fn a_forked_child_has_a_log_of_its_own() {
+    let test = "a_forked_child_has_a_log_of_its_own";
     let what = || {
         let released = release("-enabled -dbPath logs");
         sell();
@@ -409,7 +409,7 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
 
 /// T19: a forked child ends the recording, and leaves the child's own threads alone.
 #[test]
-fn t19_a_forked_child_may_drop_the_guard() {
+fn a_forked_child_may_drop_the_guard() {
     let what = || {
         let released = release("-enabled -dbPath logs");
         // SAFETY: the child calls what this thread may call; it ends by `exit`.
@@ -428,12 +428,12 @@ fn t19_a_forked_child_may_drop_the_guard() {
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(status, 0);
     };
-    ran("t19_a_forked_child_may_drop_the_guard", &[], what);
+    ran("a_forked_child_may_drop_the_guard", &[], what);
 }
 
 /// T19: a forked child may have a flushing thread of its own: killed, it lacks an interval at most.
 #[test]
-fn t19_a_forked_child_that_resumes_is_flushed_by_a_thread() {
+fn a_forked_child_that_resumes_is_flushed_by_a_thread() {
     let what = || {
         let mut released = release("-enabled -intervalMillis 50 -dbPath logs");
         // SAFETY: the child calls what this thread may call; it waits for its end.
@@ -458,7 +458,7 @@ fn t19_a_forked_child_that_resumes_is_flushed_by_a_thread() {
         // SAFETY: a child of this process, which has not waited for it.
         assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0);
     };
-    ran("t19_a_forked_child_that_resumes_is_flushed_by_a_thread", &[], what);
+    ran("a_forked_child_that_resumes_is_flushed_by_a_thread", &[], what);
 }
 
 /// The example takes its options, prints the rest, and leaves a log.

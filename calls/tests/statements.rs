@@ -34,12 +34,12 @@ fn sleeps() {
 /// K1: more than a count: the time of a statement. No tool bounds a sleep from above on a loaded
 /// machine, so the shortest of some is taken.
 #[test]
-fn k1_a_statement_that_sleeps_has_its_time() {
+fn a_statement_that_sleeps_has_its_time() {
     let what = || {
         tell_rate();
         (0..40).for_each(|_| sleeps());
     };
-    let Some(ran) = ran("k1_a_statement_that_sleeps_has_its_time", &[TIME], what) else { return };
+    let Some(ran) = ran("a_statement_that_sleeps_has_its_time", &[TIME], what) else { return };
     let sums = sums(&ran.log());
     let (slept, after) = (sums["sleeps:1:1"], sums["sleeps:2:1"]);
     let ms = |ticks: u64| ticks as f64 * 1e3 / rate(&ran.stderr);
@@ -69,9 +69,9 @@ fn nested(count: u64) {
 
 /// K8: a statement contains those in its blocks and those of the functions that it calls.
 #[test]
-fn k8_own_time_is_the_time_without_statements_in_it() {
+fn own_time_is_the_time_without_statements_in_it() {
     let what = || nested(1000);
-    let name = "k8_own_time_is_the_time_without_statements_in_it";
+    let name = "own_time_is_the_time_without_statements_in_it";
     let Some(ran) = ran(name, &[TIME], what) else { return };
     let sums = sums(&ran.log());
     let [first, around, call, add, leaf] =
@@ -143,8 +143,8 @@ fn switched() {
 
 /// K12: the modes are switched while the program runs, and sums go on from those so far.
 #[test]
-fn k12_modes_are_switched_at_run_time() {
-    let name = "k12_modes_are_switched_at_run_time";
+fn modes_are_switched_at_run_time() {
+    let name = "modes_are_switched_at_run_time";
     let Some(ran) = ran(name, &[], switched) else { return };
     let (log, mut traced) = (ran.log(), Vec::new());
     let leaf = sums(&log)["leaf:30:1"];
@@ -185,8 +185,8 @@ fn an_execution_across_a_switch_is_not_timed() {
 
 /// K12: *clear all*.
 #[test]
-fn k12_a_reset_empties_all_sums_in_the_log_too() {
-    let name = "k12_a_reset_empties_all_sums_in_the_log_too";
+fn a_reset_empties_all_sums_in_the_log_too() {
+    let name = "a_reset_empties_all_sums_in_the_log_too";
     let what = || {
         std::thread::spawn(|| (0..7).for_each(|_| leaf())).join().unwrap();
         nested(3);
@@ -395,7 +395,7 @@ fn a_block_moves_between_threads() {
 
 /// K11: a pause is in no open statement of its thread.
 #[test]
-fn k11_a_pause_is_in_no_open_statement() {
+fn a_pause_is_in_no_open_statement() {
     fn pauses() {
         let statements = statements!(80 81);
         let mut block = block(statements, 0);
@@ -423,7 +423,7 @@ fn k11_a_pause_is_in_no_open_statement() {
         around();
         other.join().unwrap();
     };
-    let name = "k11_a_pause_is_in_no_open_statement";
+    let name = "a_pause_is_in_no_open_statement";
     let Some(ran) = ran(name, &[TIME], what) else { return };
     let (log, rate) = (ran.log(), rate(&ran.stderr));
     let sums = sums(&log);
@@ -448,8 +448,8 @@ fn k11_a_pause_is_in_no_open_statement() {
 
 /// K11: the lens of calls needs the events, too.
 #[test]
-fn k11_a_pause_is_told_where_calls_are_recorded() {
-    let name = "k11_a_pause_is_told_where_calls_are_recorded";
+fn a_pause_is_told_where_calls_are_recorded() {
+    let name = "a_pause_is_told_where_calls_are_recorded";
     let Some(ran) = ran(name, &[common::ON], || drop(calls::pause())) else { return };
     assert_eq!(common::lines_of_one(&ran.log()), ["PauseEnter", "PauseLeave"]);
 }

@@ -7,7 +7,7 @@
     each: instructions under callgrind, CPU time in turn with bare; as ratios to bare
 
 measure.py FOLDER ROOT [ROUNDS]: builds in FOLDER from the sources in ROOT. The attribute stands
-before each `fn`, `impl`, `trait` and inline `mod` in the first column, as a new user would put it.
+before each `fn`, `impl`, `trait` and inline `mod` in the first column, by the command of its page.
 The reader stays as it is: the recorder itself is built on its crate.
 
 Design: `.calls.overhead` in design/calls.md.
@@ -22,8 +22,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-ITEM = (r"^((?:pub(?:\([a-z ]+\))? )?(?:async |unsafe |extern \"C\" )*"
-        r"(?:(?:fn|impl|trait)\b|mod \w+ \{))")
 PUBLISHED = ("pulldown-cmark", "0.13.6")
 # Its files of short functions: a tree's nodes, strings, scanners of a character.
 SHORT = {"tree.rs", "strings.rs", "scanners.rs"}
@@ -45,14 +43,13 @@ def cargo(folder, *arguments):
 
 
 def annotate(sources, left_out=(), attribute="traced"):
-    count = 0
-    for path in sorted(sources.rglob("*.rs")):
-        if path.name in left_out:
-            continue
-        text, more = re.subn(ITEM, rf"#[::calls::{attribute}] \1", path.read_text(), flags=re.M)
-        path.write_text(text)
-        count += more
-    return count
+    """Runs the command that the page of the attribute has; returns how many items have it then."""
+    page = (Path(__file__).resolve().parents[2] / "calls/macros/src/lib.rs").read_text()
+    command = re.search(r"sed -Ei .*? FILE", page, flags=re.S)[0]
+    command = re.sub(r"\n/// *", "\n", command).replace(" FILE", ' "$@"')
+    files = [path for path in sorted(sources.rglob("*.rs")) if path.name not in left_out]
+    run("sh", "-c", command.replace("traced", attribute), "sed", *files)
+    return sum(path.read_text().count(f"\n#[::calls::{attribute}] ") for path in files)
 
 
 def copied(source, folder):

@@ -495,7 +495,7 @@ fn a_follower_waits_for_a_locked_database() {
 /// T19: the view of a forked child has what its ancestors had called before, and joins the call in
 /// which it was forked. Each process has two calls of `noop` a generation.
 #[test]
-fn t19_the_view_of_a_child_has_the_calls_before_the_fork() {
+fn the_view_of_a_child_has_the_calls_before_the_fork() {
     let place = Place::new();
     let mut program = place.call(&["family", "2"], "log");
     assert_eq!(program.end(), Some(0));

@@ -45,7 +45,7 @@ fn a_script_for_the_original_runs_unchanged() {
 }
 
 #[test]
-fn t4_procedures_before_the_release_have_no_rows() {
+fn procedures_before_the_release_have_no_rows() {
     let place = Place::new();
     let script = format!("proc early {{}} {{late}}\n{RELEASE} proc late {{}} {{}}\n early");
     place.run(&script, ON);
@@ -55,7 +55,7 @@ fn t4_procedures_before_the_release_have_no_rows() {
 }
 
 #[test]
-fn t5_the_capture_writes_open_calls_and_stops() {
+fn the_capture_writes_open_calls_and_stops() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -74,7 +74,7 @@ fn t5_the_capture_writes_open_calls_and_stops() {
 }
 
 #[test]
-fn t6_without_enabled_nothing_is_made() {
+fn without_enabled_nothing_is_made() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -92,7 +92,7 @@ fn t6_without_enabled_nothing_is_made() {
 
 /// T7: the results of the three commands, as the original has them.
 #[test]
-fn t7_options_are_taken_out_of_the_variable() {
+fn options_are_taken_out_of_the_variable() {
     let place = Place::new();
     let script = r#"
         package require turtles::options
@@ -136,7 +136,7 @@ fn t7_options_are_taken_out_of_the_variable() {
 /// T8: in the direct mode a killed program loses no call that was published, and its database is
 /// completed without it. `TCL_KILLS` makes it more kills.
 #[test]
-fn t8_a_killed_script_keeps_its_calls_in_the_database() {
+fn a_killed_script_keeps_its_calls_in_the_database() {
     let kills: u64 = std::env::var("TCL_KILLS").map_or(3, |kills| kills.parse().expect("a number"));
     for kill in 0..kills {
         let place = Place::new();
@@ -186,7 +186,7 @@ print(found[0])";
 
 /// T9: in the staged mode a killed program loses the calls since the last interval.
 #[test]
-fn t9_a_killed_script_loses_one_interval_at_most() {
+fn a_killed_script_loses_one_interval_at_most() {
     const INTERVAL: Duration = Duration::from_millis(100);
     /// The thread that flushes may wait for a processor.
     const DELAY: Duration = Duration::from_secs(2);
@@ -232,7 +232,7 @@ fn t9_a_killed_script_loses_one_interval_at_most() {
 
 /// T10: a flush by the event loop leaves what a flush by the thread leaves.
 #[test]
-fn t10_both_schedules_give_the_same_rows() {
+fn both_schedules_give_the_same_rows() {
     for (mode, commit) in [("ev", "staged"), ("mt", "staged"), ("ev", "direct"), ("mt", "direct")] {
         let place = Place::new();
         // The process is killed: a flush after the interval wrote the rows.
@@ -256,7 +256,7 @@ fn t10_both_schedules_give_the_same_rows() {
 
 /// T11: the log and the database are `PATH/PREFIX-PID`, made with their folder.
 #[test]
-fn t11_the_database_has_the_process_in_its_name() {
+fn the_database_has_the_process_in_its_name() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -277,7 +277,7 @@ fn t11_the_database_has_the_process_in_its_name() {
 }
 
 #[test]
-fn t12_debug_prints_each_call() {
+fn debug_prints_each_call() {
     let place = Place::new();
     let script = format!("{RELEASE} proc ::p {{}} {{}}\n p\n");
     let ran = place.run(&script, &[&["+TURTLES", "-debug"], &ON[1..]].concat());
@@ -290,7 +290,7 @@ fn hash(name: &str) -> u64 {
 }
 
 #[test]
-fn t14_the_number_of_a_procedure_is_the_hash_of_its_name() {
+fn the_number_of_a_procedure_is_the_hash_of_its_name() {
     assert_eq!(["ab", "ba", ""].map(hash), [50_855_937, 51_380_223, 0]);
     let place = Place::new();
     let script = format!(
@@ -311,7 +311,7 @@ fn t14_the_number_of_a_procedure_is_the_hash_of_its_name() {
 
 /// T15: the times of a call are wall time in µs.
 #[test]
-fn t15_call_points_have_wall_times() {
+fn call_points_have_wall_times() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -332,7 +332,7 @@ fn t15_call_points_have_wall_times() {
 
 /// T19: a forked child has a log of its own, and a killed one lacks an interval at most.
 #[test]
-fn t19_a_forked_child_has_its_own_calls() {
+fn a_forked_child_has_its_own_calls() {
     for mode in ["ev", "mt"] {
         let place = Place::new();
         let script = format!(
@@ -364,7 +364,7 @@ fn t19_a_forked_child_has_its_own_calls() {
 
 /// T22: threads and child interpreters, each with a release of its own.
 #[test]
-fn t22_interpreters_and_threads_are_recorded_together() {
+fn interpreters_and_threads_are_recorded_together() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}{TOOLS}
@@ -401,7 +401,7 @@ fn t22_interpreters_and_threads_are_recorded_together() {
 
 /// T24: the queries of the original run on the database, from the script that was recorded.
 #[test]
-fn t24_the_database_is_complete_after_the_capture() {
+fn the_database_is_complete_after_the_capture() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}

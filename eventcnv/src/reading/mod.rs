@@ -128,9 +128,9 @@ impl Reading {
         Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
     }
 
-    /// Opens another log than those of the command line, with the facts that it states.
-    pub(crate) fn open_other(input: &Input, path: &Path) -> Result<Reading, Stop> {
-        Reading::open_paths(&[path.to_owned()], &input.known)
+    /// Opens other logs than those of the command line as one, with the facts that it states.
+    pub(crate) fn open_others(input: &Input, paths: &[PathBuf]) -> Result<Reading, Stop> {
+        Reading::open_paths(paths, &input.known)
     }
 
     /// Opens each log of the command line by itself.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// T27: a call has the name of the procedure's origin at that time.
 #[test]
-fn t27_a_call_has_the_name_of_its_origin() {
+fn a_call_has_the_name_of_its_origin() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -78,7 +78,7 @@ fn assert_whole(log: &Path) {
 
 /// T16: coroutines that interleave, resume each other, are deleted while they wait, and fail.
 #[test]
-fn t16_coroutines_keep_their_callers() {
+fn coroutines_keep_their_callers() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -225,7 +225,7 @@ fn script_of(seed: u64) -> String {
 
 /// T1, T2, T16: random scripts. `TCL_SEEDS` makes it more of them.
 #[test]
-fn t1_random_scripts_count_as_their_logs() {
+fn random_scripts_count_as_their_logs() {
     let seeds = std::env::var("TCL_SEEDS").map_or(6, |seeds| seeds.parse().expect("a number"));
     for seed in 1..=seeds {
         let place = Place::new();

@@ -209,9 +209,9 @@ fn a_directory_that_cannot_be_made_is_reported() {
     assert!(ran.said()[0].contains("file/logs: cannot create the directory"), "{:?}", ran.said());
 }
 
-/// Runs a test of this program, and kills it some time after its first line. Returns the greatest
-/// number that it printed in a line `published N`.
-fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
+/// Runs a test of this program, and kills it some time after it printed a line `published N` with
+/// at least this number. Returns the greatest number that it printed.
+fn killed(test: &str, folder: &Path, delay: Duration, least: usize) -> usize {
     let mut command = common::command(test, &[]);
     let mut child = command.current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
@@ -219,41 +219,68 @@ fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
         let (_, number) = line.split_once("published ")?;
         number.parse().ok()
     });
-    let first = numbers.next();
+    let first = numbers.find(|number| *number >= least);
     std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
     numbers.last().or(first).expect("a line")
 }
 
-/// T8: in the direct mode a killed program loses no call that was published. `CALLS_KILLS` makes
-/// it more kills.
+/// T8: in the direct mode a killed program loses no call that was published: the first time after
+/// more calls than the ring of its log holds. `CALLS_KILLS` makes it more kills.
 #[test]
 fn a_killed_program_keeps_its_calls_in_direct_mode() {
+    const RING_SIZE: usize = 64 << 20;
     let test = "a_killed_program_keeps_its_calls_in_direct_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let _released = release("-enabled -commitMode direct -dbPath logs");
-        // So that its beginning is never overwritten.
-        for count in 1..500_000 {
+        for count in 1..20_000_000 {
             sell();
             if count % 97 == 0 {
                 println!("published {count}");
             }
         }
-        std::thread::sleep(Duration::from_secs(60));
         return;
     }
-    let kills: u64 = std::env::var("CALLS_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let kills: u64 = std::env::var("CALLS_KILLS").map_or(20, |kills| kills.parse().unwrap());
     for kill in 0..kills {
         let folder = tempfile::tempdir().unwrap();
         let delay = Duration::from_micros(kill * 7919 % 40_000);
-        let published = killed(test, folder.path(), delay);
-        let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
-        let lines = lines_of_one(&log);
-        assert!(lines.len() / 2 >= published, "{} of {published} calls", lines.len() / 2);
-        let expected = ["CallEnter sell -", "CallLeave sell"].iter().cycle();
-        assert!(lines.iter().zip(expected).all(|(line, expected)| line == expected));
+        // A call takes 40 bytes.
+        let least = if kill == 0 { RING_SIZE / 40 } else { 1 };
+        let published = killed(test, folder.path(), delay, least);
+        let path = log_in(&folder.path().join("logs"));
+        assert!(kill > 0 || std::fs::metadata(&path).unwrap().len() > RING_SIZE as u64);
+        let (mut count, mut next) = (0, "CallEnter");
+        common::each(&open(&path), |event| {
+            if &*event.registry.name == "calls" {
+                assert_eq!(event.name(), next, "call {count}");
+                next = if next == "CallEnter" { "CallLeave" } else { "CallEnter" };
+                count += usize::from(next == "CallLeave");
+            }
+        });
+        assert!(count >= published, "{count} of {published} calls");
     }
+}
+
+/// `-ringSize`: the log has that size, and the newest calls; its accounts state the others.
+#[test]
+fn a_ring_of_a_given_size_keeps_the_newest_calls() {
+    let test = "a_ring_of_a_given_size_keeps_the_newest_calls";
+    const COUNT: u64 = 100_000;
+    let what = || {
+        let _released = release("-enabled -commitMode direct -ringSize 1M -dbPath logs");
+        (0..COUNT).for_each(|_| assert_eq!(sell(), 1));
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    let path = log_in(&ran.folder.path().join("logs"));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 1 << 20);
+    let log = open(&path);
+    let mut found = 0;
+    common::each(&log, |event| found += u64::from(&*event.registry.name == "calls"));
+    let overwritten: u64 = log.accounts().iter().map(|account| account.overwritten).sum();
+    assert_eq!(found + overwritten, 2 * COUNT);
+    assert!(found > (1 << 19) / 40, "{found}");
 }
 
 /// T15: the time of day of each call is known when the recording ends, while the program goes on.
@@ -302,7 +329,7 @@ fn a_killed_program_loses_an_interval_in_staged_mode() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(killed(test, folder.path(), Duration::ZERO), 1);
+    assert_eq!(killed(test, folder.path(), Duration::ZERO, 1), 1);
     let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
     assert_eq!(lines_of_one(&log), ["CallEnter sell -", "CallLeave sell"]);
 }

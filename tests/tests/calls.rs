@@ -88,20 +88,65 @@ fn calls_that_a_ring_has_overwritten_are_told() {
         let log = path.to_str().unwrap();
         let database = folder.path().join(format!("{size}.db"));
         let page = folder.path().join(format!("{size}.html"));
-        let [database, page] = [&database, &page].map(|path| path.to_str().unwrap());
+        let [trace, profile] = ["a.json", "a.pb.gz"].map(|name| folder.path().join(name));
+        let paths = [&database, &page, &trace, &profile];
+        let [database, page, trace, profile] = paths.map(|path| path.to_str().unwrap());
         for arguments in [
             &["calls", log, "--unused"][..],
             &["calls", log, "--by=function"],
             &["query", log, "SELECT * FROM unused_procs"],
             &["sql", log, "-o", database],
+            &["pairs", log],
+            &["stats", log],
+            &["export", log, "-o", trace, "--force"],
+            &["export", log, "-o", profile, "--force"],
+            &["query", log, "SELECT count(*) FROM CallEnter"],
+            &["query", log, "SELECT count(*) FROM slices"],
         ] {
             let output = eventcnv().args(arguments).output().unwrap();
             let notes = String::from_utf8(output.stderr).unwrap();
-            let has_note = notes.contains(" older events of calls were overwritten");
+            let has_note = notes.contains(" older events were overwritten in memory");
             assert_eq!(has_note, is_noted, "{arguments:?}: {notes}");
         }
         run(eventcnv().args(["report", log, "-o", page]));
         let page = fs::read_to_string(page).unwrap();
         assert_eq!(!page.contains("\"overwritten\":0"), is_noted);
+    }
+}
+
+/// K11: a pause of 1 s is in no call that is open meanwhile, whichever answer has its time. The
+/// program's own clock is the judge.
+#[test]
+fn a_pause_of_a_second_is_in_no_open_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("caller.log");
+    let mut caller = Command::new(env!("CARGO_BIN_EXE_caller"));
+    caller.args(["pause", "1000"]);
+    let printed = lines(&mut recording(caller, "all", &log));
+    let clock: BTreeMap<&str, f64> = printed
+        .iter()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, ns)| (name, ns.parse().unwrap()))
+        .collect();
+    assert!(clock["pause"] >= 1e9, "{clock:?}");
+    let sql = "SELECT name, duration, own FROM calls JOIN functions USING(function)";
+    let rows = lines(eventcnv().args(["query", "--csv"]).arg(&log).arg(sql));
+    let table = lines(eventcnv().arg("calls").arg(&log).args(["--by", "function", "--csv"]));
+    let names: Vec<&str> = table[0].split(',').collect();
+    let total = names.iter().position(|name| name.starts_with("total")).expect("a column");
+    let mut own_beneath = 0.0;
+    for name in ["inner", "middle", "outer"] {
+        let truth = clock[name] - clock["pause"];
+        let is_its = |row: &&String| row.contains(&format!("caller::{name}"));
+        let cells: Vec<&str> = rows.iter().find(is_its).expect(name).split(',').collect();
+        let [duration, own] = [1, 2].map(|at| cells[at].parse::<f64>().unwrap());
+        let of_table: Vec<&str> = table.iter().find(is_its).expect(name).split(',').collect();
+        let of_table: f64 = of_table[total].parse().unwrap();
+        println!("{name}: {truth} {duration} {own} {of_table}");
+        // The program may lose its processor between the two readings of a time: 5 % of the pause.
+        for found in [duration, of_table, own + own_beneath] {
+            assert!((truth - found).abs() < 50e6, "{name}: {found} of {truth}");
+        }
+        own_beneath += own;
     }
 }

@@ -258,7 +258,8 @@ impl<'l> Summed<'l> {
         }
         if form.json {
             let unit = if self.clock.base == ClockBase::Ticks { "ticks" } else { "ns" };
-            let all = json!({ "unit": unit, "rows": sheet.json() });
+            let overwritten = self.reading.overwritten();
+            let all = json!({ "unit": unit, "overwritten": overwritten, "rows": sheet.json() });
             return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
         }
         sheet.hide_zeros("unfinished");
@@ -280,8 +281,7 @@ impl<'l> Summed<'l> {
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
-        let older = calls::overwritten_note(&self.reading.log);
-        let notes = self.found.notes(self.extra.by() == By::Path).chain(older);
+        let notes = self.found.notes(self.extra.by() == By::Path);
         Ok(self.reading.end_noting(&self.found.faults, notes))
     }
 }

@@ -199,10 +199,13 @@ impl<'l> Summed<'l> {
     }
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
+        let overwritten = self.reading.overwritten();
         let overview = self.overview(&args.form);
         let mut text = Vec::new();
         if args.form.json {
-            let json = format!("{:#}\n", view::pairs::json(&overview));
+            let mut json = view::pairs::json(&overview);
+            json["overwritten"] = overwritten.into();
+            let json = format!("{json:#}\n");
             text = view::json::escaped(&json).into_bytes();
         } else if args.form.csv {
             view::pairs::write_csv(&overview, &mut text);

@@ -8,7 +8,7 @@
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Lenses, Refusal, begin_new, functions};
-use crate::reading::{Known, Reading, calls::overwritten_note};
+use crate::reading::{Known, Reading};
 use crate::select::{self, BufferCounts, Select};
 use crate::view::answer::{Answer, Form};
 use cli::Stop;
@@ -151,7 +151,6 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     reading.finish();
     reading.note(note.into_iter().chain(great));
     reading.note(slices.iter().flat_map(|found| found.notes.clone()));
-    reading.note(has_calls.then(|| overwritten_note(&reading.log)).flatten());
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,

@@ -65,6 +65,12 @@ fn log_of(make: impl FnOnce(&mut Maker<'_>)) -> Log {
     Log::from_source(bytes).unwrap()
 }
 
+fn add_costs(maker: &mut Maker<'_>, [inner, outer, spread, blocks]: [f64; 4]) {
+    maker
+        .add(2, 1, 20, &Calibration { mode: 3, inner, outer, spread, blockSpread: blocks })
+        .unwrap();
+}
+
 fn read(log: &Log, method: Method) -> Statements {
     statements::read(log, &Clock::new(log), Some(method))
 }
@@ -175,6 +181,7 @@ fn function(statement: usize) -> &'static str {
 const INNER: f64 = 3.25;
 const OUTER: f64 = 7.5;
 const SPREAD: f64 = 0.125;
+const BLOCK_SPREAD: f64 = 0.375;
 
 /// Returns the total and the own time of executions by a method, in ticks, and their errors.
 fn expected(method: Method, all: &[Naive]) -> ([f64; 2], [f64; 2]) {
@@ -194,7 +201,10 @@ fn expected(method: Method, all: &[Naive]) -> ([f64; 2], [f64; 2]) {
         Method::Leaves => ([of(|one| one.leaves), of(leaf)], [0.0; 2]),
         Method::Calibrated => (
             [total - inside - timed * INNER, own - direct * OUTER - timed * INNER],
-            [(timed + beneath + blocks) * SPREAD, (timed + direct) * SPREAD],
+            [
+                (timed + beneath - blocks) * SPREAD + blocks * BLOCK_SPREAD,
+                timed * SPREAD + direct * BLOCK_SPREAD,
+            ],
         ),
     }
 }
@@ -213,8 +223,7 @@ proptest! {
     #[test]
     fn each_method_of_a_trace_is_the_naive_one(all in executions()) {
         let log = log_of(|maker| {
-            let (mode, inner, outer, spread) = (3, INNER, OUTER, SPREAD);
-            maker.add(2, 1, 20, &Calibration { mode, inner, outer, spread }).unwrap();
+            add_costs(maker, [INNER, OUTER, SPREAD, BLOCK_SPREAD]);
             for one in 0..6 {
                 let place = [one as u32 + 1, 5, one as u32 * 10, 9];
                 state(maker, at(one), function(one), place);
@@ -314,12 +323,11 @@ proptest! {
     #[test]
     fn no_numbers_make_it_panic(
         rows in prop::collection::vec(row(), 0..20),
-        costs in prop::array::uniform3(double()),
+        costs in prop::array::uniform4(double()),
         edges in prop::collection::vec((any::<bool>(), 0..4usize, word()), 0..30),
     ) {
         let log = log_of(|maker| {
-            let [inner, outer, spread] = costs;
-            maker.add(2, 1, 20, &Calibration { mode: 9, inner, outer, spread }).unwrap();
+            add_costs(maker, costs);
             state(maker, at(1), "f", [u32::MAX; 4]);
             state(maker, at(2), "", [0; 4]);
             for (at, (words, statement, waits)) in rows.iter().enumerate() {

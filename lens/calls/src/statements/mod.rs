@@ -59,7 +59,7 @@ const BATCH_COUNT: usize = 1 << 12;
 /// The label of the statement beyond the limit.
 const OTHERS: &str = "(others)";
 /// What a recorder costs that states no costs.
-const FREE: Costs = Costs { inner: 0.0, outer: 0.0, spread: 0.0 };
+const FREE: Costs = Costs { inner: 0.0, outer: 0.0, spread: 0.0, block_spread: 0.0 };
 
 /// What was left out, or is doubtful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

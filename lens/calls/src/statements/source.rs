@@ -53,7 +53,10 @@ pub(super) fn costs(log: &Log) -> BTreeMap<u16, Costs> {
         }
         let value = |name| event.param(name).and_then(|value| value.as_f64()).unwrap_or(f64::NAN);
         let [inner, outer, spread] = ["inner", "outer", "spread"].map(value);
-        costs.insert(event.stream, Costs { inner, outer, spread });
+        // A log of an earlier version states how far each of the two may be off.
+        let block_spread =
+            event.param("blockSpread").map_or(spread + spread, |_| value("blockSpread"));
+        costs.insert(event.stream, Costs { inner, outer, spread, block_spread });
     });
     costs
 }

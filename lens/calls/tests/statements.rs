@@ -21,7 +21,7 @@ use eventlog::reader::{Clock, Log};
 use eventlog::writer::{Cause, Maker, Origin};
 use events::{
     Calibration, CallEnter, CallLeave, PauseEnter, PauseLeave, StatementEnter, StatementLeave,
-    StatementSum,
+    StatementSum, Switch,
 };
 use lens_calls::statements::{self, Match, Method, Statements, compare};
 use proptest::prelude::*;
@@ -376,6 +376,32 @@ proptest! {
             let _ = (lens.left(), compare(&lens, &lens));
         }
     }
+}
+
+/// A trace of two stacks of a thread: each statement has the time in its own stack. 0 runs in the
+/// thread's own one, 2 in 1 in a coroutine.
+#[test]
+fn a_trace_lacks_the_waits_of_coroutines() {
+    let log = log_of(|maker| {
+        (0..3).for_each(|one| state(maker, at(one), "f", [one as u32 + 1, 5, 0, 9]));
+        for (ticks, to) in [(1010, 0x77), (1116, 0), (2140, 0x77), (2180, 0)] {
+            maker.add(2, 3, ticks, &Switch { context: P(to) }).unwrap();
+        }
+        for (begin, one, end) in
+            [(1000, 0, 2116), (1011, 1, 2177), (1111, 2, 2170), (2120, 0, 2182)]
+        {
+            let statement = P(at(one));
+            maker.add(3, 3, begin, &StatementEnter { statement }).unwrap();
+            maker.add(4 + one as u32, 3, end, &StatementLeave { statement }).unwrap();
+        }
+    });
+    let lens = read(&log, Method::Raw);
+    let times = |one| lens.times(named(&lens, &format!("f:{}:5", one + 1))).unwrap();
+    let ns = |one| [times(one).total.ns, times(one).own.ns].map(|ns| ns / 2.0);
+    assert_eq!(ns(2), [5.0 + 30.0; 2]);
+    assert_eq!(ns(1), [100.0 + 35.0 + 7.0, 100.0 + 7.0]);
+    assert_eq!(ns(0), [1010.0 + 22.0; 2]);
+    assert_eq!((times(0).longest.ns, times(2).longest.ns), (2020.0, 70.0));
 }
 
 /// The words of sums, their statement, and whether it waits.

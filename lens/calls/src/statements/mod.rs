@@ -260,7 +260,8 @@ impl Statements {
 
     fn aside(&mut self, source::When { thread, ticks }: source::When, aside: &Aside) {
         match aside {
-            Aside::Pause { is_end } => self.trace.pauses.take(thread, *is_end, ticks),
+            Aside::Pause { is_end } => self.trace.clocks.pause(thread, thread.0, *is_end, ticks),
+            Aside::Switch { context } => self.trace.clocks.switch(thread, *context, ticks),
             Aside::Sum { address, table, sum } => self.tables.take(thread.0, *table, *address, sum),
         }
     }

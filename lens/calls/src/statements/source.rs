@@ -1,8 +1,8 @@
-//! Events to sums, pauses and edges, in batches; the costs of the recorder.
+//! Events to sums, asides and edges, in batches; the costs of the recorder.
 //!
 //! ```text
 //!  StatementEnter, StatementLeave ──▶ Edge ─────────────┐
-//!  StatementSum, PauseEnter, PauseLeave ──▶ Aside ──────┴──▶ Batch
+//!  StatementSum, Switch, PauseEnter, PauseLeave ▶ Aside ─┴──▶ Batch
 //! ```
 //!
 //! Design: `.statements.events`, `.statements.lens` in `design/statements.md`.
@@ -73,6 +73,10 @@ pub(super) enum Aside {
     Pause {
         is_end: bool,
     },
+    /// The thread goes on in a coroutine.
+    Switch {
+        context: u64,
+    },
 }
 
 /// When and where an event was recorded.
@@ -87,6 +91,7 @@ pub(super) struct When {
 enum Role {
     Sum([Option<u8>; SUM.len()], Option<u8>),
     Pause { is_end: bool },
+    Switch(u8),
 }
 
 /// Makes edges and asides of the events of a log. A clone serves another thread.
@@ -106,6 +111,7 @@ impl<'l> Source<'l> {
                 "StatementSum" => Some(Role::Sum(SUM.map(index), index("waits"))),
                 "PauseEnter" => Some(Role::Pause { is_end: false }),
                 "PauseLeave" => Some(Role::Pause { is_end: true }),
+                "Switch" => index("context").map(Role::Switch),
                 _ => None,
             }
         };
@@ -130,6 +136,11 @@ impl<'l> Source<'l> {
                 Role::Sum(params, waits) if is_selected => sum_of(event, params, *waits),
                 Role::Sum(..) => None,
                 Role::Pause { is_end } => Some(Aside::Pause { is_end: *is_end }),
+                Role::Switch(context) => {
+                    let context =
+                        event.param_at((*context).into()).and_then(|value| value.as_u64());
+                    context.map(|context| Aside::Switch { context })
+                }
             };
             let when = When { thread: (event.stream, event.thread), ticks: event.ticks };
             batch.asides.extend(aside.map(|aside| (batch.edge_count, when, aside)));

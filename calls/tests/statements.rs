@@ -280,6 +280,85 @@ fn timing_begins_with_a_calibration() {
     }
 }
 
+/// A function in itself, two blocks a level, and one with statements in a row; none of them works.
+macro_rules! idle {
+    ($module:ident, $(#[$attribute:meta])?) => {
+        mod $module {
+            $(#[$attribute])?
+            #[inline(never)]
+            pub(super) fn nest(depth: usize) {
+                if depth > 0 {
+                    nest(depth - 1);
+                }
+            }
+
+            $(#[$attribute])?
+            #[inline(never)]
+            pub(super) fn row() {
+                use std::hint::black_box;
+                black_box(1);
+                black_box(2);
+                black_box(3);
+                black_box(4);
+                black_box(5);
+                black_box(6);
+                black_box(7);
+                black_box(8);
+            }
+        }
+    };
+}
+
+idle! { idle, #[calls::profiled] }
+idle! { plain, }
+
+/// The costs that the recorder measures, times the blocks and the statements, are what a program
+/// pays for them. The least of many counts on both sides: what else the machine does adds to them.
+#[test]
+fn the_calibrated_costs_are_those_that_are_paid() {
+    const DEPTH: usize = 20;
+    const BLOCK_COUNT: f64 = 2.0 * DEPTH as f64 + 1.0;
+    const MORE_COUNT: f64 = 7.0;
+    let name = "the_calibrated_costs_are_those_that_are_paid";
+    let what = || {
+        tell_rate();
+        let time = |code: &dyn Fn()| {
+            let begin = std::time::Instant::now();
+            (0..4).for_each(|_| code());
+            begin.elapsed().as_nanos() as f64 / 4.0
+        };
+        let least = |code: &dyn Fn()| (0..40).map(|_| time(code)).fold(f64::INFINITY, f64::min);
+        for _ in 0..20 {
+            profile::set(Mode::Off);
+            profile::set(Mode::Time);
+            let nest = least(&|| idle::nest(DEPTH)) - least(&|| plain::nest(DEPTH));
+            eprintln!("paid {nest} {}", least(&idle::row) - least(&plain::row));
+        }
+    };
+    let Some(ran) = ran(name, &[], what) else { return };
+    let ticks = rate(&ran.stderr) / 1e9;
+    let (mut nest, mut row) = (f64::INFINITY, f64::INFINITY);
+    for line in ran.stderr.lines().filter_map(|line| line.strip_prefix("paid ")) {
+        let (of_nest, of_row) = line.split_once(' ').unwrap();
+        nest = of_nest.parse::<f64>().unwrap().min(nest);
+        row = of_row.parse::<f64>().unwrap().min(row);
+    }
+    let block = nest * ticks / BLOCK_COUNT;
+    let boundary = (row * ticks - block) / MORE_COUNT;
+    let mut told: Vec<[f64; 4]> = Vec::new();
+    each(&ran.log(), |event| {
+        if event.name() == "Calibration" {
+            let cost = |name| event.param(name).unwrap().as_f64().unwrap();
+            told.push(["inner", "outer", "spread", "blockSpread"].map(cost));
+        }
+    });
+    let least = told.into_iter().min_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
+    let [inner, outer, spread, _] = least.expect("it was measured");
+    let said = format!("{inner} {outer} ± {spread}; paid: {block} a block, {boundary} a boundary");
+    assert!((0.8..1.2).contains(&((inner + outer) / block)), "{said}");
+    assert!((inner - boundary).abs() <= spread + 0.2 * boundary, "{said}");
+}
+
 /// What else runs on the machine changes how well the costs are known only by a little.
 #[test]
 fn a_busy_machine_does_not_blur_the_costs() {
@@ -305,8 +384,10 @@ fn a_busy_machine_does_not_blur_the_costs() {
     each(&ran.log(), |event| {
         if event.name() == "Calibration" {
             let cost = |name| event.param(name).unwrap().as_f64().unwrap();
-            let [inner, spread] = ["inner", "spread"].map(cost);
+            let [inner, outer, spread, blocks] =
+                ["inner", "outer", "spread", "blockSpread"].map(cost);
             assert!(0.0 < spread && spread < inner, "{inner} {spread}");
+            assert!(0.0 < blocks && blocks < inner + outer, "{inner} {outer} {blocks}");
         }
     });
 }

@@ -17,11 +17,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// With `-C incremental` each module is a part of the library. A function of one body is in the part
-/// of its module alone.
+/// With `-C incremental` each module is a part of the library, with its functions of one body.
 const LIBRARY: &str = "
     #[calls::traced]
-    #[unsafe(no_mangle)]
+    #[no_mangle]
     pub extern \"C\" fn sell(count: u32) -> u32 {
         count * 3
     }
@@ -32,7 +31,7 @@ const LIBRARY: &str = "
 
     #[calls::traced]
     pub mod cellar {
-        #[unsafe(no_mangle)]
+        #[no_mangle]
         pub extern \"C\" fn keep(count: u32) -> u32 {
             one_more!(count)
         }
@@ -85,7 +84,7 @@ fn compile(folder: &Path, calls: &Path) {
     fs::write(folder.join("shop.rs"), LIBRARY).unwrap();
     fs::write(folder.join("program.c"), PROGRAM).unwrap();
     run(Command::new(env::var_os("RUSTC").unwrap_or("rustc".into()))
-        .args(["--edition=2024", "--crate-type=staticlib", "-Cincremental=parts", "shop.rs"])
+        .args(["--edition=2021", "--crate-type=staticlib", "-Cincremental=parts", "shop.rs"])
         .arg(format!("-Ldependency={}", calls.with_file_name("deps").display()))
         .arg(format!("--extern=calls={}", calls.display()))
         .current_dir(folder));

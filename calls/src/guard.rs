@@ -13,6 +13,7 @@ use crate::decision::word;
 use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
 use crate::filter::TIME_UNIT;
 use crate::site::{self, Site};
+use crate::switch::is_on;
 use crate::table;
 use core::cell::Cell;
 use eventdef::field::P;
@@ -81,6 +82,26 @@ pub struct Call {
     site: &'static Site,
     word: usize,
     begin: u64,
+}
+
+/// Returns whether calls are recorded: one load, one test.
+#[inline(always)]
+pub fn is_traced() -> bool {
+    is_recorded::<CallEnter>()
+}
+
+/// Returns whether calls are recorded, or statements profiled: two loads, one test.
+#[inline(always)]
+pub fn is_profiled() -> bool {
+    is_on() | is_recorded::<CallEnter>()
+}
+
+/// Runs the body of a function that is recorded. It is apart from the plain one: so that one may
+/// become a part of its callers, and is laid out as if it were alone.
+#[cold]
+#[inline(never)]
+pub fn apart<T>(body: impl FnOnce() -> T) -> T {
+    body()
 }
 
 /// Begins a call. If calls are not recorded, this costs a load, a test and a branch.

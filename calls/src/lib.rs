@@ -74,7 +74,8 @@
 //!
 //! Those of `telemetry`, and like it the crate compiles to nothing elsewhere. The linkers of Linux,
 //! Android and the BSDs collect all functions; elsewhere the log lacks those that were never
-//! called.
+//! called. So it does with those parts of a static library that the linker leaves out:
+//! `-Wl,--whole-archive` has a linker take all.
 //!
 //! The least Rust version is 1.91. The crate has no features.
 //!
@@ -118,7 +119,7 @@ pub mod __private {
     pub use crate::block::{Block, block};
     pub use crate::decision::{Decision, report_invalid, tell_filter, word, word_of};
     pub use crate::filter::TIME_UNIT;
-    pub use crate::guard::{Call, call};
+    pub use crate::guard::{Call, apart, call, is_profiled, is_traced};
     pub use crate::site::{Site, path_of, register};
     pub use crate::statement::{Place, Statements};
     pub use crate::task::{Task, task};

@@ -48,7 +48,8 @@ pub fn mode() -> Mode {
 }
 
 /// Sets the mode, for all threads. Sums go on from those so far. Executions of statements that are
-/// in progress are not timed, and a block that began while the mode was *off* stays so.
+/// in progress are not timed, and a call that began while the mode was *off* stays so, with all its
+/// loops.
 ///
 /// The kind `Profile` is output while the mode is not *off*, and `Statement` while it is *trace*.
 /// Ordinary code calls this function: no signal handler.

@@ -113,11 +113,18 @@ fn the_attribute_changes_no_program() {
     for program in programs() {
         let outputs = [&[][..], &["--cfg=profiled"]].map(|more| {
             program.compile(&to, &library("calls"), more);
-            output(&to, &[])
+            let log = folder.path().join("log");
+            let on = [
+                ("MPS_TELEMETRY_PROFILE", "count".as_ref()),
+                ("MPS_TELEMETRY_FILENAME", log.as_os_str()),
+            ];
+            [output(&to, &[]), output(&to, &on)]
         });
         let name = format!("{} {}", program.file.display(), program.edition);
-        assert!(outputs[0].lines().count() > 2, "{name}: {}", outputs[0]);
-        assert_eq!(outputs[0], outputs[1], "{name}");
+        assert!(outputs[0][0].lines().count() > 2, "{name}: {}", outputs[0][0]);
+        let [plain, [off, on]] = outputs;
+        assert_eq!(plain[0], off, "{name}");
+        assert_eq!(plain[0], on, "{name}, recorded");
     }
 }
 

@@ -9,7 +9,7 @@
 //! Design: `.calls.traced`, `.calls.task` in `design/calls.md`.
 
 use crate::place::place;
-use crate::{has, statements};
+use crate::{bodies, has, statements};
 use core::mem::replace;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -38,13 +38,20 @@ pub(crate) fn trace(
     let file = first.file();
     let mut site = quote!(::calls::__site!(#file [#line, #column, #offset, #size]));
     let is_async = signature.asyncness.is_some();
+    let plain = match boxed_future(body) {
+        None => bodies::plain(attributes, signature, body),
+        // A task is recorded poll by poll, be it made before that is switched on.
+        Some(_) => None,
+    };
     let statements = if with_statements {
         statements::rewrite(attributes, body, is_async, &site, &first)
     } else {
         None
     };
+    let mut is_on = quote!(::calls::__private::is_traced());
     if statements.is_some() {
         site = statements::site();
+        is_on = quote!(::calls::__private::is_profiled());
     }
     if let Some(Async { span }) = signature.asyncness {
         let typed = returned(&signature.output);
@@ -63,10 +70,14 @@ pub(crate) fn trace(
         insert(&mut body.stmts, call);
     }
     body.stmts.splice(0..0, statements);
+    if let Some(plain) = plain {
+        let recorded = replace(body, plain);
+        bodies::join(body, &is_on, signature, recorded);
+    }
 }
 
 /// Inserts the first statements of a block. Items stay before them, where lints want items to be.
-fn insert(stmts: &mut Vec<Stmt>, first: impl IntoIterator<Item = Stmt>) {
+pub(crate) fn insert(stmts: &mut Vec<Stmt>, first: impl IntoIterator<Item = Stmt>) {
     let at = stmts.iter().position(|stmt| !matches!(stmt, Stmt::Item(_))).unwrap_or(stmts.len());
     stmts.splice(at..at, first);
 }

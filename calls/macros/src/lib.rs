@@ -12,7 +12,9 @@
 //! `.statements.rewrite` in `design/statements.md`.
 #![forbid(unsafe_code)]
 
+mod bodies;
 mod function;
+mod known;
 mod place;
 mod statements;
 

@@ -9,6 +9,7 @@
 //! A block that is done becomes tokens, so that each token is written once, however deep it is.
 //! Design: `.statements.rewrite` in `design/statements.md`.
 
+use crate::known::is_standard;
 use crate::place::{Place, place};
 use core::mem::{replace, take};
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
@@ -204,14 +205,9 @@ impl Rewriter {
     }
 }
 
-/// Macros of the standard library that contain no `.await`, unless their arguments do.
-const READY: &str = "assert assert_eq assert_ne dbg debug_assert debug_assert_eq debug_assert_ne \
-    eprint eprintln format format_args matches panic print println thread_local todo \
-    unimplemented unreachable vec write writeln";
-
 /// Returns whether the code of a macro may contain an `.await`.
 fn may_wait(found: &Macro) -> bool {
-    let is_ready = READY.split(' ').any(|name| found.path.is_ident(name));
+    let is_ready = is_standard(&found.path) || found.path.is_ident("thread_local");
     !is_ready || found.tokens.to_string().contains("await")
 }
 

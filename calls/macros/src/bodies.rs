@@ -1,0 +1,181 @@
+//! Two bodies of a function: a plain one, and one that is recorded.
+//!
+//! ```text
+//!  { items; s; t } ─▶ { items; if on { return apart(move || { recorded s; t }) } s; t }
+//! ```
+//!
+//! So a function that is not recorded costs a load, a test and a branch. What must exist once, such
+//! as a static of the body, is not copied: such a function has the recorded body alone. Design:
+//! `.calls.bodies` in `design/calls.md`.
+
+use crate::function::insert;
+use crate::has;
+use crate::known::{is_once, is_standard};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::parse::Parser;
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Attribute, Block, Expr, FnArg, Item, Macro, Pat, PatIdent, PatRest, PatType, PatWild,
+    Signature, Stmt, Token, Type, TypeImplTrait, TypeNever,
+};
+
+/// Returns a copy of a body that stays plain, if the function may have two.
+pub(crate) fn plain(
+    attributes: &[Attribute],
+    signature: &Signature,
+    body: &Block,
+) -> Option<Block> {
+    let mut once = Once {
+        // Code in a closure does not see the place of the caller.
+        is_found: signature.asyncness.is_some() || has(attributes, "track_caller"),
+    };
+    // Coverage of such a function begins with the brace, as that of a closure: it would add both.
+    once.is_found |= context(signature.fn_token.span) != context(body.brace_token.span.open());
+    once.visit_return_type_mut(&mut signature.output.clone());
+    let mut copy = body.clone();
+    for stmt in &mut copy.stmts {
+        match stmt {
+            Stmt::Item(Item::Macro(_) | Item::Verbatim(_)) => once.is_found = true,
+            Stmt::Item(_) => {}
+            stmt => once.visit_stmt_mut(stmt),
+        }
+    }
+    let is_possible = !once.is_found
+        && signature.variadic.is_none()
+        && signature.inputs.iter().all(|parameter| names(parameter).is_some());
+    is_possible.then_some(copy)
+}
+
+/// Returns what stands for the macro that a token is from, as the compiler prints it.
+fn context(span: Span) -> Option<String> {
+    Some(format!("{:?}", span.unwrap()).split_once(' ')?.0.to_owned())
+}
+
+/// Puts the recorded body into the plain one. `is_on` tells at the beginning of a call which of
+/// them runs.
+pub(crate) fn join(
+    plain: &mut Block,
+    is_on: &TokenStream,
+    signature: &Signature,
+    mut recorded: Block,
+) {
+    // The plain body has the items, which both see.
+    recorded.stmts.retain(|stmt| !matches!(stmt, Stmt::Item(_)));
+    let moved = signature.inputs.iter().flat_map(moved).collect();
+    recorded.stmts.splice(0..0, Block::parse_within.parse2(moved).unwrap_or_default());
+    let output = &signature.output;
+    let chosen = quote_spanned! {Span::mixed_site()=>
+        if #is_on {
+            return ::calls::__private::apart(move || #output #recorded);
+        }
+    };
+    insert(&mut plain.stmts, [Stmt::Expr(Expr::Verbatim(chosen), None)]);
+}
+
+/// Returns statements that move a parameter into a closure. So a value is dropped with the
+/// closure's variables, the last one first, and lints see a variable that changes, as before.
+fn moved(parameter: &FnArg) -> TokenStream {
+    let own = Span::mixed_site();
+    match parameter {
+        // It is captured with all its fields.
+        FnArg::Receiver(receiver) if receiver.reference.is_none() => {
+            let this = receiver.self_token;
+            quote_spanned!(own=> let _ = &#this;)
+        }
+        FnArg::Receiver(_) => TokenStream::new(),
+        FnArg::Typed(PatType { attrs, ty, .. }) => {
+            let has_no_drop = has_no_drop(ty);
+            let names = names(parameter).unwrap_or_default().into_iter();
+            let moved = names.filter(|(mutability, _)| mutability.is_some() || !has_no_drop).map(
+                |(mutability, name)| {
+                    quote_spanned! {own=>
+                        #(#attrs)* #[allow(clippy::shadow_same)] let #mutability #name = #name;
+                    }
+                },
+            );
+            moved.collect()
+        }
+    }
+}
+
+/// A name that a pattern binds.
+type Name = (Option<Token![mut]>, Ident);
+
+/// Returns the names that a parameter binds; `None`: a part of it that may have a drop stays
+/// unnamed, and would be dropped later than before.
+fn names(parameter: &FnArg) -> Option<Vec<Name>> {
+    let FnArg::Typed(PatType { pat, ty, .. }) = parameter else { return Some(Vec::new()) };
+    let mut bound = Bound { names: Vec::new(), is_whole: true };
+    bound.visit_pat_mut(&mut pat.clone());
+    (bound.is_whole || has_no_drop(ty)).then_some(bound.names)
+}
+
+/// Returns whether values of a type surely have no drop.
+fn has_no_drop(found: &Type) -> bool {
+    const PLAIN: &str = "bool char f32 f64 i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize";
+    match found {
+        Type::Reference(_) | Type::Ptr(_) | Type::BareFn(_) => true,
+        Type::Path(path) => PLAIN.split(' ').any(|name| path.path.is_ident(name)),
+        _ => false,
+    }
+}
+
+/// Collects what a pattern binds.
+struct Bound {
+    names: Vec<Name>,
+    /// All of the value is bound, and moved.
+    is_whole: bool,
+}
+
+impl VisitMut for Bound {
+    fn visit_pat_ident_mut(&mut self, pattern: &mut PatIdent) {
+        self.names.push((pattern.mutability, pattern.ident.clone()));
+        self.is_whole &= pattern.by_ref.is_none();
+        visit_mut::visit_pat_ident_mut(self, pattern);
+    }
+
+    fn visit_pat_wild_mut(&mut self, _: &mut PatWild) {
+        self.is_whole = false;
+    }
+
+    fn visit_pat_rest_mut(&mut self, _: &mut PatRest) {
+        self.is_whole = false;
+    }
+}
+
+/// Finds what a program may have once.
+struct Once {
+    is_found: bool,
+}
+
+impl VisitMut for Once {
+    /// An item among the statements of an inner block comes twice.
+    fn visit_item_mut(&mut self, item: &mut Item) {
+        self.is_found |= is_once(&item.to_token_stream());
+    }
+
+    fn visit_macro_mut(&mut self, found: &mut Macro) {
+        self.is_found |= !is_standard(&found.path) || is_once(&found.tokens);
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        self.is_found |= matches!(expr, Expr::Verbatim(_));
+        visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_pat_mut(&mut self, pattern: &mut Pat) {
+        self.is_found |= matches!(pattern, Pat::Verbatim(_));
+        visit_mut::visit_pat_mut(self, pattern);
+    }
+
+    /// Each body would have a type of its own.
+    fn visit_type_impl_trait_mut(&mut self, _: &mut TypeImplTrait) {
+        self.is_found = true;
+    }
+
+    /// The type of a closure that never returns is not stable.
+    fn visit_type_never_mut(&mut self, _: &mut TypeNever) {
+        self.is_found = true;
+    }
+}

@@ -135,8 +135,8 @@ impl Sheet {
     /// Puts the rows in the order of a column: the greatest number first, and texts by their
     /// letters. Equal ones stay in their order.
     pub(crate) fn sort(&mut self, column: &str) -> Result<(), String> {
-        let is_it = |name: &&str| name.replace(' ', "_") == column.replace(' ', "_");
-        let Some(at) = self.heading.iter().position(|name| is_it(&name)) else {
+        let is_it = |name: &str| name.replace(' ', "_") == column.replace(' ', "_");
+        let Some(at) = self.heading.iter().position(|name| is_it(name)) else {
             return Err(format!(
                 "the table has no column {column:?}, but {}",
                 self.heading.join(", ")

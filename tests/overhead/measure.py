@@ -96,8 +96,8 @@ def annotated(source, folder, form, root):
         (crate / part).unlink(missing_ok=True)
     manifest = crate / "Cargo.toml"
     text = manifest.read_text()
-    text = re.sub(r"^\[dev-dependencies.*\n([^\[].*\n|\n)*", "", text, flags=re.M)
-    text = re.sub(r"^\[\[(bench|test|example)\]\]\n([^\[].*\n|\n)*", "", text, flags=re.M)
+    text = re.sub(r"^\[dev-dependencies.*\n([^\[\n].*\n|\n)*", "", text, flags=re.M)
+    text = re.sub(r"^\[\[(bench|test|example)\]\]\n([^\[\n].*\n|\n)*", "", text, flags=re.M)
     if form != "bare":
         count = annotate(crate / "src", attribute=form)
         print(f"# {source.name}, {form}: {count} attributes", flush=True)

@@ -9,6 +9,7 @@
 mod common;
 
 use common::{Three, ran};
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,6 +21,14 @@ const NAME: &str = "MPS_TELEMETRY_FILENAME";
 
 fn record(count: usize) {
     (0..count).for_each(|index| event!(Three, 0usize, index, index));
+}
+
+/// Words that occur nowhere else in a file.
+const MARK: usize = 0x00C1_05ED_C105_0000;
+
+#[cfg(target_os = "linux")]
+fn marked(indexes: std::ops::Range<usize>) {
+    indexes.for_each(|index| event!(Three, 0usize, index, MARK | index));
 }
 
 #[cfg(target_os = "linux")]
@@ -87,6 +96,40 @@ fn a_log_goes_on_after_the_program_closed_it() {
             }
         }
         assert_eq!(said.len(), usize::from(is_cut), "{name}: {said:?}");
+    }
+}
+
+/// `.ring.kept`: the same of a ring that keeps all, which needs the file to grow.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_ring_that_keeps_goes_on_after_the_program_closed_it() {
+    let test = "a_ring_that_keeps_goes_on_after_the_program_closed_it";
+    for change in ["none", "replaced"] {
+        let ring = (NAME, "ring:ring.log?size=64K&keep=all");
+        let Some(ran) = ran(test, &[OBJECT, SMALL, ring, ("CHANGE", change)], || {
+            marked(0..10_000);
+            let is_replaced = std::env::var("CHANGE").as_deref() == Ok("replaced");
+            if is_replaced {
+                fs::rename("ring.log", "old").unwrap();
+                fs::write("ring.log", "precious").unwrap();
+            }
+            std::env::set_current_dir("/").unwrap();
+            close_all();
+            marked(10_000..20_000);
+            assert_eq!(telemetry::losses().overwritten != 0, is_replaced);
+        }) else {
+            return;
+        };
+        if change == "replaced" {
+            assert_eq!(ran.file("ring.log"), b"precious");
+            assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+            continue;
+        }
+        assert_eq!(ran.said(), [""; 0]);
+        let file = ran.file("ring.log");
+        let words = file.chunks_exact(8).map(|word| common::u64_at(word, 0) as usize);
+        let found: BTreeSet<usize> = words.filter(|word| word & !0xFFFF == MARK).collect();
+        assert_eq!(found.len(), 20_000);
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Rules: `.sol.mapped` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
-use eventlog::reader::{Filter, Log, Order};
+use eventlog::reader::{Account, Fault, FaultKind, FileSource, Filter, Joined, Log, Order};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use tests::programs::{eventcnv, lines, root, system, wait_for};
+use tests::programs::{eventcnv, lines, root, run, system, wait_for};
 
 const BLOCK_SIZE: u64 = 4096;
 /// Events of three words in a block.
@@ -58,7 +58,10 @@ struct Held {
 
 /// Reads a log, which must have no fault.
 fn read(path: &Path) -> Held {
-    let log = Log::open(path).expect("a log");
+    hold(&Log::open(path).expect("a log"))
+}
+
+fn hold(log: &Log) -> Held {
     let mut held = Held::default();
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
@@ -281,6 +284,56 @@ fn a_look_at_a_ring_that_keeps_finds_all_events() {
             assert!(found as u64 >= *told, "{found} of {told}");
         }
     }
+}
+
+/// `.ring.read`: each of several rings that programs write is read as of one instant.
+#[test]
+fn a_look_at_two_rings_in_use_finds_no_fault() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let begin = |name: &str| {
+        let [path, progress] =
+            [name, &format!("{name}.progress")].map(|name| directory.path().join(name));
+        fs::write(&progress, [0; 8]).expect("a writable file");
+        let words = ["forever", "1", progress.to_str().expect("text")];
+        let child = Killed(keeping(&words, &path, 192 << 10).spawn().expect("a process"));
+        wait_for("events", || told(&progress)[0] >= 4 * (192 << 10) / 32);
+        (path, child)
+    };
+    let rings = [begin("one"), begin("other")];
+    for _ in 0..3 {
+        let mut joined = Joined::default();
+        for (path, _) in &rings {
+            let file = fs::File::open(path).expect("a file");
+            joined.push(Box::new(FileSource::new(file).expect("a file")));
+        }
+        let held = hold(&Log::from_source(joined).expect("a log"));
+        assert!(held.found > 0);
+    }
+}
+
+/// `.ring.beginning`: a ring that keeps all overwrote nothing, so a block that is gone is a loss.
+#[test]
+fn a_kept_block_that_is_gone_is_a_loss() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("ring");
+    run(&mut keeping(&["threads", "1", "30000"], &path, 192 << 10));
+    let whole = fs::read(&path).expect("a file");
+    let mut gone = 0;
+    for at in (192 << 10..whole.len()).step_by(BLOCK_SIZE as usize) {
+        let (first, count) = (number(&whole, at + 48, 8), number(&whole, at + 28, 4));
+        // The oldest block of a buffer has no neighbour below.
+        if first == 0 {
+            let mut bytes = whole.clone();
+            bytes[at..at + 4].fill(0);
+            let log = Log::from_source(bytes).expect("a log");
+            let sum = |of: fn(&Account) -> u64| log.accounts().iter().map(of).sum::<u64>();
+            assert_eq!((sum(|of| of.lost), sum(|of| of.overwritten)), (count, 0));
+            let is_loss = |fault: &Fault| matches!(fault.kind, FaultKind::Lost { .. });
+            assert!(log.faults().iter().any(is_loss));
+            gone += 1;
+        }
+    }
+    assert_eq!(gone, 3);
 }
 
 /// `.ring.kept`: without room the ring overwrites its oldest events, and says how many.

@@ -180,6 +180,10 @@ impl Source for Watched {
     fn is_still(&self) -> bool {
         self.source.is_still()
     }
+
+    fn copied(&self) -> Option<bool> {
+        self.source.copied()
+    }
 }
 
 #[cfg(test)]

@@ -339,6 +339,7 @@ impl Plinth for MappedPlinth {
             self.give_name().inspect_err(|_| region::forget())?;
             self.is_unnamed.store(false, Ordering::Relaxed);
             FILE.set(self.file.get());
+            self.with_name(kept::note_path)?;
             self.map_by_name();
             region::open();
         }
@@ -350,7 +351,10 @@ impl Plinth for MappedPlinth {
     }
 
     fn leave(&self) -> bool {
-        FILE.set(None);
+        // It may have been opened again (kept.rs).
+        if let Some(file) = FILE.take() {
+            self.file.set(Some(file));
+        }
         region::leave();
         self.file.leave();
         true

@@ -113,11 +113,9 @@ impl Log {
             return Ok(log);
         }
         // `.ring.read`
-        let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
-        let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
-        let source = match copy {
-            Some(copy) => copy.log_of(source),
-            None => source,
+        let (is_moving, source) = match ring::copy(&*source, 0)? {
+            Some(copy) => (copy.is_moving, copy.log_of(source)),
+            None => (source.copied() == Some(true), source),
         };
         let is_stream = head::is_stream(&head) || head::first_block(&*source)?.is_some();
         if let Some(increment) = increment

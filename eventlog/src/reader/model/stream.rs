@@ -59,6 +59,8 @@ pub struct Stream {
     pub next_volume: Option<u64>,
     /// Whether the stream is a bounded ring, whose blocks are used again (`.header.ring`).
     pub is_ring: bool,
+    /// Whether the ring keeps the blocks that it uses again (`.ring.kept`).
+    pub is_kept: bool,
     /// Whether the log was made of another log, without all of its events (`.cut.flag`).
     pub is_cut: bool,
 }
@@ -96,6 +98,7 @@ impl Stream {
             volumes: (header.volume.get(), header.volume.get()),
             next_volume: None,
             is_ring: header.flags.get() & STREAM_RING != 0,
+            is_kept: header.flags.get() & STREAM_RING != 0 && header.ring_count.get() != 0,
             is_cut: header.flags.get() & STREAM_CUT != 0,
         }
     }

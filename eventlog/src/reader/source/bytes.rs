@@ -7,6 +7,7 @@
 //! The reader never maps a file into memory: a file that shrinks must give a fault, not a signal.
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use super::ring;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,13 @@ pub trait Source {
     /// (`.ring.read`).
     fn is_still(&self) -> bool {
         false
+    }
+
+    /// Returns, of a source whose rings were copied already, whether a program changed one faster
+    /// than it was copied.
+    #[doc(hidden)]
+    fn copied(&self) -> Option<bool> {
+        None
     }
 }
 
@@ -66,6 +74,10 @@ macro_rules! leads_to_source {
 
             fn is_still(&self) -> bool {
                 (**self).is_still()
+            }
+
+            fn copied(&self) -> Option<bool> {
+                (**self).copied()
             }
         }
     )+};
@@ -136,18 +148,30 @@ fn read_once(mut file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> 
 }
 
 /// Several sources, one after the other: the volumes of a stream, or logs that belong together.
+/// A ring among them is copied, since a program may write it (`.ring.read`).
 #[derive(Default)]
 pub struct Joined {
     /// Each source with its first offset.
     sources: Vec<(u64, Box<dyn Source + Send + Sync>)>,
     size: u64,
+    copied_size: u64,
+    /// Whether a ring changed faster than it was copied.
+    is_moving: bool,
 }
 
 opaque_debug!(Joined);
 
 impl Joined {
-    /// Adds a source at the end.
+    /// Adds a source at the end. A ring that cannot be copied is read where it is.
     pub fn push(&mut self, source: Box<dyn Source + Send + Sync>) {
+        let source = match ring::copy(&*source, self.copied_size) {
+            Ok(Some(copy)) => {
+                self.copied_size += copy.memory_size();
+                self.is_moving |= copy.is_moving;
+                copy.log_of(source)
+            }
+            _ => source,
+        };
         let size = source.size();
         self.sources.push((self.size, source));
         self.size = self.size.saturating_add(size);
@@ -178,9 +202,13 @@ impl Source for Joined {
         Ok(done)
     }
 
-    /// The header of the first source decides whether the log is a ring.
+    /// The first source decides.
     fn is_still(&self) -> bool {
         self.sources.first().is_some_and(|(_, source)| source.is_still())
+    }
+
+    fn copied(&self) -> Option<bool> {
+        Some(self.is_moving)
     }
 }
 

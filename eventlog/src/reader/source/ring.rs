@@ -11,10 +11,13 @@
 //! `.ring.kept` in `design/format.md`.
 
 use super::bytes::Source;
-use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_RING, StreamHeader};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
+};
 use std::collections::HashMap;
 use std::io;
 
+/// Bytes of all copied rings of a log, at most.
 const COPY_SIZE_MAX: u64 = 1 << 30;
 /// Tries to copy a block that changes meanwhile.
 const TRY_COUNT_MAX: usize = 16;
@@ -35,11 +38,18 @@ struct Kept {
     file: Box<dyn Source + Send + Sync>,
 }
 
-/// Copies the ring in a source, if the log is a ring (`.header.ring`) that is not too large.
-pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>> {
-    let Some((block_size, size)) = extent(head) else { return Ok(None) };
+/// Copies the ring in a source, if the log is a ring (`.header.ring`) that is not too large next to
+/// the rings of the log that were copied before, and a program may write it.
+pub(crate) fn copy(source: &dyn Source, copied_size: u64) -> io::Result<Option<Copy>> {
+    if source.is_still() || source.copied().is_some() {
+        return Ok(None);
+    }
+    let mut head = [0; STREAM_HEADER_SIZE];
+    let head_size = source.read_at(0, &mut head)?;
+    let Some((block_size, size)) = head.get(..head_size).and_then(extent) else { return Ok(None) };
     let size = source.size().min(size);
-    let Some(size) = usize::try_from(size).ok().filter(|_| size <= COPY_SIZE_MAX) else {
+    let room = COPY_SIZE_MAX.saturating_sub(copied_size);
+    let Some(size) = usize::try_from(size).ok().filter(|_| size <= room) else {
         return Ok(None);
     };
     let mut bytes = Vec::new();
@@ -90,6 +100,10 @@ impl Source for Kept {
 }
 
 impl Copy {
+    pub(crate) fn memory_size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Returns the log of a file whose ring this is.
     pub(crate) fn log_of(
         self,

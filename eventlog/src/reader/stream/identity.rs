@@ -110,8 +110,8 @@ fn constants(segment: &Segment) -> (u32, u8, u32) {
     (segment.registry, segment.kind, segment.thread)
 }
 
-/// Computes what a ring overwrote: the events missing at the beginning (`.ring.beginning`), or the
-/// count of the program, which may be ahead. It is at most what is missing (`.ring.overwritten`).
+/// Computes what a ring overwrote: the events below `first` (`.ring.beginning`), or the count of
+/// the program, which may be ahead. It is at most what is missing (`.ring.overwritten`).
 fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool) {
     let io = u64::from(account.discarded_io);
     // Events that had no room in the file have later numbers (`.ring.store`).
@@ -126,7 +126,7 @@ fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool)
 fn settle_empty(account: &mut Account, stream: Option<&Stream>, faults: &mut Faults) {
     let Some(stream) = stream else { return };
     let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
-    if stream.is_ring {
+    if stream.is_ring && !stream.is_kept {
         account.overwritten = account.recorded;
     } else if !stream.is_cut && stream.volumes.0 == 0 {
         account.lost = account.recorded.saturating_sub(accounted);
@@ -329,6 +329,9 @@ impl Settler<'_> {
         // Next to a log whose first volumes are missing, a ring adds no loss.
         if self.is_ring && begin == 0 {
             let first = kept.first().and_then(|&place| self.get(place)).map_or(0, |at| at.first);
+            let stream = self.streams.get(usize::from(last.stream));
+            // A ring that keeps all counts what it overwrites nevertheless.
+            let first = if stream.is_some_and(|stream| stream.is_kept) { 0 } else { first };
             settle_ring(&mut self.account, first, missing, self.is_moving);
         }
         let account = &mut self.account;

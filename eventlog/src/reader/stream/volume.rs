@@ -47,6 +47,7 @@ impl Volumes {
         if head.stream.is_ring {
             // A ring has no volumes, and is not a volume of its stream's log.
             stream.is_ring = true;
+            stream.is_kept |= head.stream.is_kept;
         } else if stream.is_ring && !has_any {
             stream.volumes = (volume, volume);
             stream.closed = false;

@@ -6,11 +6,54 @@
 //!
 //! Design: `.sol.mapped` in `design/telemetry.md`; `.ring.kept` in `design/format.md`.
 
-use super::{FILE, failed};
+use super::{FILE, NAME_SIZE_MAX, failed};
 use crate::block::memory::{self, OwnBlock};
-use crate::os::sys;
+use crate::os::sync::Locked;
+use crate::os::sys::{self, Errno, without_signals};
 use crate::plinth::{Operation, PlinthError, region};
+use core::ffi::{CStr, c_int};
 use eventlog::format::BLOCK_HEADER_SIZE;
+
+/// The path of the file. Who opens the file again has the lock, and blocks signals: no handler
+/// waits for the thread that it interrupted.
+static PATH: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
+
+/// Notes the path of a file, which the program may close.
+pub(super) fn note_path(path: &CStr) {
+    without_signals(|| {
+        if let Some(mut known) = PATH.lock_waiting() {
+            let _ = sys::suffixed(path.to_bytes(), &"", &mut *known);
+        }
+    });
+}
+
+/// Returns the number of the file. One that the program closed is opened again, if it still has its
+/// name, and no other process has claimed it (`.sol.held`).
+fn number() -> Result<c_int, Errno> {
+    FILE.number().or_else(|errno| without_signals(|| open_again(errno)))
+}
+
+#[cold]
+fn open_again(errno: Errno) -> Result<c_int, Errno> {
+    let path = PATH.lock_waiting().ok_or(errno)?;
+    // Another thread may have opened it meanwhile.
+    if let Ok(number) = FILE.number() {
+        return Ok(number);
+    }
+    let lost = FILE.get().ok_or(errno)?;
+    let path = CStr::from_bytes_until_nul(&*path).map_err(|_| errno)?;
+    if !sys::identify_name(path).is_ok_and(|named| lost.was(&named)) {
+        return Err(errno);
+    }
+    let file = sys::open_log(path)?.map_err(|_| errno)?;
+    let is_same = file.look().is_ok_and(|found| lost.was(&found));
+    if !is_same || !sys::claim_file(file.seen()) {
+        file.close();
+        return Err(errno);
+    }
+    FILE.set(Some(file));
+    Ok(file.seen())
+}
 
 /// Writes a block that gets no more events behind the ring, if the ring keeps blocks. Returns
 /// whether the copy exists.
@@ -18,7 +61,7 @@ pub(crate) fn keep(block: &OwnBlock) -> Result<bool, PlinthError> {
     let put = |place: u64| {
         let offset = place * memory::block_size() as u64;
         block.with_bytes(|bytes| {
-            let file = FILE.number()?;
+            let file = number()?;
             // A write beyond would end the program by a signal.
             if offset.saturating_add(bytes.len() as u64) > sys::file_size_max() {
                 return Err(libc::EFBIG);

@@ -103,8 +103,8 @@ fn own(statements: TokenStream) -> Vec<Stmt> {
     Block::parse_within.parse2(spanned.collect()).unwrap_or_default()
 }
 
-/// Returns a block of some statements and a body, of which they see no item. The arm of a match is
-/// a scope: the last temporaries of the body are dropped before the variables of the statements.
+/// Returns a block of some statements and a body, whose items they do not see. The arm of a match
+/// is a scope: the last temporaries of the body are dropped before the variables of the statements.
 pub(crate) fn scope(mut stmts: Vec<Stmt>, body: Block) -> Block {
     if stmts.is_empty() {
         return body;

@@ -2,7 +2,7 @@
 //! place of the caller, names of the result's type, items of inner blocks.
 //@ editions: 2018 2021 2024
 #![deny(warnings)]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 use std::sync::Mutex;
 
@@ -102,18 +102,6 @@ mod code {
         Ok(count)
     }
 
-    pub fn exported(way: u32) -> u32 {
-        if way > 0 {
-            #[allow(unsafe_code)]
-            #[unsafe(no_mangle)]
-            extern "C" fn bodies_exported() -> u32 {
-                4
-            }
-            return bodies_exported();
-        }
-        0
-    }
-
     pub fn told(count: u32) -> u32 {
         warn!("told");
         count
@@ -134,7 +122,7 @@ fn main() {
     println!("{}", shelf[0]);
     std::panic::set_hook(Box::new(|panic| println!("  {}", panic.location().unwrap())));
     println!("{:?}", std::panic::catch_unwind(|| shelf[1]).map_err(|_| "panic"));
-    println!("{:?} {}", code::shadowed(3), code::exported(1));
+    println!("{:?}", code::shadowed(3));
     let mut future = Box::pin(code::shadowed_later(3));
     println!("{:?}", std::future::Future::poll(future.as_mut(), &mut context));
     println!("{} {}", code::told(1), code::told(2));

@@ -8,16 +8,17 @@
 //! as a static of the body, is not copied: such a function has the recorded body alone. Design:
 //! `.calls.bodies` in `design/calls.md`.
 
-use crate::function::insert;
+use crate::function::{insert, scope};
 use crate::has;
-use crate::known::{is_once, is_standard};
-use proc_macro2::{Ident, Span, TokenStream};
+use crate::known::{is_declaring_nothing, is_once};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use std::collections::HashSet;
 use syn::parse::Parser;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Block, Expr, FnArg, Item, Macro, Pat, PatIdent, PatRest, PatType, PatWild,
-    Signature, Stmt, Token, Type, TypeImplTrait, TypeNever,
+    Attribute, Block, Expr, FnArg, Item, ItemEnum, ItemStruct, ItemType, Macro, Pat, PatIdent,
+    PatRest, PatType, PatWild, ReturnType, Signature, Stmt, Token, Type, TypeImplTrait, TypeNever,
 };
 
 /// Returns a copy of a body that stays plain, if the function may have two.
@@ -27,8 +28,11 @@ pub(crate) fn plain(
     body: &Block,
 ) -> Option<Block> {
     let mut once = Once {
-        // Code in a closure does not see the place of the caller.
-        is_found: signature.asyncness.is_some() || has(attributes, "track_caller"),
+        // Code in a closure does not see the place of the caller. Methods of these names have the
+        // attribute from their trait.
+        is_found: signature.asyncness.is_some()
+            || has(attributes, "track_caller")
+            || ["index", "index_mut"].iter().any(|name| signature.ident == name),
     };
     // Coverage of such a function begins with the brace, as that of a closure: it would add both.
     once.is_found |= context(signature.fn_token.span) != context(body.brace_token.span.open());
@@ -37,7 +41,7 @@ pub(crate) fn plain(
     for stmt in &mut copy.stmts {
         match stmt {
             Stmt::Item(Item::Macro(_) | Item::Verbatim(_)) => once.is_found = true,
-            Stmt::Item(_) => {}
+            Stmt::Item(item) => once.is_found |= may_shadow(item, &signature.output),
             stmt => once.visit_stmt_mut(stmt),
         }
     }
@@ -52,6 +56,33 @@ fn context(span: Span) -> Option<String> {
     Some(format!("{:?}", span.unwrap()).split_once(' ')?.0.to_owned())
 }
 
+/// Returns whether an item of the body may have a name that the result's type has: in the body, the
+/// type would be another one.
+fn may_shadow(item: &Item, output: &ReturnType) -> bool {
+    let names = match item {
+        Item::Fn(_) | Item::Impl(_) | Item::Const(_) | Item::Static(_) => return false,
+        Item::Use(used) => used.tree.to_token_stream(),
+        Item::Struct(ItemStruct { ident, .. })
+        | Item::Enum(ItemEnum { ident, .. })
+        | Item::Type(ItemType { ident, .. }) => ident.to_token_stream(),
+        other => other.to_token_stream(),
+    };
+    let names = words(names);
+    let is_shadowed = |word: &String| word != "*" && (names.contains(word) || names.contains("*"));
+    words(output.to_token_stream()).iter().any(is_shadowed)
+}
+
+/// Returns the words of tokens, and whether a star is among them.
+fn words(tokens: TokenStream) -> HashSet<String> {
+    let of_token = |token| match token {
+        TokenTree::Group(group) => words(group.stream()),
+        TokenTree::Ident(word) => HashSet::from([word.to_string()]),
+        TokenTree::Punct(punct) if punct.as_char() == '*' => HashSet::from([punct.to_string()]),
+        _ => HashSet::new(),
+    };
+    tokens.into_iter().flat_map(of_token).collect()
+}
+
 /// Puts the recorded body into the plain one. `is_on` tells at the beginning of a call which of
 /// them runs.
 pub(crate) fn join(
@@ -63,10 +94,12 @@ pub(crate) fn join(
     // The plain body has the items, which both see.
     recorded.stmts.retain(|stmt| !matches!(stmt, Stmt::Item(_)));
     let moved = signature.inputs.iter().flat_map(moved).collect();
-    recorded.stmts.splice(0..0, Block::parse_within.parse2(moved).unwrap_or_default());
+    let recorded = scope(Block::parse_within.parse2(moved).unwrap_or_default(), recorded);
     let output = &signature.output;
+    // The plain body is told of lints; these do not know the type of a closure's result.
     let chosen = quote_spanned! {Span::mixed_site()=>
         if #is_on {
+            #[allow(clippy::default_numeric_fallback, clippy::use_self)]
             return ::calls::__private::apart(move || #output #recorded);
         }
     };
@@ -131,7 +164,9 @@ struct Bound {
 impl VisitMut for Bound {
     fn visit_pat_ident_mut(&mut self, pattern: &mut PatIdent) {
         self.names.push((pattern.mutability, pattern.ident.clone()));
-        self.is_whole &= pattern.by_ref.is_none();
+        // What looks like a constant or a unit may be one, which binds nothing.
+        let is_variable = !pattern.ident.to_string().starts_with(char::is_uppercase);
+        self.is_whole &= pattern.by_ref.is_none() && is_variable;
         visit_mut::visit_pat_ident_mut(self, pattern);
     }
 
@@ -156,7 +191,7 @@ impl VisitMut for Once {
     }
 
     fn visit_macro_mut(&mut self, found: &mut Macro) {
-        self.is_found |= !is_standard(&found.path) || is_once(&found.tokens);
+        self.is_found |= !is_declaring_nothing(&found.path) || is_once(&found.tokens);
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {

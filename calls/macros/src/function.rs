@@ -55,7 +55,7 @@ pub(crate) fn trace(
     }
     if let Some(Async { span }) = signature.asyncness {
         let typed = returned(&signature.output);
-        let inner = block(body, moved(signature).into_iter().chain(typed));
+        let inner = scope(moved(signature).into_iter().chain(typed).collect(), body.clone());
         let inner = ExprAsync {
             attrs: Vec::new(),
             async_token: Async { span },
@@ -103,11 +103,19 @@ fn own(statements: TokenStream) -> Vec<Stmt> {
     Block::parse_within.parse2(spanned.collect()).unwrap_or_default()
 }
 
-/// Returns a copy of a block that begins with some statements.
-fn block(body: &Block, first: impl Iterator<Item = Stmt>) -> Block {
-    let mut block = body.clone();
-    insert(&mut block.stmts, first);
-    block
+/// Returns a block of some statements and a body, whose items they do not see. The arm of a match
+/// is a scope: the last temporaries of the body are dropped before the variables of the statements.
+pub(crate) fn scope(mut stmts: Vec<Stmt>, body: Block) -> Block {
+    if stmts.is_empty() {
+        return body;
+    }
+    let brace_token = body.brace_token;
+    // The lint would point to the attribute.
+    let body = quote_spanned! {Span::mixed_site()=>
+        #[allow(clippy::implicit_return)] match () { () => #body }
+    };
+    stmts.push(Stmt::Expr(Expr::Verbatim(body), None));
+    Block { brace_token, stmts }
 }
 
 /// Returns statements that move the parameters into a block, as the compiler does in an `async fn`:

@@ -27,6 +27,17 @@ mod code {
         y + 1
     }
 
+    pub fn exported(way: i32) -> i32 {
+        if way > 0 {
+            #[unsafe(no_mangle)]
+            extern "C" fn forms_exported() -> i32 {
+                4
+            }
+            return forms_exported();
+        }
+        0
+    }
+
     #[track_caller]
     pub fn located() -> u32 {
         let location = std::panic::Location::caller();
@@ -181,6 +192,7 @@ mod code {
 fn main() {
     use code::Shape;
     println!("{} {} {}", unsafe { code::raw(&4) }, code::foreign(1), code::located());
+    println!("{}", code::exported(1));
     const SEVEN: u32 = code::constant(7);
     println!("{} {} {SEVEN}", code::inlined::<3>(), code::constant(1));
     println!("{} {}", code::chains(Some(3), Err(4)), code::chains(None, Ok(1)));

@@ -12,13 +12,14 @@
 //! `.write.torn` in `design/format.md`.
 
 mod closed;
+mod next;
 
 use super::name::LogName;
 use super::seen::Seen;
 use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::os::sync::Locked;
-use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
+use crate::os::sys::{self, File, Held, NotOwn};
 use crate::os::{forked, report, way_out};
 use core::ffi::{CStr, c_int};
 use core::fmt;
@@ -238,48 +239,6 @@ impl FilePlinth {
         }
         self.seen.begin(0);
         self.file.set(Some(file));
-        Ok(())
-    }
-
-    /// Goes on in a new file. This one keeps its name, and the claim, until the new one has its
-    /// header. The caller holds `changing`.
-    fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
-        let has_name = !self.before.is_some();
-        if !has_name {
-            // First: the new file may get the number and the inode of one that was closed.
-            let before = Unnamed { file: before, hidden: self.hidden.load(Ordering::Relaxed) };
-            self.name.with_path(|path| before.discard(path));
-        }
-        let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
-        let next = self.with_room(u64::MAX, open)?;
-        if has_name {
-            self.before.set(Some(before));
-        }
-        self.hidden.store(next.hidden, Ordering::Relaxed);
-        self.seen.begin(0);
-        self.file.set(Some(next.file));
-        Ok(())
-    }
-
-    /// Goes on in the same file, which another process truncated. Returns false if it has another
-    /// name, or none.
-    fn begin_again(&self, file: File) -> bool {
-        let named = self.name.with_path(sys::identify_name);
-        let (Some(Ok(named)), Ok(found)) = (named, file.look()) else { return false };
-        if named.is(&found) {
-            self.seen.begin(found.size);
-        }
-        named.is(&found)
-    }
-
-    /// Gives the new volume the name of the stream.
-    fn publish(&self) -> Result<(), i32> {
-        let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
-        let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
-        let file = self.file.get().ok_or(libc::EBADF)?;
-        let next = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
-        self.name.with_path(|path| volumes.publish(path, next)).ok_or(libc::EAGAIN)??;
-        self.before.close();
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Design: `.sol.held` in `design/telemetry.md`.
 
-use super::{FilePlinth, OPEN_COUNT_MAX, Volumes};
+use super::FilePlinth;
 use crate::os::sys::{self, Errno, File, NotOwn};
 use crate::plinth::{self, Plinth};
 use core::ffi::c_int;
@@ -45,14 +45,6 @@ impl FilePlinth {
             Err(libc::EBADF) => Ok(Err(NotOwn::Exchanged)),
             opened => opened,
         }
-    }
-
-    /// Goes on in a new file, also if the program closes some of them before they are claimed.
-    pub(super) fn create_next_again(&self, volumes: Volumes) -> Result<(), Errno> {
-        let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
-        let before = self.file.get().ok_or(libc::EBADF)?;
-        let mut next = (0..OPEN_COUNT_MAX).map(|_| self.create_next(volumes, before));
-        next.find(|next| *next != Err(libc::EBADF)).unwrap_or(Err(libc::EBADF))
     }
 
     fn reopen(&self, errno: Errno) -> Result<(), Errno> {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What #[traced] costs in real programs: a published one, and eventcnv itself.
+"""What #[traced] and #[profiled] cost in published programs: Markdown, images, a Lua interpreter.
 
-    sources ─┬─ as they are ───────────────▶ bare
-             ├─ #[traced] before each item ─▶ off, filtered, on
-             └─ … but in files of short functions ─▶ the same
+    sources ─┬─ as they are ─────────────────▶ bare
+             ├─ #[traced] before each item ──▶ off, filtered, on
+             └─ #[profiled] before each item ▶ off, on
     each: instructions under callgrind, CPU time in turn with bare; as ratios to bare
 
 measure.py FOLDER ROOT [ROUNDS]: builds in FOLDER from the sources in ROOT. The attribute stands
 before each `fn`, `impl`, `trait` and inline `mod` in the first column, as a new user would put it.
-The reader stays as it is: the recorder itself is built on its crate.
+A library gets a small program, image.rs or lua.rs, which has no attribute.
 
 Design: `.calls.overhead` in design/calls.md.
 """
@@ -25,15 +25,22 @@ from pathlib import Path
 ITEM = (r"^((?:pub(?:\([a-z ]+\))? )?(?:async |unsafe |extern \"C\" )*"
         r"(?:(?:fn|impl|trait)\b|mod \w+ \{))")
 PUBLISHED = ("pulldown-cmark", "0.13.6")
-# Its files of short functions: a tree's nodes, strings, scanners of a character.
-SHORT = {"tree.rs", "strings.rs", "scanners.rs"}
-FILE = "file:calls.log?size=64M&count=2"
-# What is recorded: the kind, where it goes, the filter.
-MODES = {
-    "off": {},
-    "filtered": {"MPS_TELEMETRY_CONTROL": "Call", "MPS_TELEMETRY_CALLS": "*::main"},
-    "on": {"MPS_TELEMETRY_CONTROL": "Call"},
+# Libraries: version, features, the program that uses one, and what it reads.
+LIBRARIES = {
+    "jpeg-decoder": ("0.3.2", "default-features = false", "image.rs", "benches/tower.jpg"),
+    "piccolo": ("0.3.3", "", "lua.rs", "work.lua"),
 }
+FILE = "file:calls.log?size=64M&count=2"
+# What is recorded: the kind, where it goes, the filter; the statements.
+MODES = {
+    "traced": {
+        "off": {},
+        "filtered": {"CONTROL": "Call", "CALLS": "*::main"},
+        "on": {"CONTROL": "Call"},
+    },
+    "profiled": {"off": {}, "on": {"PROFILE": "count"}},
+}
+BARE = ("bare", "off")
 
 
 def run(*command, **options):
@@ -44,11 +51,9 @@ def cargo(folder, *arguments):
     run("cargo", *arguments, cwd=folder)
 
 
-def annotate(sources, left_out=(), attribute="traced"):
+def annotate(sources, attribute):
     count = 0
     for path in sorted(sources.rglob("*.rs")):
-        if path.name in left_out:
-            continue
         text, more = re.subn(ITEM, rf"#[::calls::{attribute}] \1", path.read_text(), flags=re.M)
         path.write_text(text)
         count += more
@@ -85,45 +90,62 @@ def fetched(folder, name, version):
     return Path(manifest).parent
 
 
-def published(folder, root):
-    """Builds the published program; returns its two forms, arguments and input."""
+def annotated(source, folder, form, root):
+    """Copies a crate, with the attribute of this form, and without the tests that cargo would build."""
+    crate = copied(source, folder)
+    for part in ("rust-toolchain", "rust-toolchain.toml"):
+        (crate / part).unlink(missing_ok=True)
+    manifest = crate / "Cargo.toml"
+    text = manifest.read_text()
+    text = re.sub(r"^\[dev-dependencies.*\n([^\[\n].*\n|\n)*", "", text, flags=re.M)
+    text = re.sub(r"^\[\[(bench|test|example)\]\]\n([^\[\n].*\n|\n)*", "", text, flags=re.M)
+    if form != "bare":
+        count = annotate(crate / "src", attribute=form)
+        print(f"# {source.name}, {form}: {count} attributes", flush=True)
+        path = json.dumps(str(root / "calls"))
+        text += f'\n[dependencies.calls]\npackage = "mps-calls"\npath = {path}\n'
+    manifest.write_text(text)
+    return crate
+
+
+def markdown(folder, root):
+    """Builds the published program; returns its forms, arguments and input."""
     name, version = PUBLISHED
     source = fetched(folder, name, version)
     built = {}
-    for form in ("bare", "traced", "sparse"):
-        crate = copied(source, folder / f"{name}-{form}")
-        extra = "\n[workspace]\n"
-        if form != "bare":
-            count = annotate(crate / "src", SHORT if form == "sparse" else ())
-            print(f"# {name}, {form}: {count} attributes")
-            path = json.dumps(str(root / "calls"))
-            extra += f'[dependencies.calls]\npackage = "mps-calls"\npath = {path}\n'
-        with open(crate / "Cargo.toml", "a") as manifest_file:
-            manifest_file.write(extra)
+    for form in ("bare", *MODES):
+        crate = annotated(source, folder / f"{name}-{form}", form, root)
+        with open(crate / "Cargo.toml", "a") as manifest:
+            manifest.write("\n[workspace]\n")
         cargo(crate, "build", "--release", "--quiet", "--bins")
         built[form] = kept(folder, name, form)
     text = b"".join(path.read_bytes() for path in sorted((root / "design").rglob("*.md")))
     (folder / "text.md").write_bytes(text)
-    ran([built["traced"]], folder / "text.md", folder, "on", "text.log")
     return name, built, [], folder / "text.md"
 
 
-def ours(folder, root):
-    """Builds eventcnv with its dump alone; it dumps the calls of the published program."""
-    built = {}
-    for form in ("bare", "traced"):
-        tree = archived(root, folder / f"eventcnv-{form}")
-        if form == "traced":
-            count = sum(annotate(tree / part / "src") for part in ("eventcnv", "cli"))
-            print(f"# eventcnv, traced: {count} attributes")
-            for part in ("eventcnv", "cli"):
-                manifest = tree / part / "Cargo.toml"
-                text = manifest.read_text()
-                manifest.write_text(
-                    text.replace("[dependencies]\n", "[dependencies]\ncalls.workspace = true\n", 1))
-        cargo(tree, "build", "--release", "--quiet", "-p", "mps-eventcnv", "--no-default-features")
-        built[form] = kept(folder, "eventcnv", form)
-    return "eventcnv -vv", built, ["-vv", "--first", "100000", folder / "text.log"], None
+def library(name):
+    """Returns what builds a library and a small program of ours that uses it."""
+    version, features, program, input_file = LIBRARIES[name]
+
+    def build(folder, root):
+        source = fetched(folder, name, version)
+        built = {}
+        for form in ("bare", *MODES):
+            user = folder / f"{name}-{form}"
+            shutil.rmtree(user, ignore_errors=True)
+            annotated(source, user / "library", form, root)
+            (user / "src").mkdir()
+            shutil.copy2(root / "tests/overhead" / program, user / "src/main.rs")
+            (user / "Cargo.toml").write_text(
+                f'[package]\nname = "user-of-{name}"\nedition = "2024"\n[workspace]\n'
+                f'[dependencies.{name}]\npath = "library"\n{features}\n')
+            cargo(user, "build", "--release", "--quiet")
+            built[form] = kept(folder, f"user-of-{name}", form)
+        places = [root / "tests/overhead" / input_file, source / input_file]
+        return name, built, [next(place for place in places if place.exists())], None
+
+    return build
 
 
 def kept(folder, name, form):
@@ -131,9 +153,11 @@ def kept(folder, name, form):
     return shutil.copy2(target, folder / f"{name}-{form}.bin")
 
 
-def ran(command, given, folder, mode, log=FILE):
+def ran(command, given, folder, form):
     environment = {key: value for key, value in os.environ.items() if "MPS_TELEMETRY" not in key}
-    environment.update(MPS_TELEMETRY_FILENAME=log, **MODES[mode])
+    environment["MPS_TELEMETRY_FILENAME"] = FILE
+    for name, value in MODES.get(form[0], {}).get(form[1], {}).items():
+        environment[f"MPS_TELEMETRY_{name}"] = value
     with open(given or os.devnull, "rb") as text:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = run(*map(str, command), cwd=folder, env=environment, stdin=text,
@@ -144,32 +168,34 @@ def ran(command, given, folder, mode, log=FILE):
 
 
 def measure(folder, name, built, arguments, given, rounds):
-    bare = ("bare", "off")
-    forms = {bare: built["bare"]}
-    forms |= {(form, mode): built[form] for form in list(built)[1:] for mode in MODES}
+    forms = {BARE: built["bare"]}
+    forms |= {(form, mode): built[form] for form, modes in MODES.items() for mode in modes}
     outputs, instructions, seconds = set(), {}, dict.fromkeys(forms, float("inf"))
     for form, program in forms.items():
         callgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-        done = ran([*callgrind, program, *arguments], given, folder, form[1])[1]
+        done = ran([*callgrind, program, *arguments], given, folder, form)[1]
         instructions[form] = int(re.search(rb"Collected : (\d+)", done.stderr)[1])
         outputs.add(done.stdout)
     for _ in range(rounds):
         for form, program in forms.items():
-            spent = ran([program, *arguments], given, folder, form[1])[0]
+            spent = ran([program, *arguments], given, folder, form)[0]
             seconds[form] = min(seconds[form], spent)
     assert len(outputs) == 1, "an annotated program prints something else"
     for form in list(forms)[1:]:
-        ratios = [of[form] / of[bare] for of in (instructions, seconds)]
-        print(f"{name}\t{form[0]}\t{form[1]}\t{ratios[0]:.3f}\t{ratios[1]:.3f}", flush=True)
+        more = [100 * (of[form] / of[BARE] - 1) for of in (instructions, seconds)]
+        size = built[form[0]].stat().st_size / built["bare"].stat().st_size
+        row = [name, *form, f"{more[0]:+.1f} %", f"{more[1]:+.1f} %", f"{size:.2f}"]
+        print("\t".join(row), flush=True)
 
 
 def main():
     folder, root = (Path(path).resolve() for path in sys.argv[1:3])
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 21
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 11
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("CARGO_TARGET_DIR", str(folder / "target"))
-    print("# program\tform\tmode\tinstructions\tCPU time")
-    for program in (published, ours):
+    os.environ["RUSTFLAGS"] = "--cap-lints=allow"
+    print("# program\tform\tmode\tinstructions\tCPU time\tsize", flush=True)
+    for program in (markdown, *map(library, LIBRARIES)):
         measure(folder, *program(folder, root), rounds)
 
 

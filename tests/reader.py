@@ -41,7 +41,7 @@ class Stream:                                                             # 2.2
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
-            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 3]")
+            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 4]")
             sys.exit(2)
         if self.sound and version > [1, 0, 3]:                            # .read.minor
             report(f"format version {version}; this reader reads [1, 0, 3]")

@@ -9,7 +9,7 @@
 telemetry::events! {
     /// The calls of a program's functions. The address of a function's static site stands for the
     /// function: the store has its path as a label, and its place in the source text.
-    registry "calls" version(1, 1, 0);
+    registry "calls" version(1, 2, 0);
     kinds {
         /// Calls of functions, and tasks.
         Call = 0,
@@ -137,8 +137,10 @@ telemetry::events! {
         inner: D,
         /// what a block adds to the statement around it, in ticks
         outer: D,
-        /// how far both may be off, in ticks
+        /// how far inner may be off, in ticks
         spread: D,
+        /// how far inner and outer, the cost of a block, may be off together, in ticks
+        blockSpread: D,
     }
     /// The thread waits for a person: its clock stops.
     PauseEnter(0x0022, always, Profile) {}

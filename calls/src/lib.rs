@@ -1,5 +1,12 @@
 //! Records the calls of a program's own functions: callers, counts, times.
 //!
+//! A program depends on it by one line, here next to a checkout of the repository:
+//!
+//! ```toml
+//! [dependencies]
+//! calls = { package = "mps-calls", path = "../event-log/calls" }
+//! ```
+//!
 //! ```
 //! use calls::traced;
 //!

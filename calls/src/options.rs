@@ -3,6 +3,7 @@
 //! Design: `.calls.release` in `design/calls.md`.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use telemetry::__private::say;
@@ -11,6 +12,9 @@ const BEGIN: &str = "+TURTLES";
 const END: &str = "-TURTLES";
 /// The time from one flush to the next, unless `-intervalMillis` tells another.
 const INTERVAL_DEFAULT: Duration = Duration::from_millis(30_000);
+/// The sizes that a ring may have, in bytes: a reader of a running program copies 1 GiB at most.
+const RING_SIZES: RangeInclusive<u64> = 1 << 20..=1 << 30;
+
 /// When records go out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Commit {
@@ -58,6 +62,8 @@ pub struct Options {
     pub(crate) directory: PathBuf,
     pub(crate) prefix: OsString,
     pub(crate) debug: bool,
+    /// Of the direct mode: the newest calls alone are kept, in this number of bytes.
+    pub(crate) ring_size: Option<u64>,
 }
 
 impl Default for Options {
@@ -70,6 +76,7 @@ impl Default for Options {
             directory: PathBuf::from("."),
             prefix: OsString::from("turtles"),
             debug: false,
+            ring_size: None,
         }
     }
 }
@@ -91,8 +98,8 @@ impl Options {
         })
     }
 
-    /// Returns the names and values of all options, without the dash. A value of an option that is
-    /// given or not is 1 or 0.
+    /// Returns the names and values of the options of the original TURTLES, without the dash. A
+    /// value of an option that is given or not is 1 or 0.
     #[must_use]
     pub fn pairs(&self) -> [(&'static str, OsString); 7] {
         let flag = |is_given: bool| OsString::from(if is_given { "1" } else { "0" });
@@ -160,6 +167,13 @@ fn parse(words: &[OsString]) -> Result<Options, String> {
                 let count = count.ok_or_else(|| wrong(value, "1 or more"))?;
                 options.interval = Duration::from_millis(count);
             }
+            "-ringSize" => {
+                let value = value()?;
+                let size = value.to_str().and_then(bytes);
+                let size = size.filter(|size| RING_SIZES.contains(size));
+                let valid = "1M to 1G; units: K, M, G";
+                options.ring_size = Some(size.ok_or_else(|| wrong(value, valid))?);
+            }
             "-dbPath" => options.directory = value()?.into(),
             "-dbPrefix" => {
                 let prefix = value()?;
@@ -170,12 +184,29 @@ fn parse(words: &[OsString]) -> Result<Options, String> {
             }
             _ => {
                 let valid = "-enabled -commitMode -intervalMillis -scheduleMode -dbPath -dbPrefix \
-                             -debug";
+                             -debug -ringSize";
                 return Err(format!("`{name}` is not an option (options: {valid})"));
             }
         }
     }
+    if options.ring_size.is_some() && options.commit != Commit::Direct {
+        return Err("`-ringSize` needs `-commitMode direct`".to_owned());
+    }
     Ok(options)
+}
+
+/// Reads a size: a number, and K, M or G for powers of 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let factor = match unit {
+        "" => 1,
+        "K" | "k" => 1 << 10,
+        "M" | "m" => 1 << 20,
+        "G" | "g" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -216,7 +247,7 @@ mod tests {
         assert_eq!((options.commit, options.schedule), (Commit::Staged, Schedule::Thread));
         assert_eq!(path_of(options.prefix, 7), Path::new("turtles-7.log"));
         let text = "-commitMode direct -scheduleMode ev -intervalMillis 5 -dbPath d -dbPrefix p \
-                    -debug -enabled";
+                    -debug -enabled -ringSize 8M";
         let options = parse(&words(text)).unwrap();
         let expected = Options {
             enabled: true,
@@ -226,6 +257,7 @@ mod tests {
             directory: "d".into(),
             prefix: "p".into(),
             debug: true,
+            ring_size: Some(8 << 20),
         };
         assert_eq!(options, expected);
     }
@@ -241,6 +273,12 @@ mod tests {
             "-intervalMillis soon",
             "-dbPrefix a/b",
             "-dbPath",
+            "-ringSize",
+            "-ringSize 1K",
+            "-ringSize 2G",
+            "-ringSize 8X",
+            "-ringSize 99999999999999G",
+            "-ringSize 8M -commitMode staged",
         ] {
             let reason = parse(&words(wrong)).unwrap_err();
             assert!(reason.contains(wrong.split(' ').next().unwrap()), "{wrong}: {reason}");

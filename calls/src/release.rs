@@ -22,7 +22,7 @@ use telemetry::__private::{say, without_signals};
 use telemetry::control::RegistryControl;
 use telemetry::{FilePlinth, MappedPlinth, SetupError};
 
-/// The size of the ring of the direct mode, in bytes.
+/// The size of the ring of the direct mode, in bytes, if its option does not state another.
 const RING_SIZE: u64 = 64 << 20;
 
 /// Removes each group `+TURTLES … -TURTLES` from the arguments of a program, and starts the
@@ -32,15 +32,18 @@ const RING_SIZE: u64 = 64 << 20;
 /// | option | default | meaning |
 /// |---|---|---|
 /// | `-enabled` | off | records |
-/// | `-commitMode direct` | `staged` | `direct`: at once in a ring of 64 MiB; `staged`: see below |
+/// | `-commitMode direct` | `staged` | `direct`: at once, in a mapped file; `staged`: see below |
 /// | `-intervalMillis N` | 30000 | the interval of the staged mode |
 /// | `-scheduleMode ev` | `mt` | flushes by a thread; `ev`: by [`tick`](Released::tick) |
 /// | `-dbPath DIRECTORY` | `.` | the directory of the log |
 /// | `-dbPrefix NAME` | `turtles` | the log is `DIRECTORY/NAME-PID.log` |
 /// | `-debug` | off | prints each call on standard error, at its beginning and its end |
+/// | `-ringSize SIZE` | – | of the direct mode: keeps the newest calls alone, in 1M to 1G; ours |
 ///
-/// In the direct mode the log loses nothing if the program is killed, and keeps the newest 64 MiB.
-/// In the staged mode it lacks at most the calls since the last interval.
+/// In the direct mode the log loses nothing if the program is killed. It has all calls, in 64 MiB
+/// that are mapped and what follows them; with `-ringSize` it has the newest, and its readers tell
+/// how many are missing. If the disk gets full, the log goes on as with `-ringSize 64M`. In the
+/// staged mode it lacks at most the calls since the last interval.
 ///
 /// A process has one log. After the end of a recording, `release` with the same path and mode goes
 /// on in its log. A log that has begun elsewhere stays where it is: this is reported in one line,
@@ -117,8 +120,15 @@ fn start(options: Options) -> Result<Released, String> {
     // A forked child begins a log of its own.
     let pattern = path_of(literal(&stem)?, "%p");
     let setup = match options.commit {
-        Commit::Direct => MappedPlinth::per_process(&pattern, RING_SIZE)
-            .map(|plinth| telemetry::setup().plinth(plinth)),
+        Commit::Direct => {
+            let size = options.ring_size.unwrap_or(RING_SIZE);
+            let keep = |ring: MappedPlinth| match options.ring_size {
+                Some(_) => ring,
+                None => ring.keeping(),
+            };
+            MappedPlinth::per_process(&pattern, size)
+                .map(|ring| telemetry::setup().plinth(keep(ring)))
+        }
         Commit::Staged => {
             FilePlinth::per_process(&pattern).map(|plinth| telemetry::setup().plinth(plinth))
         }
@@ -203,6 +213,11 @@ impl Released {
                 Err(error) => say(format_args!("+TURTLES: cannot start a thread ({error})")),
             }
         }
+        self.flush();
+    }
+
+    /// Writes what was recorded so far, if calls are recorded.
+    pub fn flush(&self) {
         if self.is_enabled {
             telemetry::flush();
         }

@@ -208,7 +208,7 @@ mod tests {
 
     /// K3: the variance that a reader makes of the sums is that of the series, in integers.
     #[test]
-    fn k3_sums_of_squares_are_exact() {
+    fn sums_of_squares_are_exact() {
         let words = words();
         let row = Row(&words);
         let (mut total, mut squares, mut state) = (0u128, 0u128, 7);
@@ -229,7 +229,7 @@ mod tests {
 
     /// K10: ticks above 2^63.
     #[test]
-    fn k10_the_squares_of_long_executions_are_exact() {
+    fn the_squares_of_long_executions_are_exact() {
         let words = words();
         let row = Row(&words);
         let long = isize::MAX as usize;

@@ -77,7 +77,7 @@ const EXCLUDED: usize = UNDECIDED + (1 << 24);
 const LABELLED: usize = 1;
 
 /// The rows of the statements that measure the recorder; the others follow.
-pub(crate) const OWN_ROW_COUNT: usize = 4;
+pub(crate) const OWN_ROW_COUNT: usize = 9;
 static ROW_NEXT: AtomicUsize = AtomicUsize::new(OWN_ROW_COUNT);
 /// The rows where the linker does not tell how many statements the program has. Miri looks at all
 /// memory again and again.

@@ -356,7 +356,7 @@ mod tests {
 
     /// K10: the counter of the processor may pass 2^63, and 2^64.
     #[test]
-    fn k10_ticks_may_pass_any_limit() {
+    fn ticks_may_pass_any_limit() {
         let half = 1usize << (usize::BITS - 1);
         assert_eq!(since(half - 3, half + 4), 7);
         assert_eq!(since(usize::MAX - 3, 4), 8);

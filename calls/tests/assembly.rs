@@ -29,7 +29,7 @@ fn is(line: &str, instruction: &str) -> bool {
 
 /// T6: a call that is off costs one load, one test, one branch.
 #[test]
-fn t6_a_call_that_is_off_costs_load_test_and_branch() {
+fn a_call_that_is_off_costs_load_test_and_branch() {
     let code = function("known");
     let branch = code.iter().position(|line| is(line, "j")).expect("a branch");
     let before = &code[..branch];
@@ -53,7 +53,7 @@ fn a_call_that_is_off_ends_as_without_a_trace() {
 /// K6: statements that are off cost a load, a test and a branch for the block, and a test and a
 /// branch each; those that are counted read no clock.
 #[test]
-fn k6_statements_that_are_counted_read_no_clock() {
+fn statements_that_are_counted_read_no_clock() {
     let code = function("block");
     let branch = code.iter().position(|line| is(line, "j")).expect("a branch");
     assert!(is(&code[branch - 1], "test") || is(&code[branch - 1], "cmp"), "{code:#?}");

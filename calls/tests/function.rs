@@ -103,7 +103,7 @@ fn threads_make_functions_at_the_same_time() {
 
 /// T12: `-debug` prints the calls of all functions that there are.
 #[test]
-fn t12_debug_prints_functions_made_before_and_after() {
+fn debug_prints_functions_made_before_and_after() {
     let what = || {
         let early = Function::new("::early", None);
         let words = ["+TURTLES", "-enabled", "-debug", "-dbPath", "logs", "-TURTLES"];
@@ -117,7 +117,7 @@ fn t12_debug_prints_functions_made_before_and_after() {
         let path = std::fs::read_dir("logs").unwrap().next().unwrap().unwrap().path();
         assert_eq!(lines_of_one(&open(&path)).len(), 4);
     };
-    let test = "t12_debug_prints_functions_made_before_and_after";
+    let test = "debug_prints_functions_made_before_and_after";
     let Some(ran) = ran(test, &[], what) else { return };
     let calls = ["CallEnter ::early", "CallLeave ::early", "CallEnter ::late", "CallLeave ::late"];
     let expected: Vec<String> = calls.map(|call| format!("telemetry: {call}")).to_vec();

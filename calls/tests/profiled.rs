@@ -163,6 +163,51 @@ fn coverage_counts_the_same_with_the_attribute() {
     }
 }
 
+/// Returns the lints that a program breaks, with the lines: all that the compiler and clippy know.
+fn lints(program: &Program, more: &[&str]) -> BTreeSet<(String, u64)> {
+    let mut dependencies = OsString::from("-Ldependency=");
+    dependencies.push(library("calls").parent().unwrap());
+    let mut used = OsString::from("calls=");
+    used.push(library("calls"));
+    let folder = tempfile::tempdir().unwrap();
+    let groups = ["all", "pedantic", "nursery", "cargo", "restriction"];
+    let mut clippy = Command::new(env::var_os("CLIPPY_DRIVER").unwrap_or("clippy-driver".into()));
+    clippy.arg(&program.file).arg(format!("--edition={}", program.edition));
+    clippy.args(["--check-cfg=cfg(profiled)", "--emit=metadata", "--error-format=json"]);
+    clippy.args(["--cap-lints=warn", "-Aclippy::blanket_clippy_restriction_lints"]);
+    clippy.args(groups.map(|group| format!("-Wclippy::{group}")));
+    clippy.arg("--extern").args([used, dependencies]).args(more);
+    let output = clippy.arg("-o").arg(folder.path().join("program.rmeta")).output();
+    let output = output.expect("this test needs clippy-driver: rustup component add clippy");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    // What a macro of the program makes has the place of the one or of the other.
+    let is_own = |span: &Value| {
+        let made_by = span["expansion"]["macro_decl_name"].as_str();
+        made_by.is_none_or(|name| !name.ends_with('!'))
+    };
+    let found = messages.filter_map(|message| {
+        let span = Some(&message["spans"][0]).filter(|span| is_own(span))?;
+        let line = span["line_start"].as_u64()?;
+        Some((message["code"]["code"].as_str()?.to_owned(), line))
+    });
+    found.collect()
+}
+
+/// A crate may deny any lint.
+#[test]
+fn the_attribute_breaks_no_lint() {
+    let mut broken = Vec::new();
+    for program in newest() {
+        let [plain, profiled] = [&[][..], &["--cfg=profiled"]].map(|more| lints(&program, more));
+        assert!(!plain.is_empty());
+        let file = program.file.file_name().unwrap().to_owned();
+        broken.extend(profiled.difference(&plain).map(|lint| (file.clone(), lint.clone())));
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
 /// Line, column, offset and size of a statement, and whether it waits.
 type Place = ([usize; 4], bool);
 
@@ -279,4 +324,58 @@ fn places_are_those_of_the_text() {
         "return x;",
     ];
     assert_eq!(statements.collect::<Vec<_>>(), expected);
+}
+
+/// A file with items of every form.
+const ITEMS: &str = include_str!("common/items.txt");
+
+/// The page of `#[traced]` has a command: after it, each function is in the log, called or not.
+#[test]
+fn the_command_of_the_page_reaches_each_item() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program, log] =
+        ["items.rs", "items", "items.log"].map(|name| folder.path().join(name));
+    std::fs::write(&source, ITEMS).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("macros/src/lib.rs"));
+    let page = page.unwrap().replace("\n///   ", "\n");
+    let command = page.split_once("sed -Ei ").unwrap().1.split_once(" FILE\n").unwrap().0;
+    run(Command::new("sh").arg("-c").arg(format!("sed -Ei {command} \"$0\"")).arg(&source));
+    let written = std::fs::read_to_string(&source).unwrap();
+    assert_eq!(written.lines().count(), ITEMS.lines().count(), "lines stay where they are");
+    let options = ["--edition=2024", "-Adead_code", "--crate-name=items"];
+    compile(&source, &program, ("calls", &library("calls")), &options);
+    output(
+        &program,
+        &[
+            ("MPS_TELEMETRY_FILENAME", log.as_os_str()),
+            ("MPS_TELEMETRY_CONTROL", OsStr::new("Call")),
+        ],
+    );
+    let log = eventlog::reader::Log::open(&log).unwrap();
+    let mut names = BTreeSet::new();
+    let filter = eventlog::reader::Filter::new().event("Intern");
+    log.events(eventlog::reader::Order::File, &filter).each(|event| {
+        if let Some(eventlog::reader::Value::S(name)) = event.param("string") {
+            names.insert(String::from_utf8_lossy(name).into_owned());
+        }
+    });
+    for name in [
+        "plain",
+        "raw",
+        "both",
+        "foreign",
+        "later",
+        "Cart::add",
+        "Area::area",
+        "Risky::risk",
+        "inner::deep",
+        "inner::inmost::deeper",
+        "type::there",
+        "main",
+    ] {
+        assert!(names.contains(&format!("items::{name}")), "{name}: {names:?}");
+    }
+    assert!(names.contains("<items::Cart as items::Area>::area"), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("known")), "{names:?}");
 }

@@ -175,25 +175,48 @@ fn the_registry_declares_slices_named_by_functions() {
     assert_eq!(found, expected);
 }
 
-/// T3: memory and disk stay bounded, however many calls there are. `CALLS_COUNT` makes it more.
-#[test]
-fn t3_memory_and_disk_stay_bounded() {
-    let count = std::env::var("CALLS_COUNT").map_or(1_000_000, |count| count.parse().unwrap());
+/// The number of calls, which `CALLS_COUNT` makes more.
+fn call_count() -> u64 {
+    std::env::var("CALLS_COUNT").map_or(1_000_000, |count| count.parse().unwrap())
+}
+
+/// Makes that number of calls. The second half takes no more memory than the first.
+fn many() {
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/statm").unwrap();
         status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
     };
-    let what = || {
-        // The first half also changes the files.
-        (0..count / 2).for_each(|_| drops());
-        let before = resident();
-        (count / 2..count).for_each(|_| drops());
-        let more = resident().saturating_sub(before);
-        assert!(more < 1 << 20, "{more} bytes more");
-        assert_eq!(telemetry::losses().recorded, 2 * count);
-    };
+    let count = call_count();
+    // The first half also changes the files.
+    (0..count / 2).for_each(|_| drops());
+    let before = resident();
+    (count / 2..count).for_each(|_| drops());
+    let more = resident().saturating_sub(before);
+    assert!(more < 1 << 20, "{more} bytes more");
+    assert_eq!(telemetry::losses().recorded, 2 * count);
+}
+
+/// T3: memory stays bounded, however many calls a log keeps (`.ring.kept`). All are in the file.
+#[test]
+fn memory_stays_bounded_where_all_calls_are_kept() {
+    let test = "memory_stays_bounded_where_all_calls_are_kept";
+    let ring = ("MPS_TELEMETRY_FILENAME", "ring:calls.log?size=2M&keep=all");
+    let Some(ran) = ran(test, &[ON, ring], many) else { return };
+    let log = ran.log_named("calls.log");
+    let mut found = 0;
+    for account in log.accounts() {
+        assert_eq!((account.overwritten, account.lost), (0, 0));
+        let is_of_calls = &*log.registries()[account.registry as usize].name == "calls";
+        found += if is_of_calls { account.found } else { 0 };
+    }
+    assert_eq!(found, 2 * call_count());
+}
+
+/// T3: memory and disk stay bounded, however many calls there are.
+#[test]
+fn memory_and_disk_stay_bounded() {
     let bounded = ("MPS_TELEMETRY_FILENAME", "file:calls.log?size=2M&count=3");
-    let Some(ran) = ran("t3_memory_and_disk_stay_bounded", &[ON, bounded], what) else { return };
+    let Some(ran) = ran("memory_and_disk_stay_bounded", &[ON, bounded], many) else { return };
     let size = |name: &String| std::fs::metadata(ran.folder.path().join(name)).unwrap().len();
     let files = ran.files();
     assert_eq!(files, ["calls.log", "calls.log.1", "calls.log.2"]);
@@ -343,8 +366,8 @@ fn calls_are_recorded_while_their_kind_is_output() {
 /// T17: the log has the calls of the program alone, and no row of the recorder's own work, which
 /// also begins in a first call and in a thread that flushes.
 #[test]
-fn t17_the_recorder_has_no_rows_of_its_own() {
-    let test = "t17_the_recorder_has_no_rows_of_its_own";
+fn the_recorder_has_no_rows_of_its_own() {
+    let test = "the_recorder_has_no_rows_of_its_own";
     let what = || {
         let words = "+TURTLES -enabled -intervalMillis 1 -TURTLES";
         let released = calls::release(&mut words.split(' ').map(Into::into).collect());
@@ -367,9 +390,9 @@ fn t17_the_recorder_has_no_rows_of_its_own() {
 /// T18: the interval of an empty call lacks a part of what its recording costs, since the counter
 /// is read late at the beginning, and early at the end.
 #[test]
-fn t18_the_recording_lies_in_part_outside_of_the_interval() {
+fn the_recording_lies_in_part_outside_of_the_interval() {
     const COUNT: u64 = 20_000;
-    let test = "t18_the_recording_lies_in_part_outside_of_the_interval";
+    let test = "the_recording_lies_in_part_outside_of_the_interval";
     let Some(ran) = ran(test, &[ON], || (0..COUNT).for_each(|_| drops())) else { return };
     let mut ticks = Vec::new();
     each(&ran.log(), |event| {
@@ -389,26 +412,26 @@ fn t18_the_recording_lies_in_part_outside_of_the_interval() {
 
 /// T21: what was flushed is in the file; a call that is not finished is in memory alone until then.
 #[test]
-fn t21_flushed_calls_are_in_the_file() {
+fn flushed_calls_are_in_the_file() {
     #[traced]
     fn flushes() {
         drops();
         telemetry::flush();
         let path = std::env::current_dir().unwrap().join("mpsio.log");
-        let function = "t21_flushed_calls_are_in_the_file::flushes";
+        let function = "flushed_calls_are_in_the_file::flushes";
         let begin = format!("CallEnter {function} -");
         let expected = [&*begin, &*format!("CallEnter drops {function}"), "CallLeave drops"];
         assert_eq!(lines_of_one(&common::open(&path)), expected);
         drops();
         assert_eq!(lines_of_one(&common::open(&path)), expected);
     }
-    let Some(ran) = ran("t21_flushed_calls_are_in_the_file", &[ON], flushes) else { return };
+    let Some(ran) = ran("flushed_calls_are_in_the_file", &[ON], flushes) else { return };
     assert_eq!(lines_of_one(&ran.log()).len(), 6);
 }
 
 /// T25: a program that records calls links these crates, and no other.
 #[test]
-fn t25_the_dependencies_are_few() {
+fn the_dependencies_are_few() {
     let tree = std::process::Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--offline", "-p", "mps-calls", "-e", "normal,no-proc-macro"])
         .args(["--prefix", "none", "--format", "{p}", "--target", "x86_64-unknown-linux-gnu"])
@@ -427,7 +450,7 @@ fn t25_the_dependencies_are_few() {
 /// T27: a function has the path of its definition, whatever the name of an import by which it is
 /// called; methods of nested impls too.
 #[test]
-fn t27_a_function_has_the_path_of_its_origin() {
+fn a_function_has_the_path_of_its_origin() {
     use shop::Counted as Alias;
     use shop::cellar::depth as renamed;
     #[traced]
@@ -442,7 +465,7 @@ fn t27_a_function_has_the_path_of_its_origin() {
         let count: fn(&Local) -> usize = Alias::count;
         count(&Local)
     }
-    let test = "t27_a_function_has_the_path_of_its_origin";
+    let test = "a_function_has_the_path_of_its_origin";
     let Some(ran) = ran(test, &[ON], || assert_eq!(outer(), 0)) else { return };
     let outer = format!("{test}::outer");
     let local = format!("<{outer}::Local as shop::Counted>::count");

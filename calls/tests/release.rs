@@ -48,7 +48,7 @@ fn log_in(folder: &Path) -> PathBuf {
 /// T4: nothing is recorded before the beginning. T5: the end writes calls that are open, and
 /// nothing is recorded after it.
 #[test]
-fn t5_the_end_writes_open_calls_and_stops() {
+fn the_end_writes_open_calls_and_stops() {
     let what = || {
         sell();
         serve(release("-enabled -dbPath logs"));
@@ -56,7 +56,7 @@ fn t5_the_end_writes_open_calls_and_stops() {
         let recorded = telemetry::control::of(&calls::events::CONTROL).recorded();
         assert_eq!(recorded, calls::events::Kinds::empty());
     };
-    let test = "t5_the_end_writes_open_calls_and_stops";
+    let test = "the_end_writes_open_calls_and_stops";
     let Some(ran) = ran(test, &[], what) else { return };
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
     assert_eq!(lines, ["CallEnter serve -", "CallEnter sell serve", "CallLeave sell"]);
@@ -65,8 +65,8 @@ fn t5_the_end_writes_open_calls_and_stops() {
 
 /// T6: without `-enabled`, a file and a thread are not made.
 #[test]
-fn t6_a_group_without_enabled_does_nothing() {
-    let test = "t6_a_group_without_enabled_does_nothing";
+fn a_group_without_enabled_does_nothing() {
+    let test = "a_group_without_enabled_does_nothing";
     let what = || {
         let thread_count = || std::fs::read_dir("/proc/self/task").unwrap().count();
         let before = thread_count();
@@ -112,8 +112,8 @@ fn the_flushing_thread_receives_no_signal() {
 
 /// T7: a wrong option is one line, and the program goes on.
 #[test]
-fn t7_a_wrong_option_is_reported_in_one_line() {
-    let test = "t7_a_wrong_option_is_reported_in_one_line";
+fn a_wrong_option_is_reported_in_one_line() {
+    let test = "a_wrong_option_is_reported_in_one_line";
     let what = || {
         let released = release("-enabled -commitMode soon");
         sell();
@@ -209,9 +209,9 @@ fn a_directory_that_cannot_be_made_is_reported() {
     assert!(ran.said()[0].contains("file/logs: cannot create the directory"), "{:?}", ran.said());
 }
 
-/// Runs a test of this program, and kills it some time after its first line. Returns the greatest
-/// number that it printed in a line `published N`.
-fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
+/// Runs a test of this program, and kills it some time after it printed a line `published N` with
+/// at least this number. Returns the greatest number that it printed.
+fn killed(test: &str, folder: &Path, delay: Duration, least: usize) -> usize {
     let mut command = common::command(test, &[]);
     let mut child = command.current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
@@ -219,47 +219,74 @@ fn killed(test: &str, folder: &Path, delay: Duration) -> usize {
         let (_, number) = line.split_once("published ")?;
         number.parse().ok()
     });
-    let first = numbers.next();
+    let first = numbers.find(|number| *number >= least);
     std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
     numbers.last().or(first).expect("a line")
 }
 
-/// T8: in the direct mode a killed program loses no call that was published. `CALLS_KILLS` makes
-/// it more kills.
+/// T8: in the direct mode a killed program loses no call that was published: the first time after
+/// more calls than the ring of its log holds. `CALLS_KILLS` makes it more kills.
 #[test]
-fn t8_a_killed_program_keeps_its_calls_in_direct_mode() {
-    let test = "t8_a_killed_program_keeps_its_calls_in_direct_mode";
+fn a_killed_program_keeps_its_calls_in_direct_mode() {
+    const RING_SIZE: usize = 64 << 20;
+    let test = "a_killed_program_keeps_its_calls_in_direct_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let _released = release("-enabled -commitMode direct -dbPath logs");
-        // So that its beginning is never overwritten.
-        for count in 1..500_000 {
+        for count in 1..20_000_000 {
             sell();
             if count % 97 == 0 {
                 println!("published {count}");
             }
         }
-        std::thread::sleep(Duration::from_secs(60));
         return;
     }
-    let kills: u64 = std::env::var("CALLS_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let kills: u64 = std::env::var("CALLS_KILLS").map_or(20, |kills| kills.parse().unwrap());
     for kill in 0..kills {
         let folder = tempfile::tempdir().unwrap();
         let delay = Duration::from_micros(kill * 7919 % 40_000);
-        let published = killed(test, folder.path(), delay);
-        let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
-        let lines = lines_of_one(&log);
-        assert!(lines.len() / 2 >= published, "{} of {published} calls", lines.len() / 2);
-        let expected = ["CallEnter sell -", "CallLeave sell"].iter().cycle();
-        assert!(lines.iter().zip(expected).all(|(line, expected)| line == expected));
+        // A call takes 40 bytes.
+        let least = if kill == 0 { RING_SIZE / 40 } else { 1 };
+        let published = killed(test, folder.path(), delay, least);
+        let path = log_in(&folder.path().join("logs"));
+        assert!(kill > 0 || std::fs::metadata(&path).unwrap().len() > RING_SIZE as u64);
+        let (mut count, mut next) = (0, "CallEnter");
+        common::each(&open(&path), |event| {
+            if &*event.registry.name == "calls" {
+                assert_eq!(event.name(), next, "call {count}");
+                next = if next == "CallEnter" { "CallLeave" } else { "CallEnter" };
+                count += usize::from(next == "CallLeave");
+            }
+        });
+        assert!(count >= published, "{count} of {published} calls");
     }
+}
+
+/// `-ringSize`: the log has that size, and the newest calls; its accounts state the others.
+#[test]
+fn a_ring_of_a_given_size_keeps_the_newest_calls() {
+    let test = "a_ring_of_a_given_size_keeps_the_newest_calls";
+    const COUNT: u64 = 100_000;
+    let what = || {
+        let _released = release("-enabled -commitMode direct -ringSize 1M -dbPath logs");
+        (0..COUNT).for_each(|_| assert_eq!(sell(), 1));
+    };
+    let Some(ran) = ran(test, &[], what) else { return };
+    let path = log_in(&ran.folder.path().join("logs"));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 1 << 20);
+    let log = open(&path);
+    let mut found = 0;
+    common::each(&log, |event| found += u64::from(&*event.registry.name == "calls"));
+    let overwritten: u64 = log.accounts().iter().map(|account| account.overwritten).sum();
+    assert_eq!(found + overwritten, 2 * COUNT);
+    assert!(found > (1 << 19) / 40, "{found}");
 }
 
 /// T15: the time of day of each call is known when the recording ends, while the program goes on.
 /// `.ring.sync`: a thousand flushes put few clock syncs.
 #[test]
-fn t15_a_capture_in_direct_mode_tells_the_time() {
+fn a_capture_in_direct_mode_tells_the_time() {
     let what = || {
         let released = release("-enabled -commitMode direct -dbPath logs");
         sell();
@@ -280,13 +307,13 @@ fn t15_a_capture_in_direct_mode_tells_the_time() {
             assert!(age.is_some_and(|age| age < Duration::from_secs(60)), "{time:?}");
         }
     };
-    let _ = ran("t15_a_capture_in_direct_mode_tells_the_time", &[], what);
+    let _ = ran("a_capture_in_direct_mode_tells_the_time", &[], what);
 }
 
 /// T8, T9: in the staged mode a killed program loses at most one interval.
 #[test]
-fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
-    let test = "t8_a_killed_program_loses_an_interval_in_staged_mode";
+fn a_killed_program_loses_an_interval_in_staged_mode() {
+    let test = "a_killed_program_loses_an_interval_in_staged_mode";
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         let released = release("-enabled -intervalMillis 50 -dbPath logs");
         let path = released.path().unwrap();
@@ -302,16 +329,16 @@ fn t8_a_killed_program_loses_an_interval_in_staged_mode() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(killed(test, folder.path(), Duration::ZERO), 1);
+    assert_eq!(killed(test, folder.path(), Duration::ZERO, 1), 1);
     let log = eventlog::reader::Log::open(log_in(&folder.path().join("logs"))).unwrap();
     assert_eq!(lines_of_one(&log), ["CallEnter sell -", "CallLeave sell"]);
 }
 
 /// T10: a flush by `tick` writes what a flush by the thread writes.
 #[test]
-fn t10_a_tick_writes_what_the_thread_writes() {
+fn a_tick_writes_what_the_thread_writes() {
     const INTERVAL: u64 = 500;
-    let test = "t10_a_tick_writes_what_the_thread_writes";
+    let test = "a_tick_writes_what_the_thread_writes";
     let what = || {
         let options = format!("-intervalMillis {INTERVAL} -scheduleMode ev");
         let released = release(&format!("-enabled {options} -dbPath logs"));
@@ -339,8 +366,8 @@ fn open_partly(path: &Path) -> eventlog::reader::Log {
 
 /// T11: the name of the log.
 #[test]
-fn t11_the_log_has_an_absolute_path_with_the_process() {
-    let test = "t11_the_log_has_an_absolute_path_with_the_process";
+fn the_log_has_an_absolute_path_with_the_process() {
+    let test = "the_log_has_an_absolute_path_with_the_process";
     let what = || {
         let released = release("-enabled -dbPath a/../logs%p -dbPrefix 5%%");
         let name = format!("logs%p/5%%-{}.log", std::process::id());
@@ -361,12 +388,12 @@ fn t11_the_log_has_an_absolute_path_with_the_process() {
 
 /// T12: `-debug` prints a line for the beginning and the end of each call.
 #[test]
-fn t12_debug_prints_each_call() {
+fn debug_prints_each_call() {
     let what = || {
         let _released = release("-enabled -debug -dbPath logs");
         sell();
     };
-    let Some(ran) = ran("t12_debug_prints_each_call", &[], what) else { return };
+    let Some(ran) = ran("debug_prints_each_call", &[], what) else { return };
     let expected = ["telemetry: CallEnter release::sell", "telemetry: CallLeave release::sell"];
     assert_eq!(ran.said(), expected);
     let lines = lines_of_one(&open(&log_in(&ran.folder.path().join("logs"))));
@@ -375,8 +402,8 @@ fn t12_debug_prints_each_call() {
 
 /// T19: a forked child has a log of its own, with the names of all functions.
 #[test]
-fn t19_a_forked_child_has_a_log_of_its_own() {
-    let test = "t19_a_forked_child_has_a_log_of_its_own";
+fn a_forked_child_has_a_log_of_its_own() {
+    let test = "a_forked_child_has_a_log_of_its_own";
     let what = || {
         let released = release("-enabled -dbPath logs");
         sell();
@@ -409,7 +436,7 @@ fn t19_a_forked_child_has_a_log_of_its_own() {
 
 /// T19: a forked child ends the recording, and leaves the child's own threads alone.
 #[test]
-fn t19_a_forked_child_may_drop_the_guard() {
+fn a_forked_child_may_drop_the_guard() {
     let what = || {
         let released = release("-enabled -dbPath logs");
         // SAFETY: the child calls what this thread may call; it ends by `exit`.
@@ -428,12 +455,12 @@ fn t19_a_forked_child_may_drop_the_guard() {
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(status, 0);
     };
-    ran("t19_a_forked_child_may_drop_the_guard", &[], what);
+    ran("a_forked_child_may_drop_the_guard", &[], what);
 }
 
 /// T19: a forked child may have a flushing thread of its own: killed, it lacks an interval at most.
 #[test]
-fn t19_a_forked_child_that_resumes_is_flushed_by_a_thread() {
+fn a_forked_child_that_resumes_is_flushed_by_a_thread() {
     let what = || {
         let mut released = release("-enabled -intervalMillis 50 -dbPath logs");
         // SAFETY: the child calls what this thread may call; it waits for its end.
@@ -458,7 +485,7 @@ fn t19_a_forked_child_that_resumes_is_flushed_by_a_thread() {
         // SAFETY: a child of this process, which has not waited for it.
         assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0);
     };
-    ran("t19_a_forked_child_that_resumes_is_flushed_by_a_thread", &[], what);
+    ran("a_forked_child_that_resumes_is_flushed_by_a_thread", &[], what);
 }
 
 /// The example takes its options, prints the rest, and leaves a log.

@@ -288,7 +288,7 @@ fn a_switch_gives_each_coroutine_its_own_caller() {
 /// T16: two threads poll two tasks in turn, so that each task goes on in the other thread. Each
 /// poll pairs with the same task in the same thread, and the calls in it have its function.
 #[test]
-fn t16_tasks_go_on_in_other_threads() {
+fn tasks_go_on_in_other_threads() {
     const TURNS: usize = 20;
     async fn turns(count: usize) -> usize {
         let mut sum = 0;
@@ -326,7 +326,7 @@ fn t16_tasks_go_on_in_other_threads() {
             }
         });
     };
-    let Some(ran) = ran("t16_tasks_go_on_in_other_threads", &[ON], what) else { return };
+    let Some(ran) = ran("tasks_go_on_in_other_threads", &[ON], what) else { return };
     let threads = common::lines(&ran.log());
     assert_eq!(threads.len(), 2);
     let mut polls = BTreeMap::<(String, u32), usize>::new();

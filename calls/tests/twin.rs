@@ -137,7 +137,7 @@ struct Open {
 }
 
 #[test]
-fn t1_counts_equal_those_of_a_naive_twin() {
+fn counts_equal_those_of_a_naive_twin() {
     let what = || {
         let threads = (1..=THREAD_COUNT).map(|thread| {
             std::thread::spawn(move || {
@@ -149,7 +149,7 @@ fn t1_counts_equal_those_of_a_naive_twin() {
         let threads: Vec<_> = threads.collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     };
-    let Some(ran) = ran("t1_counts_equal_those_of_a_naive_twin", &[ON], what) else { return };
+    let Some(ran) = ran("counts_equal_those_of_a_naive_twin", &[ON], what) else { return };
     let mut expected = Edges::new();
     for tree in (1..=THREAD_COUNT).flat_map(trees) {
         walk(&tree, "-", &mut expected);

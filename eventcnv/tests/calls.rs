@@ -15,6 +15,8 @@ mod events;
 #[path = "calls/made.rs"]
 mod made;
 mod support;
+#[path = "calls/tools.rs"]
+mod tools;
 
 use serde_json::Value;
 use std::fs;
@@ -91,29 +93,96 @@ fn own_times_add_up_to_the_time_of_the_threads() {
     assert_eq!(sum(&selected, "calls"), 2);
 }
 
-/// Two runs: what changed is significant, what did not is not.
+/// Several runs tell what is chance; one run of each does not.
 #[test]
-fn two_runs_are_compared_by_function() {
+fn runs_are_compared_by_function() {
     let directory = TempDir::new().unwrap();
-    let old = write(&directory, "old.log", made::shop(100, 200));
-    let new = write(&directory, "new.log", made::shop(400, 200));
-    let found: Value =
-        serde_json::from_slice(&calls(&new, &["--against", &old, "--json"])).unwrap();
-    let row = |name: &str| {
+    let run_of = |number: u8, hash_us: u64| {
+        let log = made::shop_of([number; 16], hash_us + u64::from(number % 3), 200);
+        write(&directory, &format!("{number}.log"), log)
+    };
+    let [old, new] = [[1, 2, 3], [4, 5, 6]].map(|runs| runs.map(|run| run_of(run, 100)));
+    let slow = [7, 8, 9].map(|run| run_of(run, 400));
+    let compare = |new: &[String], old: &[String], more: &[&str]| {
+        let mut words: Vec<&str> =
+            ["calls"].into_iter().chain(new.iter().map(|log| &**log)).collect();
+        old.iter().for_each(|log| words.extend(["--against", log]));
+        let (found, code, errors) = run(&[&words, more].concat());
+        assert_eq!(code, 0, "{errors}");
+        String::from_utf8(found).unwrap()
+    };
+    let row = |new: &[String], old: &[String], name: &str| -> Value {
+        let found: Value = serde_json::from_str(&compare(new, old, &["--json"])).unwrap();
         let all = found["groups"].as_array().unwrap();
         all.iter().find(|row| row["function"] == name).unwrap().clone()
     };
-    assert_eq!(row("shop::hash")["significant"], true);
-    assert_eq!(row("shop::refund")["significant"], false);
-    assert_eq!(row("shop::hash")["old"]["p50"], 199_000);
-    assert_eq!(row("shop::hash")["new"]["p50"], 499_000);
-    let text = String::from_utf8(calls(&new, &["--against", &old, "--by", "edge"])).unwrap();
-    assert!(
-        text.contains("caller") && text.lines().any(|line| line.contains("shop::hash")),
-        "{text}"
-    );
-    let (_, code, errors) = run(&["calls", &new, "--against", &old, "--by", "path"]);
+    assert_eq!(row(&slow, &old, "shop::hash")["significant"], true);
+    assert_eq!(row(&new, &old, "shop::hash")["significant"], false);
+    assert_eq!(row(&slow, &old, "shop::refund")["significant"], false);
+    for (new, old) in [(&slow[..1], &old[..1]), (&slow[..], &old[..1])] {
+        let found = row(new, old, "shop::hash");
+        assert_eq!([&found["significant"], &found["p"]], [&Value::Null, &Value::Null]);
+        assert_eq!(found["old"]["p50"], 200_000);
+        assert_eq!([&found["old"]["runs"], &found["new"]["runs"]], [1, new.len()]);
+        let text = compare(new, old, &[]);
+        assert!(text.contains("one run does not tell") && !text.contains("significant"), "{text}");
+    }
+    let text = compare(&slow, &old, &["--by", "edge", "--limit", "2"]);
+    assert!(text.contains("runs: 3 old, 3 new\n") && text.contains("  yes\n"), "{text}");
+    assert!(!text.contains("shop::refund"), "{text}");
+    let text = compare(&slow, &old, &["--by", "edge"]);
+    assert!(text.contains("caller") && text.contains("Shelf::put(int)"), "{text}");
+    let (_, code, errors) = run(&["calls", &new[0], "--against", &old[0], "--by", "path"]);
     assert_eq!((code, errors.contains("--by function or --by edge")), (2, true), "{errors}");
+}
+
+/// Rows have the order of any column, and are at most as many as asked for.
+#[test]
+fn rows_have_an_order_and_a_limit() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    let column = |name: &str, args: &[&str]| -> Vec<String> {
+        let found: Value =
+            serde_json::from_slice(&calls(&log, &[&["--json"], args].concat())).unwrap();
+        let rows = found["rows"].as_array().unwrap().iter();
+        rows.map(|row| row[name].to_string()).collect()
+    };
+    for (by, name) in
+        [("function", "calls"), ("edge", "max"), ("function", "p99"), ("task", "life")]
+    {
+        let all = column(name, &["--by", by]);
+        let sorted = column(name, &["--by", by, "--sort", name]);
+        let mut expected: Vec<f64> = all.iter().map(|text| text.parse().unwrap_or(-1.0)).collect();
+        expected.sort_by(|a, b| b.total_cmp(a));
+        let numbers = sorted.iter().map(|text| text.parse().unwrap_or(-1.0));
+        assert_eq!(numbers.collect::<Vec<f64>>(), expected, "{by} {name}");
+        assert_eq!(column(name, &["--by", by, "--sort", name, "--limit", "2"]), sorted[..2]);
+    }
+    let mut names = column("function", &[]);
+    names.sort();
+    assert_eq!(column("function", &["--sort", "function"]), names);
+    for args in [&["--by", "path"][..], &["--by", "cluster"], &["--unused"], &["--unfinished"]] {
+        let all = String::from_utf8(calls(&log, &[&["--csv"], args].concat())).unwrap();
+        let found =
+            String::from_utf8(calls(&log, &[&["--csv", "--limit", "1"], args].concat())).unwrap();
+        assert!(all.starts_with(&found) && found.lines().count() == 2, "{found}");
+    }
+    let (_, code, errors) = run(&["calls", &log, "--sort", "length"]);
+    assert!(code == 2 && errors.contains("no column \"length\", but function, calls"), "{errors}");
+}
+
+/// The calls of an async function that the table counts are its polls, and it says so.
+#[test]
+fn polls_are_told_from_calls() {
+    let directory = TempDir::new().unwrap();
+    let log = shop(&directory);
+    let found: Value = serde_json::from_slice(&calls(&log, &["--json"])).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    let polls = |name: &str| {
+        let row = rows.iter().find(|row| row["function"] == name).unwrap();
+        [&row["calls"], &row["polls"]].map(|count| count.as_u64().unwrap())
+    };
+    assert_eq!([polls("shop::sell"), polls("shop::hash")], [[5, 2], [4, 0]]);
 }
 
 /// An option that would change nothing is refused.
@@ -125,6 +194,8 @@ fn options_that_change_nothing_are_refused() {
         (&["--by", "thread", "--cutoff", "1"][..], "--cutoff needs --by function, edge, path"),
         (&["--by", "edge", "--undirected"], "--undirected needs --by cluster"),
         (&["--against", &log, "--cutoff", "1"], "cannot be used with"),
+        (&["--against", &log, "--sort", "calls"], "cannot be used with"),
+        (&["--by", "path", "--sort", "calls"], "--sort needs --by function, edge, thread or task"),
     ] {
         let (_, code, errors) = run(&[&["calls", &log], args].concat());
         assert_eq!((code, errors.contains(expected)), (2, true), "{errors}");
@@ -357,117 +428,4 @@ fn hostile_names_are_names_in_every_format() {
     ] {
         assert!(svg.contains(&format!(">{text}</text>")), "{text}: {svg}");
     }
-    // callgrind_annotate counts the calls of each.
-    let (path, _) = export(&log, &directory, "names.callgrind");
-    let found = std::process::Command::new("callgrind_annotate").arg(&path).output().unwrap();
-    assert_eq!((found.status.success(), &*String::from_utf8_lossy(&found.stderr)), (true, ""));
-    let found = String::from_utf8_lossy(&found.stdout);
-    for name in ["a\"quote", "&lt;amp&amp;", "(3) number", "x' OR '1'='1", "(no name)"] {
-        assert!(found.contains(name), "{name:?}: {found}");
-    }
-}
-
-/// callgrind_annotate reads the export, and states its sums.
-#[test]
-fn callgrind_annotate_accepts_the_export() {
-    let directory = TempDir::new().unwrap();
-    let log = shop(&directory);
-    let (path, bytes) = export(&log, &directory, "shop.callgrind");
-    let text = String::from_utf8(bytes).unwrap();
-    // Own times of functions, and their sum, as the command has them.
-    let rows: Value = serde_json::from_slice(&calls(&log, &["--json"])).unwrap();
-    let own = rows["rows"].as_array().unwrap().iter().map(|row| row["own"].as_u64().unwrap());
-    let total: u64 = own.sum();
-    assert!(text.contains(&format!("summary: {total}\n")), "{text}");
-    let mut annotate = std::process::Command::new("callgrind_annotate");
-    let found = annotate.arg(&path).output().expect("this test needs valgrind: ./test --install");
-    let found = String::from_utf8_lossy(&found.stdout).replace(',', "");
-    assert!(
-        found
-            .lines()
-            .any(|line| line.contains("PROGRAM TOTALS") && line.contains(&total.to_string())),
-        "{found}"
-    );
-    let hash = found.lines().find(|line| line.contains("shop::hash")).unwrap_or_default();
-    assert!(hash.contains("303000") && hash.contains("src/shop.rs"), "{found}");
-}
-
-/// A field of a protocol buffer: its number, its varint, or its bytes.
-type Field<'b> = (u64, u64, &'b [u8]);
-
-/// Reads the fields of a message, naively.
-fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
-    fn varint(bytes: &mut &[u8]) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = bytes[0];
-            *bytes = &bytes[1..];
-            value |= u64::from(byte & 0x7F) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                return value;
-            }
-        }
-    }
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        let value = varint(&mut bytes);
-        let inner = if tag & 7 == 2 {
-            let (inner, rest) = bytes.split_at(value as usize);
-            bytes = rest;
-            inner
-        } else {
-            assert_eq!(tag & 7, 0);
-            &[]
-        };
-        found.push((tag >> 3, value, inner));
-    }
-    found
-}
-
-/// The paths of a profile of pprof are those of the command.
-#[test]
-fn a_profile_has_a_sample_for_each_path() {
-    use std::io::Read;
-    let directory = TempDir::new().unwrap();
-    let log = shop(&directory);
-    let (_, bytes) = export(&log, &directory, "shop.pb.gz");
-    let mut profile = Vec::new();
-    flate2::read::GzDecoder::new(&*bytes).read_to_end(&mut profile).unwrap();
-    let all = fields(&profile);
-    let of = |number: u64| all.iter().filter(move |field| field.0 == number).map(|field| field.2);
-    let strings: Vec<&str> = of(6).map(|bytes| std::str::from_utf8(bytes).unwrap()).collect();
-    assert_eq!(strings[0], "");
-    let get = |bytes: &[u8], number: u64| -> Vec<u64> {
-        fields(bytes).iter().filter(|field| field.0 == number).map(|field| field.1).collect()
-    };
-    let names: std::collections::BTreeMap<u64, &str> =
-        of(5).map(|bytes| (get(bytes, 1)[0], strings[get(bytes, 2)[0] as usize])).collect();
-    let locations: Vec<u64> = of(4).map(|bytes| get(bytes, 1)[0]).collect();
-    let mut found: Vec<(String, u64, u64)> = of(2)
-        .map(|sample| {
-            let mut path = get(sample, 1);
-            assert!(path.iter().all(|at| locations.contains(at)));
-            path.reverse();
-            let path: Vec<&str> = path.iter().map(|at| names[at]).collect();
-            let values = get(sample, 2);
-            (path.join(";"), values[0], values[1])
-        })
-        .collect();
-    found.sort();
-    let rows: Value = serde_json::from_slice(&calls(&log, &["--json", "--by", "path"])).unwrap();
-    let mut stack: Vec<String> = Vec::new();
-    let mut expected: Vec<(String, u64, u64)> = Vec::new();
-    for row in rows["rows"].as_array().unwrap() {
-        stack.truncate(row["depth"].as_u64().unwrap() as usize - 1);
-        let name = row["path"].as_str().unwrap().trim_start();
-        stack.push(name.replace(['\u{1b}', '\u{202e}'], "\u{fffd}").replace('\n', " "));
-        let values = ["calls", "own"].map(|name| row[name].as_u64().unwrap());
-        expected.push((stack.join(";"), values[0], values[1]));
-    }
-    expected.sort();
-    assert_eq!(found, expected);
-    let types: Vec<&str> = of(1).map(|bytes| strings[get(bytes, 1)[0] as usize]).collect();
-    assert_eq!(types, ["calls", "time"]);
 }

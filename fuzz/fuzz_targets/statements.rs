@@ -26,12 +26,13 @@ fn add(maker: &mut Maker<'_>, kind: u8, ticks: u64, words: [u64; WORD_COUNT]) {
     let [longest, squares_low, squares_high, beneath, blocks, direct] = rest;
     let place = statement % 8;
     let statement = P(place);
-    let [inner, outer, spread] = [words[1], words[2], words[3]].map(f64::from_bits);
+    let [inner, outer, spread, blockSpread] = [1, 2, 3, 4].map(|at| f64::from_bits(words[at]));
+    let costs = Calibration { mode: 2, inner, outer, spread, blockSpread };
     let waits = words[12] & 1 == 1;
     let _ = match kind % 6 {
         0 => maker.add(1, 1, ticks, &StatementEnter { statement }),
         1 => maker.add(1, 1, ticks, &StatementLeave { statement }),
-        2 => maker.add(1, 1, ticks, &Calibration { mode: 2, inner, outer, spread }),
+        2 => maker.add(1, 1, ticks, &costs),
         3 => maker.add(1, 1, ticks, &PauseEnter {}),
         4 => maker.add(1, 1, ticks, &PauseLeave {}),
         _ => {

@@ -1,7 +1,8 @@
 //! The functions that jump out of functions: these then do not end by their hooks.
 //!
 //! ```text
-//!  longjmp ─▶ where the stack will end ─▶ frames: what lies below has ended ─▶ real longjmp
+//!  longjmp ──────▶ where the stack will end ─▶ frames: what lies below has ended ─▶ real longjmp
+//!  an exception ─▶ _Unwind_SetIP: the same for each function in which it goes on
 //! ```
 //!
 //! Where the GNU C library keeps that is known for x86-64 only. Elsewhere the next function that
@@ -40,6 +41,7 @@ macro_rules! jumping {
         /// Looks the functions up (`lifecycle.rs`).
         pub(crate) fn look_up() {
             $($real.look_up();)*
+            SET_PLACE.look_up();
         }
     $(
         static $real: Function<Jump> = Function::new($symbol);
@@ -65,4 +67,29 @@ jumping! {
     _longjmp => PLAIN_LONGJMP(c"_longjmp");
     siglongjmp => SIGLONGJMP(c"siglongjmp");
     __longjmp_chk => LONGJMP_CHECKED(c"__longjmp_chk");
+}
+
+type SetPlace = unsafe extern "C" fn(*mut c_void, usize);
+
+static SET_PLACE: Function<SetPlace> = Function::new(c"_Unwind_SetIP");
+
+unsafe extern "C" {
+    /// Returns where the stack ends in the function that the unwinder is at.
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+}
+
+/// An exception will go on at a place of a function: a handler, or what ends its variables. Clang
+/// calls no hook for the functions that it has left.
+// SAFETY: J1: no other symbol of this library has the name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _Unwind_SetIP(context: *mut c_void, place: usize) {
+    if functions::is_on() {
+        // SAFETY: J1: the context is the unwinder's own.
+        frames::jump(unsafe { _Unwind_GetCFA(context) });
+    }
+    match SET_PLACE.get() {
+        // SAFETY: J1: the promises of the caller are passed on.
+        Some(set) => unsafe { set(context, place) },
+        None => std::process::abort(),
+    }
 }

@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{Recorded, compile, recording, run, word};
+use common::{Recorded, compile, compile_by, recording, run, word};
 use eventlog::reader::{Filter, Log, Order, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -284,6 +284,35 @@ fn an_exception_ends_calls() {
     let put = calls.edges.iter().filter(|((_, name), _)| name == "_ZN4shop6Basket3putEi");
     assert_eq!(put.map(|(_, count)| count).sum::<u64>(), 30, "{:?}", calls.edges);
     assert_eq!((calls.left, calls.open), (0, Vec::new()), "the compiler ends them");
+}
+
+/// Clang calls no hook where an exception leaves a function, and GCC does.
+#[test]
+fn exceptions_end_calls_as_well_without_hooks() {
+    let edges = |compiler: &str, level: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ["-finstrument-functions", level, "-fno-inline"];
+        let options = [&options[..], &["-Wl,--no-as-needed,-lstdc++"]].concat();
+        let program = compile_by(compiler, "exceptions.cc", folder.path(), &options);
+        let recorded = record(&program, &[""; 0], folder);
+        assert!(recorded.status.success());
+        let calls = recorded.calls();
+        assert_eq!(calls.open, Vec::<String>::new());
+        // A destructor has two symbols, and each compiler chooses one. A constructor that does
+        // nothing may be left out.
+        let named = |name: String| name.replace("D1E", "D2E");
+        let edges = calls
+            .edges
+            .into_iter()
+            .map(|((caller, function), count)| ((named(caller), named(function)), count));
+        let is_ours = |name: &str| name.contains("4shop") && !name.contains("BasketC");
+        edges.filter(|((_, function), _)| is_ours(function)).collect::<Edges>()
+    };
+    for level in ["-O0", "-O2"] {
+        let [gcc, clang] = ["gcc", "clang"].map(|compiler| edges(compiler, level));
+        assert!(gcc.values().sum::<u64>() > 200, "{gcc:?}");
+        assert_eq!(clang, gcc, "{level}");
+    }
 }
 
 /// What a log has of the calls that a filter chose.

@@ -237,8 +237,7 @@ plinths! { FilePlinth MappedPlinth MemoryPlinth SocketPlinth TeePlinth }
 
 impl FilePlinth {
     /// Never fails.
-    pub fn new(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
-        let _ = path;
+    pub fn new(_path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
         Ok(FilePlinth::default())
     }
 
@@ -252,7 +251,7 @@ impl FilePlinth {
         path: impl AsRef<Path>,
         size: u64,
         count: u32,
-    ) -> Result<FilePlinth, DestinationError> {
+    ) -> Result<Self, DestinationError> {
         let _ = (size, count);
         FilePlinth::new(path)
     }
@@ -260,17 +259,19 @@ impl FilePlinth {
 
 impl MappedPlinth {
     /// Never fails.
-    pub fn new(path: impl AsRef<Path>, size: u64) -> Result<MappedPlinth, DestinationError> {
-        let _ = (path, size);
+    pub fn new(_path: impl AsRef<Path>, _size: u64) -> Result<MappedPlinth, DestinationError> {
         Ok(MappedPlinth::default())
     }
 
     /// Never fails.
-    pub fn per_process(
-        path: impl AsRef<Path>,
-        size: u64,
-    ) -> Result<MappedPlinth, DestinationError> {
+    pub fn per_process(path: impl AsRef<Path>, size: u64) -> Result<Self, DestinationError> {
         MappedPlinth::new(path, size)
+    }
+
+    /// Returns the same.
+    #[must_use]
+    pub fn keeping(self) -> MappedPlinth {
+        self
     }
 }
 

@@ -7,7 +7,7 @@
     each: instructions under callgrind, CPU time in turn with bare; as ratios to bare
 
 measure.py FOLDER ROOT [ROUNDS]: builds in FOLDER from the sources in ROOT. The attribute stands
-before each `fn`, `impl`, `trait` and inline `mod` in the first column, as a new user would put it.
+before each `fn`, `impl`, `trait` and inline `mod` in the first column, by the command of its page.
 A library gets a small program, image.rs or lua.rs, which has no attribute.
 
 Design: `.calls.overhead` in design/calls.md.
@@ -22,8 +22,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-ITEM = (r"^((?:pub(?:\([a-z ]+\))? )?(?:async |unsafe |extern \"C\" )*"
-        r"(?:(?:fn|impl|trait)\b|mod \w+ \{))")
 PUBLISHED = ("pulldown-cmark", "0.13.6")
 # Libraries: version, features, the program that uses one, and what it reads.
 LIBRARIES = {
@@ -52,12 +50,13 @@ def cargo(folder, *arguments):
 
 
 def annotate(sources, attribute):
-    count = 0
-    for path in sorted(sources.rglob("*.rs")):
-        text, more = re.subn(ITEM, rf"#[::calls::{attribute}] \1", path.read_text(), flags=re.M)
-        path.write_text(text)
-        count += more
-    return count
+    """Runs the command that the page of the attribute has; returns how many items have it then."""
+    page = (Path(__file__).resolve().parents[2] / "calls/macros/src/lib.rs").read_text()
+    command = re.search(r"sed -Ei .*? FILE", page, flags=re.S)[0]
+    command = re.sub(r"\n/// *", "\n", command).replace(" FILE", ' "$@"')
+    files = sorted(sources.rglob("*.rs"))
+    run("sh", "-c", command.replace("traced", attribute), "sed", *files)
+    return sum(path.read_text().count(f"\n#[::calls::{attribute}] ") for path in files)
 
 
 def copied(source, folder):

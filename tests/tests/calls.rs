@@ -1,14 +1,18 @@
-//! The calls of a program, counted by valgrind's callgrind in the same run.
+//! The calls of a program, counted by valgrind's callgrind in the same run; the times of coroutines
+//! that wait, measured by themselves.
 //!
 //! ```text
 //!  valgrind --tool=callgrind callees ─┬─ callgrind.out ── cfn=, calls= ──▶ edges ─┐
 //!                                     └─ log ── eventcnv calls --by edge ─────────┴─ the same
+//!  turns ─┬─ prints how long each coroutine was busy ─────────────────────────────────┐
+//!         └─ log ── calls, query, pprof, callgrind_annotate, folded ── own times ─────┴─ the same
 //! ```
 //!
-//! Design: `.calls.graph` in `design/calls.md`.
+//! Design: `.calls.graph`, `.calls.lens.clock` in `design/calls.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use tests::programs::{eventcnv, lines, recording, run, system};
 
@@ -88,20 +92,160 @@ fn calls_that_a_ring_has_overwritten_are_told() {
         let log = path.to_str().unwrap();
         let database = folder.path().join(format!("{size}.db"));
         let page = folder.path().join(format!("{size}.html"));
-        let [database, page] = [&database, &page].map(|path| path.to_str().unwrap());
+        let [trace, profile] = ["a.json", "a.pb.gz"].map(|name| folder.path().join(name));
+        let paths = [&database, &page, &trace, &profile];
+        let [database, page, trace, profile] = paths.map(|path| path.to_str().unwrap());
         for arguments in [
             &["calls", log, "--unused"][..],
             &["calls", log, "--by=function"],
             &["query", log, "SELECT * FROM unused_procs"],
             &["sql", log, "-o", database],
+            &["pairs", log],
+            &["stats", log],
+            &["export", log, "-o", trace, "--force"],
+            &["export", log, "-o", profile, "--force"],
+            &["query", log, "SELECT count(*) FROM CallEnter"],
+            &["query", log, "SELECT count(*) FROM slices"],
         ] {
             let output = eventcnv().args(arguments).output().unwrap();
             let notes = String::from_utf8(output.stderr).unwrap();
-            let has_note = notes.contains(" older events of calls were overwritten");
+            let has_note = notes.contains(" older events were overwritten in memory");
             assert_eq!(has_note, is_noted, "{arguments:?}: {notes}");
         }
         run(eventcnv().args(["report", log, "-o", page]));
         let page = fs::read_to_string(page).unwrap();
         assert_eq!(!page.contains("\"overwritten\":0"), is_noted);
     }
+}
+
+/// K11: a pause of 1 s is in no call that is open meanwhile, whichever answer has its time. The
+/// program's own clock is the judge.
+#[test]
+fn a_pause_of_a_second_is_in_no_open_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("caller.log");
+    let mut caller = Command::new(env!("CARGO_BIN_EXE_caller"));
+    caller.args(["pause", "1000"]);
+    let printed = lines(&mut recording(caller, "all", &log));
+    let clock: BTreeMap<&str, f64> = printed
+        .iter()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, ns)| (name, ns.parse().unwrap()))
+        .collect();
+    assert!(clock["pause"] >= 1e9, "{clock:?}");
+    let sql = "SELECT name, duration, own FROM calls JOIN functions USING(function)";
+    let rows = lines(eventcnv().args(["query", "--csv"]).arg(&log).arg(sql));
+    let table = lines(eventcnv().arg("calls").arg(&log).args(["--by", "function", "--csv"]));
+    let names: Vec<&str> = table[0].split(',').collect();
+    let total = names.iter().position(|name| name.starts_with("total")).expect("a column");
+    let mut own_beneath = 0.0;
+    for name in ["inner", "middle", "outer"] {
+        let truth = clock[name] - clock["pause"];
+        let is_its = |row: &&String| row.contains(&format!("caller::{name}"));
+        let cells: Vec<&str> = rows.iter().find(is_its).expect(name).split(',').collect();
+        let [duration, own] = [1, 2].map(|at| cells[at].parse::<f64>().unwrap());
+        let of_table: Vec<&str> = table.iter().find(is_its).expect(name).split(',').collect();
+        let of_table: f64 = of_table[total].parse().unwrap();
+        println!("{name}: {truth} {duration} {own} {of_table}");
+        // The program may lose its processor between the two readings of a time: 5 % of the pause.
+        for found in [duration, of_table, own + own_beneath] {
+            assert!((truth - found).abs() < 50e6, "{name}: {found} of {truth}");
+        }
+        own_beneath += own;
+    }
+}
+
+/// Own times in ns, by function.
+type Times = BTreeMap<String, u64>;
+
+/// Runs the program whose coroutines take turns. Returns how long each stack was busy, and all.
+fn take_turns(log: &Path, profile: &str) -> (Times, u64) {
+    let mut turns = Command::new(env!("CARGO_BIN_EXE_turns"));
+    turns.env("MPS_TELEMETRY_PROFILE", profile);
+    let printed = lines(&mut recording(turns, "Call", log));
+    let row = |line: &String| {
+        let (name, ns) = line.split_once(' ').unwrap();
+        (name.to_owned(), ns.parse().unwrap())
+    };
+    let mut busy: Times = printed.iter().map(row).collect();
+    let all = busy.remove("all").unwrap();
+    (busy, all)
+}
+
+/// Asserts that each stack has the time for which it was busy, and at most what no stack measured
+/// of itself, which is all that a wait can have. The clock of the log is another one.
+fn assert_busy(own: &Times, (busy, all): &(Times, u64), what: &str) {
+    let left = all.saturating_sub(busy.values().sum()) + all / 500;
+    let told = format!("{what}: {own:?}; measured: {busy:?} of {all}");
+    assert!(own.values().sum::<u64>() <= all + all / 500, "{told}");
+    assert!(own["wait"] <= left, "{told}");
+    for (name, busy) in busy {
+        assert!(own[name] + all / 500 >= *busy && own[name] <= busy + left, "{name}: {told}");
+    }
+}
+
+/// Returns the own times in lines; `words` finds the time and the name in one.
+fn own_times(lines: &[String], words: impl Fn(&str) -> Option<(f64, String)>) -> Times {
+    let mut times = Times::new();
+    for (ns, name) in lines.iter().filter_map(|line| words(line)) {
+        *times.entry(name).or_default() += ns as u64;
+    }
+    times
+}
+
+/// Each stack has the time that it measured itself, whatever shows it. The waits have none of it.
+#[test]
+fn own_times_lack_the_waits_of_coroutines() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("turns.log");
+    let truth = take_turns(&log, "off");
+    let export = |name: &str| {
+        let path = folder.path().join(name);
+        run(eventcnv().arg("export").arg(&log).arg("-o").arg(&path));
+        path
+    };
+    let found: serde_json::Value =
+        serde_json::from_slice(&run(eventcnv().arg("calls").arg(&log).arg("--json")).stdout)
+            .unwrap();
+    let row = |row: &serde_json::Value| {
+        (row["function"].as_str().unwrap().to_owned(), row["own"].as_u64().unwrap())
+    };
+    let table: Times = found["rows"].as_array().unwrap().iter().map(row).collect();
+    assert_busy(&table, &truth, "calls");
+    for total in ["own", "duration"] {
+        // No call is in another one of its stack, except that each body has its waits.
+        let sql = format!(
+            "SELECT name, sum({total}) FROM calls JOIN functions USING(function) GROUP BY 1"
+        );
+        let rows = lines(eventcnv().arg("query").arg(&log).args([&sql, "--csv"]));
+        let words = |row: &str| {
+            let (name, ns) = row.split_once(',')?;
+            Some((ns.parse().ok()?, name.to_owned()))
+        };
+        assert_busy(&own_times(&rows, words), &truth, total);
+    }
+    let mut pprof = system("go");
+    pprof.args(["tool", "pprof", "-top", "-unit=ns", "-sample_index=time", "-nodefraction=0"]);
+    let rows = lines(pprof.arg(export("turns.pb.gz")).env("PPROF_TMPDIR", folder.path()));
+    let words = |row: &str| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let [flat, _, _, _, _, name] = words[..] else { return None };
+        Some((flat.strip_suffix("ns").unwrap_or(flat).parse().ok()?, name.to_owned()))
+    };
+    assert_busy(&own_times(&rows, words), &truth, "pprof");
+    let mut annotate = system("callgrind_annotate");
+    let rows = lines(annotate.arg("--threshold=100").arg(export("turns.callgrind")));
+    let words = |row: &str| {
+        let (ns, name) = row.trim().split_once(' ')?;
+        let (_, name) = name.split_once("???:")?;
+        Some((ns.replace(',', "").parse().ok()?, name.split(' ').next()?.to_owned()))
+    };
+    assert_busy(&own_times(&rows, words), &truth, "callgrind_annotate");
+    let folded = fs::read_to_string(export("turns.folded")).unwrap();
+    let rows: Vec<String> = folded.lines().map(str::to_owned).collect();
+    let words = |row: &str| {
+        let (path, ns) = row.rsplit_once(' ')?;
+        Some((ns.parse().ok()?, path.rsplit(';').next()?.to_owned()))
+    };
+    assert_busy(&own_times(&rows, words), &truth, "folded");
 }

@@ -234,11 +234,12 @@ fn read_on(path: &Path, is_over: &AtomicBool) -> u64 {
     answers
 }
 
-/// T8: a program is killed at some moment. Every published call is in the log and in the database.
+/// T8: a program is killed at some moment. Every published call is in the log and in the database,
+/// also of a program that records more than the ring of its log holds.
 #[test]
 fn a_killed_program_leaves_all_calls_in_the_database() {
     let kills: u64 =
-        std::env::var("CALLS_KILLS").map_or(8, |kills| kills.parse().expect("a number"));
+        std::env::var("CALLS_KILLS").map_or(3, |kills| kills.parse().expect("a number"));
     let mut answers = 0;
     for kill in 0..kills {
         let place = Place::new();
@@ -247,9 +248,10 @@ fn a_killed_program_leaves_all_calls_in_the_database() {
         thread::scope(|scope| {
             let readers = [(); 2].map(|()| scope.spawn(|| read_on(&database, &is_over)));
             let mut follower = place.follow(10);
-            let mut program = place.call(&["forever", "2", "progress"], "ring:log?size=8M");
-            let has_begun = || fs::read(place.path("progress")).is_ok_and(|told| told[0] > 0);
-            wait_for("the first call", has_begun);
+            let destination = "ring:log?size=1M&keep=all";
+            let mut program = place.call(&["forever", "2", "progress"], destination);
+            let is_full = || fs::metadata(place.path("log")).is_ok_and(|log| log.len() > 2 << 20);
+            wait_for("calls that the ring has no room for", is_full);
             thread::sleep(Duration::from_micros(kill * 7919 % 40_000));
             program.0.kill().expect("a process");
             program.0.wait().expect("a process");
@@ -269,6 +271,40 @@ fn a_killed_program_leaves_all_calls_in_the_database() {
         assert_same(&place.followed(), &found, "the second time");
     }
     assert!(answers > 0, "no reader had an answer");
+}
+
+/// T8: a ring that keeps nothing was full before the first look, and goes round between looks. The
+/// follower says how many events it lacks, as the database does.
+#[test]
+fn a_follower_that_falls_behind_says_how_far() {
+    let place = Place::new();
+    fs::write(place.path("progress"), [0; 16]).expect("a file can be made");
+    let mut program = place.call(&["forever", "2", "progress"], "ring:log?size=1M");
+    let progress = || fs::read(place.path("progress")).expect("a file");
+    let least = || {
+        let told = progress();
+        let counts = told.chunks(8).map(|told| u64::from_le_bytes(told.try_into().expect("8")));
+        counts.min().expect("two threads")
+    };
+    wait_for("a full ring", || least() > 20_000);
+    let mut follower = place.follow_into("followed.db", 50, place.errors());
+    place.wait_for_calls();
+    let seen = least();
+    wait_for("more than the ring has room for", || least() > seen + 20_000);
+    program.0.kill().expect("a process");
+    program.0.wait().expect("a process");
+    assert_eq!(follower.end(), Some(0));
+    let said = fs::read_to_string(place.path("errors")).expect("text");
+    let notes: Vec<&str> = said.lines().filter(|line| line.contains("overwritten")).collect();
+    let [first, last] = &notes[..] else { panic!("{said}") };
+    assert!(first.contains(" events were overwritten before the first look; a larger"), "{said}");
+    let (_, number) = last.split_once("the database lacks ").expect(&said);
+    let number = number.split(' ').next().and_then(|text| text.parse().ok());
+    let number: i64 = number.expect("a number");
+    let sql = "SELECT sum(count) FROM losses WHERE cause = 'overwritten'";
+    let sum = open(&place.path("followed.db")).query_row(sql, [], |row| row.get::<_, i64>(0));
+    assert_eq!(sum, Ok(number), "{said}");
+    assert!(number > 40_000, "{said}");
 }
 
 /// A killed follower leaves a sound database, and the next one goes on.
@@ -495,7 +531,7 @@ fn a_follower_waits_for_a_locked_database() {
 /// T19: the view of a forked child has what its ancestors had called before, and joins the call in
 /// which it was forked. Each process has two calls of `noop` a generation.
 #[test]
-fn t19_the_view_of_a_child_has_the_calls_before_the_fork() {
+fn the_view_of_a_child_has_the_calls_before_the_fork() {
     let place = Place::new();
     let mut program = place.call(&["family", "2"], "log");
     assert_eq!(program.end(), Some(0));

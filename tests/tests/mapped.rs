@@ -29,6 +29,14 @@ fn recorder(words: &[&str], kinds: &str, path: &Path, size: u64) -> Command {
     command
 }
 
+/// Returns the same for a ring that keeps what it would overwrite.
+fn keeping(words: &[&str], path: &Path, size: u64) -> Command {
+    let mut command = recorder(words, "all", path, size);
+    let name = format!("ring:{}?size={size}&keep=all", path.display());
+    command.env("MPS_TELEMETRY_FILENAME", name);
+    command
+}
+
 /// Runs a recorder to its end. Returns its messages.
 fn record(words: &[&str], kinds: &str, path: &Path, size: u64) -> String {
     let output = recorder(words, kinds, path, size).output().expect("a process");
@@ -122,10 +130,22 @@ impl Drop for Killed {
 /// Starts a program that records until killed, and kills it `time` after each thread has recorded
 /// `count` events. Returns the certain progress of each.
 fn kill_after(count: u64, time: Duration, path: &Path, size: u64, threads: u64) -> Vec<u64> {
+    let begin = |words: &[&str]| recorder(words, "all", path, size);
+    kill(begin, count, time, path, threads)
+}
+
+/// Does the same with the command that `begin` makes of its words.
+fn kill(
+    begin: impl Fn(&[&str]) -> Command,
+    count: u64,
+    time: Duration,
+    path: &Path,
+    threads: u64,
+) -> Vec<u64> {
     let progress = PathBuf::from(format!("{}.progress", path.display()));
     fs::write(&progress, vec![0; threads as usize * 8]).expect("a writable file");
     let words = ["forever", &threads.to_string(), progress.to_str().expect("text")];
-    let mut child = Killed(recorder(&words, "all", path, size).spawn().expect("a process"));
+    let mut child = Killed(begin(&words).spawn().expect("a process"));
     wait_for("events", || told(&progress).iter().all(|told| *told >= count));
     thread::sleep(time);
     child.0.kill().expect("a process");
@@ -211,6 +231,78 @@ fn a_program_killed_at_any_moment_leaves_its_events() {
             });
         }
     });
+}
+
+/// `.ring.kept`: whatever instant a program is killed at, each event is in the file, from the first
+/// on, though the ring had been full several times. A reader meanwhile finds no gap either.
+#[test]
+fn a_ring_that_keeps_loses_no_event_of_a_killed_program() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let mut seed = 0x9E37_79B9_7F4A_7C15 ^ u64::from(std::process::id());
+    println!("seed {seed:#x}");
+    for round in 0..40u64 {
+        let path = directory.path().join(format!("{round}"));
+        let time = Duration::from_micros(random(&mut seed) % 5_500);
+        let begin = |words: &[&str]| keeping(words, &path, 192 << 10);
+        let progress = kill(begin, 4 * (192 << 10) / 32, time, &path, 3);
+        let held = read(&path);
+        assert!(fs::metadata(&path).expect("a file").len() > 4 * 192 << 10);
+        for (thread, told) in (0..).zip(&progress) {
+            for kind in 0..3u8 {
+                let published = (told + 2 - u64::from(kind)) / 3;
+                let indexes = &held.indexes[&(thread, kind)];
+                let expected = (0..indexes.len() as u64).map(|at| at * 3 + u64::from(kind));
+                assert!(indexes.iter().copied().eq(expected), "thread {thread}, kind {kind}");
+                assert!(indexes.len() as u64 >= published, "{} of {published}", indexes.len());
+            }
+        }
+        assert_eq!((held.overwritten, held.full), (0, 0));
+        fs::remove_file(&path).expect("a file");
+    }
+}
+
+/// `.ring.kept`, `.header.ring-blocks`, `.ring.read`: a look while a program records has all events
+/// up to then.
+#[test]
+fn a_look_at_a_ring_that_keeps_finds_all_events() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    for round in 0..4 {
+        let path = directory.path().join(format!("{round}"));
+        let progress = directory.path().join("progress");
+        fs::write(&progress, [0; 16]).expect("a writable file");
+        let words = ["forever", "2", progress.to_str().expect("text")];
+        let _child = Killed(keeping(&words, &path, 192 << 10).spawn().expect("a process"));
+        wait_for("events", || told(&progress).iter().all(|told| *told >= 4 * (192 << 10) / 32));
+        let told = told(&progress);
+        let held = read(&path);
+        assert_eq!(held.overwritten, 0);
+        for (thread, told) in (0..).zip(&told) {
+            let found: usize = (0..3).map(|kind| held.indexes[&(thread, kind)].len()).sum();
+            assert!(found as u64 >= *told, "{found} of {told}");
+        }
+    }
+}
+
+/// `.ring.kept`: without room the ring overwrites its oldest events, and says how many.
+#[test]
+fn a_ring_that_may_not_grow_counts_what_it_overwrites() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("ring");
+    let recorder = keeping(&["threads", "2", "100000"], &path, 256 << 10);
+    let mut limited = system("sh");
+    // In units of 512 bytes.
+    limited.args(["-c", "ulimit -f 2048; exec \"$0\" \"$@\""]).arg(recorder.get_program());
+    limited.args(recorder.get_args());
+    limited.envs(recorder.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().expect("a process");
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("cannot write to") && said.contains("File too large"), "{said}");
+    let held = read(&path);
+    assert_eq!(held.recorded, 200_000);
+    assert_eq!(held.found + held.overwritten, held.recorded);
+    assert!(held.overwritten > 0 && held.found > (1 << 20) / 40, "{}", held.found);
 }
 
 /// `.header.ring`: a reader that was written from the document finds the same, and no fault.

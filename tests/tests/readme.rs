@@ -281,7 +281,7 @@ fn the_dependency_lines_of_the_readme_resolve() {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["tree", "--offline", "--depth", "1", "--prefix", "none"]).current_dir(&program);
     let found = lines(&mut cargo);
-    for name in ["telemetry", "eventlog"] {
+    for name in ["telemetry", "eventlog", "calls"] {
         assert!(found.iter().any(|line| line.starts_with(&format!("mps-{name} v"))), "{found:#?}");
     }
 }

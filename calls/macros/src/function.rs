@@ -19,7 +19,7 @@ use syn::token::{Async, Brace, Move};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, Block, Expr, ExprAsync, ExprCall, FnArg, Pat, PatIdent, PatType, ReturnType,
-    Signature, Stmt, Type, parse_quote, parse2,
+    Signature, Stmt, Type, parse_quote, parse_quote_spanned, parse2,
 };
 
 /// Traces a function, unless it cannot be; and its statements, if that is wanted.
@@ -121,7 +121,9 @@ fn moved(signature: &mut Signature) -> Vec<Stmt> {
             Pat::Ident(PatIdent { ident, by_ref: None, subpat: None, .. }) => ident.clone(),
             _ => Ident::new(&format!("_parameter{index}"), own),
         };
-        let pattern = replace(&mut **pat, parse_quote!(#name));
+        // With a part of the macro's, lints take it for the macro's: so the variable, which has its
+        // name, shadows none of the user's.
+        let pattern = replace(&mut **pat, parse_quote_spanned!(own=> #name @ _));
         if !matches!(&pattern, Pat::Ident(pattern) if pattern.ident == name) {
             statements.extend(quote_spanned!(own=> #(#attrs)* let #name = #name;));
         }

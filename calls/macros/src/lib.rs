@@ -50,8 +50,11 @@ use syn::{Attribute, Block, Error, ImplItem, Item, Meta, MetaList, Signature, To
 /// - A function that C code leaves by `longjmp`, or that calls such a function, needs
 ///   `#[traced(skip)]`: nothing ends its call.
 /// - `mod x;` is refused, since its functions are in another file. A command that puts the
-///   attribute on all items of a file:
-///   `sed -Ei 's/^(pub ?(\(.*\) )?)?(async )?(fn|impl|trait)\b/#[::calls::traced]\n&/' FILE`
+///   attribute on all items of a file, but on no `const fn`, and keeps the lines:
+///   ```sh
+///   sed -Ei 's/^(pub(\(.*\))? )?((async|unsafe|extern( ".*")?) )*((fn|impl|trait)\b'\
+///   '|mod [^;]*\{)/#[::calls::traced] &/' FILE
+///   ```
 /// - `#[traced(skip)]` suits a function of a few instructions that is called often: the attribute
 ///   makes it many times as long, and the compiler may no longer inline it.
 /// - Functions inside of functions, closures, and functions that a macro makes are not recorded.

@@ -1,4 +1,12 @@
-//! The cost of the recorder: the lower quartile of many batches of empty statements.
+//! The cost of the recorder, among several neighbours.
+//!
+//! ```text
+//!  at at at at ─▶ a statement after another one ─┐
+//!  {} {} {} {} ─▶ the only one of a block ───────┼─▶ inner, and how far it may be off
+//!  {work} − the same work ─▶ one that works ─────┘
+//!  the last two ─▶ blocks next to others ────────┐
+//!  {{{{…}}}} − the same calls without blocks ────┴─▶ a block in others, and how far it may be off
+//! ```
 //!
 //! Design: `.statements.correct` in `design/statements.md`.
 
@@ -8,6 +16,7 @@ use crate::site::Site;
 use crate::statement::{OWN_ROW_COUNT, Place, Statements};
 use crate::table::{self, mode};
 use core::hint::black_box;
+use core::ops::{Add, Sub};
 use telemetry::__private::ticks;
 
 /// Statements without work, which measure the recorder. They are in no log.
@@ -18,27 +27,84 @@ const FIRST: usize = 0;
 const EMPTY: usize = 1;
 const AROUND: usize = 2;
 const IN_BLOCK: usize = 3;
+const AROUND_NESTS: usize = 4;
+const IN_NEST: usize = 5;
+const AROUND_WORK: usize = 7;
+const WORK: usize = 8;
 /// Empty statements, or empty blocks, in a batch: eight times this. A batch is short, so that most
 /// are not disturbed even on a busy machine.
 const BATCH_SIZE: usize = 2;
-const BATCH_COUNT: usize = if cfg!(miri) { 4 } else { 256 };
+const BATCH_COUNT: usize = if cfg!(miri) { 4 } else { 64 };
+/// Levels of a nest, and nests in a batch: deep, since most of the time of a deep statement may be
+/// the cost of the blocks in it; and several, since a processor's counter may have large steps.
+const NEST_DEPTH: usize = if cfg!(miri) { 2 } else { 32 };
+const NEST_COUNT: usize = 2;
+/// Blocks of a nest: each level but the last one has two.
+const NEST_BLOCK_COUNT: usize = 2 * NEST_DEPTH - 1;
+/// Turns of a statement that works: a processor has no more than these in flight at once.
+const TURN_COUNT: usize = if cfg!(miri) { 2 } else { 50 };
+/// Statements that work in a batch.
+const WORK_COUNT: usize = 16;
 /// Each empty statement of a trace records events.
-const BATCH_COUNT_OF_TRACE: usize = if cfg!(miri) { 4 } else { 32 };
+const BATCH_COUNT_OF_TRACE: usize = if cfg!(miri) { 4 } else { 8 };
 /// Statements that the program begins by itself take longer.
 const BATCH_COUNT_BY_PROGRAM: usize = if cfg!(miri) { 4 } else { 64 };
 /// The first batches warm up.
 const WARM_COUNT: usize = 2;
 
-/// Measures the cost of the recorder: the lower quartile of many batches. A thread that cannot,
-/// because this code interrupts the recorder, measures nothing.
+/// What a batch measures: ticks of one of many.
+type Batch<const COUNT: usize> = [f64; COUNT];
+
+/// A cost, and how far it may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost(f64, f64);
+
+impl Sub for Cost {
+    type Output = Cost;
+
+    fn sub(self, other: Cost) -> Cost {
+        Cost(self.0 - other.0, self.1 + other.1)
+    }
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost(self.0 + other.0, self.1 + other.1)
+    }
+}
+
+/// Measures the cost of the recorder. A thread that cannot, because this code interrupts the
+/// recorder, measures nothing.
 #[cold]
 pub(crate) fn calibrate() {
-    // The statement around the blocks has one boundary in its own time.
-    let share = 1.0 / (BATCH_SIZE * 8) as f64;
-    measure(BATCH_COUNT, share, || {
-        let [_, empty, around, _] = run_batch();
-        [per(empty.total, empty.timed), per(around.own, around.inside.direct), 0.0]
-    });
+    let batch = || {
+        let rows = run_batch();
+        let nest_count = NEST_COUNT * NEST_BLOCK_COUNT;
+        [
+            per(rows[EMPTY].own, rows[EMPTY].timed),
+            per(rows[IN_BLOCK].own, rows[IN_BLOCK].timed),
+            per(rows[AROUND].own, rows[AROUND].inside.direct),
+            per(rows[AROUND_NESTS].total, nest_count),
+            per_unit(nest_count, || plain_nest(NEST_DEPTH), NEST_COUNT),
+            per(rows[WORK].own, rows[WORK].timed),
+            per(rows[AROUND_WORK].total, WORK_COUNT),
+            per_unit(WORK_COUNT, || work(TURN_COUNT), WORK_COUNT),
+        ]
+    };
+    let Some(costs) = measure(BATCH_COUNT, batch) else { return };
+    let [after, single, outside, nest, plain_nest, working, around_work, plain_work] = costs;
+    let inner = [after, single, working - plain_work];
+    let in_others = nest - plain_nest;
+    keep(&inner, in_others, &[in_others, outside + single, around_work - plain_work]);
+}
+
+/// Runs code some times, and returns its ticks, each time divided into units.
+fn per_unit(unit_count: usize, code: impl Fn(), count: usize) -> f64 {
+    let begin = ticks();
+    (0..count).for_each(|_| code());
+    per(ticks().wrapping_sub(begin) as usize, unit_count)
 }
 
 /// Measures the cost of statements that the program begins by itself: see
@@ -50,7 +116,7 @@ pub(crate) fn calibrate_by(
     if table::word() & mode::TIME == 0 {
         return;
     }
-    measure(BATCH_COUNT_BY_PROGRAM, 1.0, || {
+    let costs = measure(BATCH_COUNT_BY_PROGRAM, || {
         let begin = ticks();
         plain();
         let plain = ticks().wrapping_sub(begin) as usize;
@@ -58,45 +124,64 @@ pub(crate) fn calibrate_by(
         profiled(&OWN, EMPTY);
         let word = around.word;
         drop(around);
-        let [_, empty, around, _] = table::take(word);
+        let rows = table::take(word);
+        let (empty, around) = (&rows[EMPTY], &rows[AROUND]);
         [empty.total, around.total, plain].map(|ticks| per(ticks, empty.timed))
     });
+    if let Some([inner, around, plain]) = costs {
+        keep(&[inner], around - plain, &[around - plain]);
+    }
 }
 
 fn per(ticks: usize, count: usize) -> f64 {
     ticks as f64 / count as f64
 }
 
-/// Keeps the costs of many batches. A batch returns inner; what one statement or block takes; and
-/// the part of that which it takes without the recorder. The second has a `share` of inner.
-fn measure(count: usize, share: f64, mut batch: impl FnMut() -> [f64; 3]) {
-    let mode = table::word() & mode::BITS;
-    let count = if mode == mode::TRACE { BATCH_COUNT_OF_TRACE } else { count };
-    let mut all = [[f64::NAN; BATCH_COUNT]; 3];
+/// Returns the costs of many batches; `None` if one cannot be measured.
+fn measure<const COUNT: usize>(
+    batch_count: usize,
+    mut batch: impl FnMut() -> Batch<COUNT>,
+) -> Option<[Cost; COUNT]> {
+    let is_trace = table::word() & mode::BITS == mode::TRACE;
+    let batch_count = if is_trace { BATCH_COUNT_OF_TRACE } else { batch_count };
+    let mut all = [[f64::NAN; BATCH_COUNT]; COUNT];
     (0..WARM_COUNT).for_each(|_| _ = batch());
-    for at in 0..count {
-        let costs = batch();
-        all.iter_mut().zip(costs).for_each(|(all, cost)| all[at] = cost);
+    for at in 0..batch_count {
+        all.iter_mut().zip(batch()).for_each(|(all, cost)| all[at] = cost);
     }
-    let [inner, around, plain] = all.each_mut().map(|means| lower_quartile(&mut means[..count]));
-    let outer = (around.0 - inner.0 * share - plain.0).max(0.0);
-    // No mean of a batch is closer than the last one.
-    let spread = inner.1.max(around.1).max(1.0 / (BATCH_SIZE * 8) as f64);
-    if (inner.0 + outer + spread).is_finite() {
-        table::set_costs(mode, [inner.0, outer, spread]);
-        table::tell_costs();
-    }
+    let costs = all.each_mut().map(|all| lower_quartile(&mut all[..batch_count]));
+    costs.iter().all(|Cost(cost, error)| (cost + error).is_finite()).then_some(costs)
 }
 
-/// Returns the lower quartile, and its distance from the least one. What disturbs batches makes
-/// them longer, so neither depends on how busy the machine is while a quarter is not disturbed.
-fn lower_quartile(means: &mut [f64]) -> (f64, f64) {
-    means.sort_by(f64::total_cmp);
-    let quartile = means[means.len() / 4];
-    (quartile, quartile - means[0])
+/// Keeps the costs of the recorder: of a boundary in the own time of an execution, and of a block,
+/// which is in others, each with all values that neighbours give it.
+fn keep(inner: &[Cost], block: Cost, blocks: &[Cost]) {
+    let (least, most) = range(inner);
+    let (centre, spread) = ((least + most) / 2.0, (most - least) / 2.0);
+    let (least, most) = range(blocks);
+    let block_spread = (most - block.0).max(block.0 - least);
+    let costs = [centre, (block.0 - centre).max(0.0), spread, block_spread];
+    table::set_costs(table::word() & mode::BITS, costs);
+    table::tell_costs();
 }
 
-/// Runs empty statements and empty blocks; returns the sums of the rows.
+/// Returns the least and the greatest value that costs with their errors may have.
+fn range(costs: &[Cost]) -> (f64, f64) {
+    costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), Cost(cost, error)| {
+        (least.min(cost - error), most.max(cost + error))
+    })
+}
+
+/// Returns the lower quartile, and its distance from the lower sixteenth. What disturbs batches
+/// makes them longer, so neither depends on how busy the machine is while a quarter is not
+/// disturbed.
+fn lower_quartile(costs: &mut [f64]) -> Cost {
+    costs.sort_by(f64::total_cmp);
+    let quartile = costs[costs.len() / 4];
+    Cost(quartile, quartile - costs[costs.len() / 16])
+}
+
+/// Runs statements among several neighbours; returns the sums of the rows.
 #[inline(never)]
 fn run_batch() -> [Sums; OWN_ROW_COUNT] {
     let statements = black_box(&OWN);
@@ -118,9 +203,47 @@ fn run_batch() -> [Sums; OWN_ROW_COUNT] {
     eight_times!(own.at(EMPTY));
     own.at(AROUND);
     eight_times!(drop(block(statements, IN_BLOCK)));
+    own.at(AROUND_NESTS);
+    (0..NEST_COUNT).for_each(|_| nest(statements, NEST_DEPTH));
+    own.at(AROUND_WORK);
+    (0..WORK_COUNT).for_each(|_| nest_work(statements));
     let word = own.word;
     drop(own);
     table::take(word)
+}
+
+#[inline(never)]
+fn nest(statements: &'static Statements, depth: usize) {
+    let _function = block(statements, IN_NEST);
+    if depth > 1 {
+        let _arm = block(statements, IN_NEST + 1);
+        nest(statements, depth - 1);
+    }
+}
+
+/// Works in a block.
+#[inline(never)]
+fn nest_work(statements: &'static Statements) {
+    let _block = block(statements, WORK);
+    work(TURN_COUNT);
+}
+
+#[inline(never)]
+fn work(turns: usize) {
+    let mut value = turns;
+    for _ in 0..turns {
+        value = black_box(value.wrapping_mul(31));
+    }
+}
+
+/// `nest` without blocks.
+#[inline(never)]
+fn plain_nest(depth: usize) {
+    if depth > 1 {
+        plain_nest(depth - 1);
+    }
+    // No tail call: `nest` has none.
+    black_box(depth);
 }
 
 /// Makes an expression a block with one statement: `__block!(STATEMENTS, NUMBER, EXPRESSION)`. It
@@ -139,7 +262,7 @@ macro_rules! __block {
 
 #[cfg(test)]
 mod tests {
-    use super::lower_quartile;
+    use super::{Cost, lower_quartile};
 
     /// Two thirds of the batches are disturbed, some of them for as long as a turn of another
     /// program: the costs and their spread stay.
@@ -155,9 +278,9 @@ mod tests {
             })
             .collect();
         let (calm, busy) = (lower_quartile(&mut calm), lower_quartile(&mut busy));
-        assert_eq!(calm, (40.25, 0.25));
+        assert_eq!(calm, Cost(40.25, 0.25));
         assert!((busy.0 - calm.0).abs() <= 0.5 && busy.1 <= 0.75, "{busy:?}");
         // A batch that could not be measured is last.
-        assert_eq!(lower_quartile(&mut [f64::NAN, 7.0, 5.0, 6.0]), (6.0, 1.0));
+        assert_eq!(lower_quartile(&mut [f64::NAN, 7.0, 5.0, 6.0]), Cost(6.0, 1.0));
     }
 }

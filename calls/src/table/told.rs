@@ -22,8 +22,8 @@ use telemetry::event;
 
 /// The mode in which the costs of the recorder were measured; 0: they were not.
 static COST_MODE: AtomicUsize = AtomicUsize::new(0);
-/// Their bits: inner, outer, spread.
-static COSTS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+/// Their bits: inner, outer, spread, blockSpread.
+static COSTS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 /// The time from one sending to the next, in µs.
 const INTERVAL: usize = 1_000_000;
@@ -137,8 +137,8 @@ fn record_sums(place: &'static Place, table: usize, sums: Sums) {
     });
 }
 
-/// Keeps the costs of the recorder in a mode: inner, outer and spread, in ticks.
-pub(crate) fn set_costs(mode: usize, costs: [f64; 3]) {
+/// Keeps the costs of the recorder in a mode, in the order of `Calibration`, in ticks.
+pub(crate) fn set_costs(mode: usize, costs: [f64; 4]) {
     COST_MODE.store(mode, Ordering::Relaxed);
     COSTS
         .iter()
@@ -150,9 +150,15 @@ pub(crate) fn set_costs(mode: usize, costs: [f64; 3]) {
 pub(crate) fn tell_costs() {
     let costs =
         COSTS.each_ref().map(|word| f64::from(f32::from_bits(word.load(Ordering::Relaxed))));
-    let [inner, outer, spread] = costs;
+    let [inner, outer, spread, block_spread] = costs;
     let mode = COST_MODE.load(Ordering::Relaxed) as u32;
-    event!(Calibration { mode: mode, inner: inner, outer: outer, spread: spread });
+    event!(Calibration {
+        mode: mode,
+        inner: inner,
+        outer: outer,
+        spread: spread,
+        blockSpread: block_spread,
+    });
 }
 
 static OBSERVER: Observer = Observer::new(tell);

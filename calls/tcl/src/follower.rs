@@ -100,7 +100,7 @@ fn start(program: &Path, log: &Path) -> std::io::Result<Follower> {
     // number of the follower, which keeps the output open until its end.
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#""$0" "$@" </dev/null 3>&1 >/dev/null & echo $!"#]).arg(program);
-    command.arg("follow").arg(log).arg("--sql").arg(database(log));
+    command.args(["follow", "--family"]).arg(log).arg("--sql").arg(database(log));
     // A key that ends the program does not end the follower.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut shell = command.spawn()?;

@@ -146,7 +146,7 @@ mod tests {
 
     /// T7: several groups, anywhere; a group without its end stays.
     #[test]
-    fn t7_each_group_is_taken_out_of_the_arguments() {
+    fn each_group_is_taken_out_of_the_arguments() {
         for (arguments, rest, taken) in [
             ("", "", ""),
             ("-i", "-i", ""),

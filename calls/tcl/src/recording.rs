@@ -59,6 +59,16 @@ pub(crate) fn tick() {
     }
 }
 
+/// Writes what was recorded, before a fork: a child's database begins with it. A thread that has
+/// the recording begins or ends it, and writes it itself.
+pub(crate) fn flush() {
+    if let Ok(recording) = RECORDING.try_lock()
+        && let Some(Recording { released, .. }) = &*recording
+    {
+        released.flush();
+    }
+}
+
 /// Goes on in a forked child, which has a log of its own.
 pub(crate) fn go_on() {
     if let Some(recording) = &mut *recording() {

@@ -19,6 +19,7 @@ use cli::Stop;
 use eventlog::reader::{Clock, ClockBase};
 use lens_calls::Graph;
 use serde_json::json;
+use slices::Runs;
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -40,17 +41,21 @@ Columns that appear if they count anything:
   unfinished  calls that did not end in the log
   doubtful    calls without a time: events may be missing in between, or their end is
   unwound     calls that a panic, or a jump of C, ended
+  polls       calls that are polls of an async function: its calls are in --by task
   without beginning  ends whose beginning is not in the log
   muted       calls that the filter did not select
 
 --cutoff 5 leaves out functions that were called at most 5 times; --cutoff 1% those with less of the
 time. For clusters it leaves out such edges.
 
---against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
-and the probability of such a distance if the durations of both logs had one distribution.
+--against compares two programs. Each process, with all that it forked, is a run. The durations of
+one run depend on each other, so one run of each tells how far two logs differ, not whether that is
+chance. With two runs or more of each, p is the probability that the mean durations of runs of one
+program differ as much (the test of Welch).
 
 Examples:
   eventcnv calls shop.log                    a row for each function, by its own time
+  eventcnv calls shop.log --sort calls --limit 20   the functions that were called most often
   eventcnv calls shop.log --by path          the tree of calls
   eventcnv calls shop.log --by edge --cutoff 1% --csv
   eventcnv calls shop.log --by cluster --undirected
@@ -58,6 +63,7 @@ Examples:
   eventcnv calls shop.log --unused           functions that were never called
   eventcnv calls shop.log --unfinished       the calls in progress of each thread; also of a core
   eventcnv calls shop.log --against older-shop.log   what changed from older-shop.log to shop.log
+  eventcnv calls new1.log new2.log --against old1.log --against old2.log   and whether by chance
   eventcnv calls mpsio.log --slices          the slices of any log, as calls";
 
 /// Print the calls of a log: callers, counts, times; functions that are never called
@@ -97,6 +103,15 @@ struct Form {
     #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse, conflicts_with = "against")]
     cutoff: Option<Cutoff>,
 
+    /// The column by which rows are ordered, the greatest first: calls, total, max, p99 …
+    /// [default: own, of edges total]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "against")]
+    sort: Option<String>,
+
+    /// Print at most N rows
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
     /// Let clusters grow to callers too
     #[arg(long)]
     undirected: bool,
@@ -110,9 +125,10 @@ struct Form {
     #[arg(long)]
     family: bool,
 
-    /// Compare with the log of an earlier run, by function or edge
+    /// Compare with the log of an earlier run, by function or edge. Name several runs by several
+    /// logs, and this option for each old one
     #[arg(long, value_name = "OLD")]
-    against: Option<PathBuf>,
+    against: Vec<PathBuf>,
 
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
@@ -126,11 +142,16 @@ struct Form {
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
     let form = &args.form;
-    if form.against.is_some() && !matches!(form.by, By::Function | By::Edge) {
+    if !form.against.is_empty() && !matches!(form.by, By::Function | By::Edge) {
         return Err(Stop::Message("--against needs --by function or --by edge".to_owned()));
     }
     if form.cutoff.is_some() && matches!(form.by, By::Thread | By::Task) {
         let what = "--cutoff needs --by function, edge, path or cluster";
+        return Err(Stop::Message(what.to_owned()));
+    }
+    if form.sort.is_some() && matches!(form.by, By::Path | By::Cluster) {
+        let what = "--sort needs --by function, edge, thread or task: paths and clusters have \
+                    an order of their own";
         return Err(Stop::Message(what.to_owned()));
     }
     if form.undirected && form.by != By::Cluster {
@@ -142,16 +163,17 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
     };
     let new = open(&args.logs)?;
     let new = Summed::new(args, &new)?;
-    let Some(path) = &form.against else {
+    if form.against.is_empty() {
         let text = new.text(form)?;
         return new.end(&text);
-    };
-    let old = open(std::slice::from_ref(path))?;
+    }
+    let old = open(&form.against)?;
     let old = Summed::new(args, &old)?;
-    let names = [&*path.display().to_string(), &*new.reading.name];
+    let names = [&old, &new].map(|side| &*side.reading.name);
     let [before, after] = &[old.summary(form), new.summary(form)];
     let overviews = [&old.overview(before, form), &new.overview(after, form)];
-    let text = against::text(overviews, names, (form.json, form.csv))?;
+    let limit = form.limit.unwrap_or(usize::MAX);
+    let text = against::text(overviews, names, limit, (form.json, form.csv))?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -181,7 +203,9 @@ impl<'l> Summed<'l> {
         if clock.base == ClockBase::Start {
             reading.use_seconds();
         }
-        let mut extra = Extra::new(args.form.by);
+        let is_compared = !args.form.against.is_empty();
+        let runs = if is_compared { Runs::of(log) } else { Runs::default() };
+        let mut extra = Extra::new(args.form.by, runs);
         let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
             extra.add(&told);
             Ok::<(), Infallible>(())
@@ -212,6 +236,7 @@ impl<'l> Summed<'l> {
             by,
             seconds: None,
             rows,
+            run_count: self.extra.runs.count(),
             slowest: Vec::new(),
             is_stream_shown: false,
         }
@@ -224,12 +249,17 @@ impl<'l> Summed<'l> {
             (_, true) => summary.unfinished(),
             _ => summary.sheet(),
         };
+        if let Some(column) = &form.sort {
+            sheet.sort(column).map_err(|what| Stop::Message(format!("--sort: {what}")))?;
+        }
+        sheet.rows.truncate(form.limit.unwrap_or(usize::MAX));
         if form.csv {
             return Ok(sheet.csv());
         }
         if form.json {
             let unit = if self.clock.base == ClockBase::Ticks { "ticks" } else { "ns" };
-            let all = json!({ "unit": unit, "rows": sheet.json() });
+            let overwritten = self.reading.overwritten();
+            let all = json!({ "unit": unit, "overwritten": overwritten, "rows": sheet.json() });
             return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
         }
         sheet.hide_zeros("unfinished");
@@ -251,8 +281,7 @@ impl<'l> Summed<'l> {
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
         self.reading.finish();
         io::stdout().lock().write_all(text)?;
-        let older = calls::overwritten_note(&self.reading.log);
-        let notes = self.found.notes(self.extra.by() == By::Path).chain(older);
+        let notes = self.found.notes(self.extra.by() == By::Path);
         Ok(self.reading.end_noting(&self.found.faults, notes))
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct Export {
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Chrome's trace event format, JSON: NAME.json
+    /// Chrome's trace event format, JSON, about 250 bytes an event: NAME.json
     #[value(alias = "json")]
     Chrome,
     /// Perfetto's protocol buffers: NAME.pftrace
@@ -95,6 +95,9 @@ pub(crate) enum Format {
     /// How often each line with a statement ran, for genhtml: NAME.lcov
     Lcov,
 }
+
+/// The size of an output of JSON from which on it is told before, in bytes.
+const NOTED_SIZE: f64 = 16e6;
 
 /// Formats by the ending of the output's name.
 const ENDINGS: [(&str, Format); 10] = [
@@ -219,11 +222,22 @@ fn write_file(
 ) -> Result<Vec<String>, Stop> {
     let log = &reading.log;
     let mut notes = Vec::new();
+    let tell = |event_size: f64| {
+        let count: u64 = log.accounts().iter().map(|account| account.found).sum();
+        let size = event_size * count as f64;
+        reading.note((size >= NOTED_SIZE).then(|| {
+            format!(
+                "note: the output takes up to {}: {event_size:.0} bytes an event, of {count} \
+                 events; .pftrace takes less",
+                cli::units::bytes(size)
+            )
+        }));
+    };
     let write = |out: &mut dyn Write| {
         match format {
             Format::Perfetto => perfetto::write(log, timeline, events, out)?,
             Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
-            _ => chrome::write(log, timeline, events, out)?,
+            _ => chrome::write(log, timeline, events, &tell, out)?,
         }
         Ok(())
     };

@@ -12,7 +12,11 @@
 #[cfg(feature = "sql")]
 mod database;
 #[cfg(feature = "sql")]
+mod family;
+#[cfg(feature = "sql")]
 mod latest;
+#[cfg(feature = "sql")]
+mod missed;
 #[cfg(feature = "sql")]
 mod output;
 #[cfg(feature = "sql")]
@@ -41,7 +45,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ABOUT: &str = "\
 Prints the events of a log while a program writes it, until the log is closed or Ctrl-C.
@@ -49,12 +53,12 @@ Prints the events of a log while a program writes it, until the log is closed or
 The command waits for a log that does not exist yet. Events appear when the program writes them: \
 when a block is full or flushed (eventcnv control flush). The command follows volumes from one to \
 the next. It reads a mapped ring (ring:PATH) once a second, and misses events that are overwritten \
-in between.
+in between, unless the ring keeps all (ring:PATH?keep=all): a note tells how many.
 
 With --sql it prints nothing, and keeps a database up to date instead, which other programs may \
 query meanwhile. A call or slice that has begun has a row without an end until it ends. The \
-command then also ends when the program was killed; started again, it goes on. Each log of a \
-forked process stands for itself: eventcnv sql --family joins them.";
+command then also ends when the program was killed; started again, it goes on. With --family the \
+database of a forked process begins with what its ancestors recorded before the forks.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +77,8 @@ Exit status:
 /// Time between two looks at a file; and at a ring, which is copied each time.
 pub(super) const INTERVAL: Duration = Duration::from_millis(200);
 const RING_INTERVAL: Duration = Duration::from_secs(1);
+/// Time in which a program that begins just now makes its log, before a line tells of the wait.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Size of a stream header, the beginning of a log.
 const SIZE_MIN: u64 = 512;
 /// Volumes between two looks, at most.
@@ -107,6 +113,12 @@ pub(crate) struct Follow {
     #[arg(long, value_name = "MS", requires = "sql", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     every: u64,
+
+    /// With --sql: also add what ancestors recorded before they forked the process, as eventcnv sql
+    /// --family does
+    #[cfg(feature = "sql")]
+    #[arg(long, requires = "sql")]
+    family: bool,
 
     #[command(flatten)]
     known: Known,
@@ -151,6 +163,8 @@ impl Follow {
             sql: None,
             #[cfg(feature = "sql")]
             every: 0,
+            #[cfg(feature = "sql")]
+            family: false,
             known: Known::default(),
         }
     }
@@ -161,6 +175,10 @@ impl Follow {
 pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     let paths = input::choose(&args.logs, std::env::var_os(FILENAME_VARIABLE));
     let paths = paths.map_err(Stop::Message)?;
+    let begin = Instant::now();
+    while paths.iter().any(|path| stamp(path).is_none()) && begin.elapsed() < PATIENCE {
+        thread::sleep(PATIENCE / 100);
+    }
     for path in paths.iter().filter(|path| stamp(path).is_none()) {
         complain(&format!("eventcnv: {}: waiting for the log\n", path.display()));
     }

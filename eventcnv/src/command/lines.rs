@@ -262,7 +262,11 @@ impl<'l> Summed<'l> {
         }
         let method = method_name(self.found.method());
         if form.json {
-            let all = json!({ "unit": self.unit(), "method": method, "rows": sheet.json() });
+            let overwritten = self.reading.overwritten();
+            let all = json!({
+                "unit": self.unit(), "method": method, "overwritten": overwritten,
+                "rows": sheet.json(),
+            });
             return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
         }
         let mut text = Vec::new();

@@ -22,7 +22,7 @@ use crate::view::{self, View};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Edge, Id, Limits, Long};
+use slices::{Edge, Id, Limits, Long, Runs};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -49,8 +49,10 @@ count anything:
                      pair give way
   without beginning  ends whose beginning is not in the log
 
---against prints the test of Kolmogorov and Smirnov: the greatest distance of the two distributions,
-and the probability of such a distance if the durations of both logs had one distribution.
+--against compares two programs. Each process, with all that it forked, is a run. The durations of
+one run depend on each other, so one run of each tells how far two logs differ, not whether that is
+chance. With two runs or more of each, p is the probability that the mean durations of runs of one
+program differ as much (the test of Welch).
 
 Examples:
   eventcnv pairs mpsio.log                        a row for each pair
@@ -59,7 +61,8 @@ Examples:
   eventcnv pairs mpsio.log --slowest 5            the longest, with their events
   eventcnv pairs run.log --slice FileBegin=FileEnd:file --no-names
   eventcnv pairs run.log --from +1ms --csv        what begins later than that, as CSV
-  eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log";
+  eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log
+  eventcnv pairs new1.log new2.log --against old1.log --against old2.log   and whether by chance";
 
 /// Print how long slices lasted: count, rate, percentiles, the slowest
 #[derive(Debug, clap::Args)]
@@ -93,9 +96,10 @@ struct Form {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     slowest: Option<u16>,
 
-    /// Compare with the log of an earlier run
+    /// Compare with the log of an earlier run. Name several runs by several logs, and this option
+    /// for each old one
     #[arg(long, value_name = "OLD", conflicts_with_all = ["histogram", "slowest"])]
-    against: Option<PathBuf>,
+    against: Vec<PathBuf>,
 
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
@@ -128,16 +132,16 @@ impl Form {
 pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     let new = Reading::open(&args.input)?;
     let mut new = Summed::new(args, &new)?;
-    let Some(path) = &args.form.against else {
+    if args.form.against.is_empty() {
         let text = new.text(args)?;
         return new.end(&text);
-    };
-    let old = Reading::open_other(&args.input, path)?;
+    }
+    let old = Reading::open_others(&args.input, &args.form.against)?;
     let mut old = Summed::new(args, &old)?;
-    let names = [&*path.display().to_string(), &*new.reading.name];
+    let names = [&old, &new].map(|side| &*side.reading.name);
     let form = (args.form.json, args.form.csv);
     let overviews = [&old.overview(&args.form), &new.overview(&args.form)];
-    let text = against::text(overviews, names, form)?;
+    let text = against::text(overviews, names, usize::MAX, form)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -170,6 +174,9 @@ impl<'l> Summed<'l> {
         let slowest_count = args.form.slowest.unwrap_or(0).into();
         let (registries, limits) = (log.registries(), Limits::default());
         let mut groups = Groups::new(registries, &marks, by.clone(), slowest_count, limits);
+        if !args.form.against.is_empty() {
+            groups = groups.with_runs(Runs::of(log));
+        }
         let marked = Marked { log, clock: &clock, marks: &marks };
         let Ok((found, values)) = marked.each(&selection, &by, |told, values| {
             groups.add(told, values);
@@ -180,6 +187,7 @@ impl<'l> Summed<'l> {
 
     fn overview<'g>(&'g mut self, form: &'g Form) -> Overview<'g> {
         let by = if form.by == "event" { "" } else { &form.by };
+        let run_count = self.groups.run_count();
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let name = |begin: &Edge| self.groups.name_of(begin, &self.values).into_owned();
         let slowest = slow(&self.reading.log, name, &slowest);
@@ -187,14 +195,17 @@ impl<'l> Summed<'l> {
         let rows = groups.rows(&reading.log, marks, values, rates);
         let is_stream_shown = self.reading.log.streams().len() > 1;
         let (base, seconds) = (self.base, rates.seconds);
-        Overview { base, what: "slice", by, seconds, rows, slowest, is_stream_shown }
+        Overview { base, what: "slice", by, seconds, rows, run_count, slowest, is_stream_shown }
     }
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
+        let overwritten = self.reading.overwritten();
         let overview = self.overview(&args.form);
         let mut text = Vec::new();
         if args.form.json {
-            let json = format!("{:#}\n", view::pairs::json(&overview));
+            let mut json = view::pairs::json(&overview);
+            json["overwritten"] = overwritten.into();
+            let json = format!("{json:#}\n");
             text = view::json::escaped(&json).into_bytes();
         } else if args.form.csv {
             view::pairs::write_csv(&overview, &mut text);

@@ -8,7 +8,7 @@
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Lenses, Refusal, begin_new, functions};
-use crate::reading::{Known, Reading, calls::overwritten_note};
+use crate::reading::{Known, Reading};
 use crate::select::{self, BufferCounts, Select};
 use crate::view::answer::{Answer, Form};
 use cli::Stop;
@@ -151,7 +151,6 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     reading.finish();
     reading.note(note.into_iter().chain(great));
     reading.note(slices.iter().flat_map(|found| found.notes.clone()));
-    reading.note(has_calls.then(|| overwritten_note(&reading.log)).flatten());
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,
@@ -249,16 +248,21 @@ fn explain(connection: &Connection, sql: &str, error: &Error) -> String {
         let line = format!("{before}{}", rest.lines().next().unwrap_or_default());
         text += &format!("\n  {line}\n  {}^", " ".repeat(before.chars().count()));
     }
-    let near = |name: &str, sql: &str| {
-        let known = names(connection, sql).unwrap_or_default();
+    let near = |name: &str, known: &[String]| {
         let mut near = select::near(name, known.iter().map(|name| &**name));
         near.truncate(NEAR_COUNT_MAX);
         near.join(" or ")
     };
+    let tables = names(connection, TABLE_NAMES).unwrap_or_default();
     let near = match what.split_once(": ") {
-        Some(("no such table", name)) => near(name, TABLE_NAMES),
+        Some(("no such table", name)) => near(name, &tables),
         Some(("no such column", name)) => {
-            near(name.rsplit('.').next().unwrap_or_default(), COLUMN_NAMES)
+            let columns = columns(connection, sql, &tables);
+            let near = near(name.rsplit('.').next().unwrap_or_default(), &columns);
+            if near.is_empty() && !columns.is_empty() {
+                text += &format!("\n  columns: {}", columns.join(", "));
+            }
+            near
         }
         _ => return text,
     };
@@ -268,10 +272,21 @@ fn explain(connection: &Connection, sql: &str, error: &Error) -> String {
     text + "\n  tables: eventcnv sql --help, and \"SELECT name FROM sqlite_schema\""
 }
 
-const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";
-const COLUMN_NAMES: &str = "SELECT DISTINCT c.name FROM sqlite_schema AS t,
-    pragma_table_info(t.name) AS c WHERE t.type IN ('table', 'view') LIMIT 10000";
+/// Returns the columns of the tables that a query names.
+fn columns(connection: &Connection, sql: &str, tables: &[String]) -> Vec<String> {
+    let words: HashSet<&str> = sql.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let is_named = |table: &&String| words.iter().any(|word| word.eq_ignore_ascii_case(table));
+    let mut columns = Vec::new();
+    for table in tables.iter().filter(is_named) {
+        let sql = format!("SELECT name FROM pragma_table_info('{}')", table.replace('\'', "''"));
+        let found = names(connection, &sql).unwrap_or_default();
+        columns
+            .extend(found.into_iter().filter(|name| !columns.contains(name)).collect::<Vec<_>>());
+    }
+    columns
+}
 
+const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";
 fn names(connection: &Connection, sql: &str) -> Result<Vec<String>, Error> {
     connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }

@@ -30,6 +30,7 @@ use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick
 use lanes::Laned;
 use lens_calls::statements::Statements;
 use lens_calls::{Graph, Told};
+use slices::Runs;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
@@ -153,7 +154,7 @@ impl Called {
         }
         let selection = reading.select(&args.select, false)?;
         let (clock, marks) = (Clock::new(log), lens_calls::marks(log, false));
-        let mut extra = Extra::new(By::Function);
+        let mut extra = Extra::new(By::Function, Runs::default());
         let mut longest = Longest::new(log, &clock, view::report::SPAN_COUNT_MAX);
         let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
             extra.add(&told);

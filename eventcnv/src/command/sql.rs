@@ -8,7 +8,7 @@
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 use crate::export::sql::{Counts, Import, Lenses, Refusal, begin_new};
-use crate::reading::{Input, Reading, calls};
+use crate::reading::{Input, Reading};
 use crate::select::{BufferCounts, Select};
 use cli::Stop;
 use cli::output::Pending;
@@ -160,7 +160,6 @@ fn add(
     let is_whole = reading.end(events.faults());
     reading.note(note.into_iter().chain(counts.note()));
     reading.note(slices.notes);
-    reading.note(calls::overwritten_note(&reading.log));
     reading.note_losses(&losses);
     let Counts { read, added, .. } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());

@@ -24,20 +24,27 @@ const OUTPUT_SIZE: usize = 1 << 18;
 /// The largest number that readers of JSON keep exactly.
 const WHOLE_MAX: u64 = 1 << 53;
 
-/// Writes events as one JSON object.
+/// Writes events as one JSON object. Before the first write of a long one, `tell` is given the
+/// bytes that an event takes.
 pub(crate) fn write(
     log: &Log,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
+    tell: &dyn Fn(f64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut chrome =
         Chrome { processes: timeline.processes.clone(), origin: None, text: Vec::new() };
     chrome.head(log, timeline);
+    let (head_size, mut count) = (chrome.text.len(), Some(0u32));
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
         chrome.event(&event, &moment, timeline);
+        count = count.map(|count| count + 1);
         if chrome.text.len() >= OUTPUT_SIZE {
+            if let Some(count) = count.take() {
+                tell((chrome.text.len() - head_size) as f64 / f64::from(count));
+            }
             out.write_all(&chrome.text)?;
             chrome.text.clear();
         }

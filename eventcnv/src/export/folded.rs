@@ -14,6 +14,7 @@ use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Log, Value};
+use slices::Track;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -26,6 +27,10 @@ const TABLE_SIZE_MAX: usize = 1 << 23;
 const ENTRY_SIZE: usize = 64;
 /// Slices of a stack, at most; deeper slices count for the last of these.
 const DEPTH_MAX: usize = 256;
+/// Coroutines, at most; further ones count as stacks of their threads.
+const COROUTINE_COUNT_MAX: usize = 1 << 20;
+/// In the stream of a track: it is that of a coroutine. A log has fewer streams.
+const COROUTINE: u16 = 1 << 15;
 
 /// The options for folded stacks.
 #[derive(Debug, Default, clap::Args)]
@@ -104,7 +109,13 @@ fn frame(name: &str) -> String {
     line(name).replace(';', ":")
 }
 
-/// The open slices of a thread.
+/// The coroutine of a `Switch` of the registry `calls`; 0: the thread's own stack.
+fn context_of(event: &Event<'_, '_>) -> Option<u64> {
+    let is_switch = &*event.registry.name == "calls" && event.name() == "Switch";
+    is_switch.then(|| event.param("context")?.as_u64())?
+}
+
+/// The open slices of a thread, or of a coroutine.
 #[derive(Default)]
 struct Thread {
     /// The stack: process, thread, slices.
@@ -113,6 +124,8 @@ struct Thread {
     begins: Vec<usize>,
     /// The time from which the innermost slice runs itself.
     since: u64,
+    /// Whether its thread left it for another one.
+    is_waiting: bool,
 }
 
 impl Thread {
@@ -150,13 +163,32 @@ fn slices(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut processes = timeline.processes.clone();
-    let mut threads: HashMap<(u16, u32), Thread> = HashMap::new();
+    let mut threads: HashMap<Track, Thread> = HashMap::new();
+    let mut coroutines: HashMap<(u16, u64), Track> = HashMap::new();
     let mut ns_last = 0;
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
         let place = processes.place(event.stream, event.thread);
         ns_last = moment.ns.max(ns_last);
-        let thread = threads.entry(place).or_insert_with(|| {
+        let is_instant = moment.action == Action::Instant;
+        let context = if is_instant { context_of(&event) } else { None };
+        let before = timeline.stack(place);
+        if let Some(context) = context {
+            let (key, count) = ((place.0, context), coroutines.len());
+            let has_room = count < COROUTINE_COUNT_MAX || coroutines.contains_key(&key);
+            let stack = if context == 0 || !has_room {
+                place
+            } else {
+                *coroutines.entry(key).or_insert((place.0 | COROUTINE, count as u32))
+            };
+            if let Some(thread) = threads.get_mut(&before).filter(|_| weight.is_none()) {
+                thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
+                thread.is_waiting = true;
+            }
+            timeline.stacks.insert(place, stack);
+        }
+        let stack = timeline.stack(place);
+        let thread = threads.entry(stack).or_insert_with(|| {
             let (tid, _) = processes.thread(&event);
             let process = processes.by_stream.get(usize::from(event.stream));
             let process = process.map_or(String::new(), |process| frame(&process.name));
@@ -176,12 +208,13 @@ fn slices(
         if let Action::End { within, .. } = moment.action {
             thread.end(within as usize + 1);
         }
-        if is_change {
-            thread.since = moment.ns;
+        if is_change || context.is_some() {
+            (thread.since, thread.is_waiting) = (moment.ns, false);
         }
     }
-    // An open slice lasts to the end.
-    for thread in threads.values().filter(|_| weight.is_none()) {
+    // An open slice lasts to the end, unless its coroutine waits.
+    let running = threads.values().filter(|thread| !thread.is_waiting);
+    for thread in running.filter(|_| weight.is_none()) {
         thread.add_to(table, ns_last.saturating_sub(thread.since), out)?;
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::summary::flows::{self, Flows};
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
-use slices::{Edge, Limits, Pairing, Slot, Turn, Verdict};
+use slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -101,6 +101,8 @@ pub(crate) struct Timeline {
     pub(crate) marks: Marks,
     pub(crate) processes: Processes,
     pub(crate) counters: Vec<Counter>,
+    /// The track of the stack that a thread is in, if that is not its own.
+    pub(crate) stacks: HashMap<Track, Track>,
     slices: Pairing,
     /// Apart from the slices: objects that are never freed would take all room.
     spans: Pairing,
@@ -168,6 +170,7 @@ impl Timeline {
             marks,
             processes,
             counters: Vec::new(),
+            stacks: HashMap::new(),
             slices: Pairing::new(limits),
             spans: Pairing::new(limits),
             lane_of: Vec::new(),
@@ -219,10 +222,15 @@ impl Timeline {
         text.map_or_else(|| self.marks.name(pair).into(), demangled)
     }
 
+    /// Returns the track of the stack that a thread is in.
+    pub(crate) fn stack(&self, place: Track) -> Track {
+        self.stacks.get(&place).copied().unwrap_or(place)
+    }
+
     /// Takes an edge of a slice. `label` is the string that names it: stated by the beginning, and
     /// returned for the end.
     fn slice(&mut self, mut edge: Edge, label: &mut Option<Label>) -> Action {
-        edge.track = self.processes.place(edge.id.stream, edge.thread);
+        edge.track = self.stack(self.processes.place(edge.id.stream, edge.thread));
         let pair = edge.pair;
         let [labels, _] = &mut self.labels;
         match self.slices.take(&edge, |_| {}) {

@@ -11,7 +11,7 @@ use crate::select::{Selected, Selection};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Faults, Log, Order};
-use lens_calls::{Batch, Calls, Counts, Functions, OpenStack, Source, Told, overwritten};
+use lens_calls::{Batch, Calls, Counts, Functions, OpenStack, Source, Told};
 use std::cell::Cell;
 
 /// Entries of a batch, about.
@@ -37,16 +37,6 @@ impl Found {
         });
         all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note).chain(filters)
     }
-}
-
-/// Returns a note that functions may have been called before the log begins.
-pub(crate) fn overwritten_note(log: &Log) -> Option<String> {
-    let count = overwritten(log);
-    (count > 0).then(|| {
-        format!(
-            "{count} older events of calls were overwritten: functions may have been called before"
-        )
-    })
 }
 
 /// Passes the calls and tasks of a selection to `take`, in the order of their ends; then those in

@@ -11,9 +11,12 @@ use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::select;
 use cli::{Stop, complain};
-use eventlog::reader::{Faults, Format, Increment, Log, Losses, OpenError, Options, Order};
+use eventlog::reader::{
+    Faults, Filter, Format, Increment, Log, Losses, OpenError, Options, Order, Picker,
+};
 use lens_calls::Family;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub(crate) mod calls;
@@ -95,6 +98,8 @@ pub(crate) struct Reading {
     /// Faults of cores and of compressed files that cost events.
     input_loss_count: u64,
     finder: RefCell<select::Finder>,
+    /// Events of the selection that were overwritten, by kind.
+    overwritten: RefCell<BTreeMap<String, u64>>,
 }
 
 impl Reading {
@@ -128,9 +133,9 @@ impl Reading {
         Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
     }
 
-    /// Opens another log than those of the command line, with the facts that it states.
-    pub(crate) fn open_other(input: &Input, path: &Path) -> Result<Reading, Stop> {
-        Reading::open_paths(&[path.to_owned()], &input.known)
+    /// Opens other logs than those of the command line as one, with the facts that it states.
+    pub(crate) fn open_others(input: &Input, paths: &[PathBuf]) -> Result<Reading, Stop> {
+        Reading::open_paths(paths, &input.known)
     }
 
     /// Opens each log of the command line by itself.
@@ -194,6 +199,7 @@ impl Reading {
             has_seconds: Cell::new(false),
             input_loss_count,
             finder: RefCell::default(),
+            overwritten: RefCell::default(),
         })
     }
 
@@ -220,6 +226,7 @@ impl Reading {
         }
         self.begin_pass();
         self.finder.replace(selection.finder());
+        self.overwritten.replace(overwritten(&self.log, selection.filter()));
         Ok(selection)
     }
 
@@ -266,8 +273,8 @@ impl Reading {
         self.progress.finish();
     }
 
-    /// Reports the faults of the log and of its events, and a selection that selected nothing.
-    /// Returns whether no fault cost events.
+    /// Reports the faults of the log and of its events, a selection that selected nothing, and how
+    /// many events of the selection were overwritten. Returns whether no fault cost events.
     pub(crate) fn end(&self, faults: &Faults) -> bool {
         self.progress.finish();
         if self.finder.borrow().is_empty_handed() {
@@ -279,12 +286,25 @@ impl Reading {
             complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
         }
         report(&self.name, &self.starts, &[self.log.faults(), faults]);
+        self.note(overwritten_note(&self.overwritten.borrow()));
         self.log.faults().loss_count() + faults.loss_count() + self.input_loss_count == 0
+    }
+
+    /// Returns how many events of the selection were overwritten.
+    pub(crate) fn overwritten(&self) -> u64 {
+        self.overwritten.borrow().values().copied().fold(0, u64::saturating_add)
+    }
+
+    /// Leaves them out of the notes: the command has some from earlier readings, and counts itself.
+    #[cfg(feature = "sql")]
+    pub(crate) fn forget_overwritten(&self) {
+        self.overwritten.take();
     }
 
     /// Ends a command that reads no event.
     pub(crate) fn end_unread(&self) -> bool {
         self.finder.take();
+        self.overwritten.take();
         self.end(&Faults::default())
     }
 
@@ -307,6 +327,39 @@ impl Reading {
     pub(crate) fn note_losses(&self, losses: &Losses) {
         self.note((losses.total() > 0).then(|| format!("note: {}", loss_summary(losses))));
     }
+}
+
+/// Returns how many events that a filter lets through were overwritten in a log, by kind.
+fn overwritten(log: &Log, filter: &Filter) -> BTreeMap<String, u64> {
+    let picker = Picker::new(filter, log.registries());
+    let mut kinds = BTreeMap::new();
+    for account in log.accounts().iter().filter(|account| account.overwritten > 0) {
+        let index = account.registry as usize;
+        let Some(registry) = log.registries().get(index) else { continue };
+        let mut rows = registry.event_types.iter().enumerate();
+        let is_of_thread =
+            |&(stream, thread): &(u16, u32)| (stream, thread) == (account.stream, account.thread);
+        if rows.any(|(at, row)| row.kind == account.kind && picker.has_type(index, at))
+            && (filter.threads.is_empty() || filter.threads.iter().any(is_of_thread))
+        {
+            let kind = registry.kind(account.kind).map(|kind| kind.name.to_string());
+            let sum = kinds.entry(kind.unwrap_or_default()).or_insert(0_u64);
+            *sum = sum.saturating_add(account.overwritten);
+        }
+    }
+    kinds
+}
+
+/// Returns how many older events were overwritten, in words.
+fn overwritten_note(kinds: &BTreeMap<String, u64>) -> Option<String> {
+    let total = kinds.values().copied().fold(0, u64::saturating_add);
+    let each: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    (total > 0).then(|| {
+        format!(
+            "note: {total} older events were overwritten in memory and are missing here: {}",
+            each.join(", ")
+        )
+    })
 }
 
 /// Returns how many requested events are not in a log, by cause, in words.

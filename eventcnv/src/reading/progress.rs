@@ -173,6 +173,10 @@ impl Source for Watched {
         Ok(size)
     }
 
+    fn size_now(&self) -> io::Result<u64> {
+        self.source.size_now()
+    }
+
     fn is_still(&self) -> bool {
         self.source.is_still()
     }

@@ -8,8 +8,9 @@
 
 use addr2line::demangle_auto;
 use lens_calls::{CallEdge, Graph, Link, NONE, Owners, Sum, Told};
-use slices::{Durations, Limits};
+use slices::{Durations, Limits, Runs};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The value by which calls are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -83,16 +84,26 @@ pub(crate) fn demangled<'n>(name: impl Into<Cow<'n, str>>) -> Cow<'n, str> {
 pub(crate) struct Extra {
     by: By,
     pub(crate) durations: Durations,
+    /// Those that are to be compared, apart.
+    pub(crate) runs: Runs,
     pub(crate) owners: Owners,
+    /// By function or edge: calls that are polls.
+    polls: HashMap<u32, u64>,
 }
 
 impl Extra {
-    pub(crate) fn new(by: By) -> Extra {
-        Extra { by, durations: Durations::new(Limits::default()), owners: Owners::default() }
+    pub(crate) fn new(by: By, runs: Runs) -> Extra {
+        let durations = Durations::new(Limits::default());
+        Extra { by, durations, runs, owners: Owners::default(), polls: HashMap::new() }
     }
 
     pub(crate) fn by(&self) -> By {
         self.by
+    }
+
+    /// Returns how many calls of a function or of an edge are polls.
+    pub(crate) fn polls(&self, group: u32) -> u64 {
+        self.polls.get(&group).copied().unwrap_or_default()
     }
 
     #[inline]
@@ -101,8 +112,12 @@ impl Extra {
             (By::Thread | By::Task, _) => self.owners.add(told),
             (By::Function | By::Edge, Told::Call(call)) => {
                 let group = if self.by == By::Edge { call.edge } else { call.function };
+                if call.task.is_some() {
+                    *self.polls.entry(group).or_default() += 1;
+                }
                 if let Some(ns) = call.duration {
                     self.durations.add(group as usize, ns);
+                    self.runs.add(group as usize, call.begin.id.stream, ns);
                 }
             }
             _ => {}

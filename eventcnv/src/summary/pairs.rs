@@ -13,7 +13,7 @@ use crate::input::threads;
 use crate::reading::pairs::{By, Told, Values};
 use eventlog::reader::marks::{Marks, Pair};
 use eventlog::reader::{Clock, ClockBase, Filter, History, Log, Registry};
-use slices::{Durations, Edge, Group, Limits, Slowest, Verdict};
+use slices::{Durations, Edge, Group, Limits, Runs, Slowest, Verdict};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -57,6 +57,7 @@ pub(crate) struct Groups {
     places: HashMap<Place, usize>,
     groups: Vec<(Place, Tally)>,
     durations: Durations,
+    runs: Runs,
     limits: Limits,
     /// The place that was found last.
     last: (Place, usize),
@@ -72,6 +73,8 @@ pub(crate) struct Row<'g> {
     pub(crate) value: String,
     pub(crate) tally: Tally,
     pub(crate) durations: &'g Group,
+    /// The mean duration of each run, if runs are to be compared.
+    pub(crate) means: Vec<f64>,
     /// The seconds to which its rate refers, if they are known.
     pub(crate) seconds: Option<f64>,
 }
@@ -118,10 +121,21 @@ impl Groups {
             places: HashMap::new(),
             groups: Vec::new(),
             durations: Durations::new(limits),
+            runs: Runs::default(),
             limits,
             last: ((u32::MAX, 0, 0), 0),
             slowest: Slowest::new(slowest_count),
         }
+    }
+
+    /// Keeps the runs apart.
+    pub(crate) fn with_runs(self, runs: Runs) -> Groups {
+        Groups { runs, ..self }
+    }
+
+    /// Returns the number of runs that are apart.
+    pub(crate) fn run_count(&self) -> usize {
+        self.runs.count()
     }
 
     /// Adds a slice, or an end that ends nothing.
@@ -153,6 +167,7 @@ impl Groups {
         }
         if let Some(ns) = slice.duration() {
             self.durations.add(place, ns);
+            self.runs.add(place, edge.id.stream, ns);
             self.slowest.add(&slice);
         }
     }
@@ -209,6 +224,7 @@ impl Groups {
             },
             tally: *tally,
             durations: self.durations.group(place),
+            means: self.runs.means(place),
             seconds: seconds.get(*name as usize).copied().flatten(),
         };
         let mut rows: Vec<Row<'_>> = self.groups.iter().enumerate().map(row).collect();

@@ -13,11 +13,10 @@ use crate::summary::calls::{By, Cutoff, Extra, demangled, links};
 use crate::summary::pairs::{Row, Tally, Threads};
 use eventlog::reader::{Clock, Log};
 use lens_calls::{Function, Functions, Graph, Sum, Tree, clusters};
-use slices::Group;
 use std::cmp::Reverse;
 
 /// The columns of counts and times of functions and edges.
-const TIMES: [&str; 15] = [
+const TIMES: [&str; 16] = [
     "calls",
     "own",
     "own %",
@@ -33,6 +32,7 @@ const TIMES: [&str; 15] = [
     "unfinished",
     "doubtful",
     "unwound",
+    "polls",
 ];
 
 /// The calls of a log.
@@ -82,7 +82,8 @@ impl Summary<'_> {
     }
 
     /// Returns the cells of [`TIMES`].
-    fn times(sum: &Sum, group: &Group, all: u64) -> [Cell; TIMES.len()] {
+    fn times(&self, at: u32, sum: &Sum, all: u64) -> [Cell; TIMES.len()] {
+        let group = self.extra.durations.group(at as usize);
         let percent = (all > 0).then(|| sum.own as f64 * 100.0 / all as f64);
         let [p50, p90, p99, p99_9] =
             PERCENTS.map(|(_, percent)| Cell::from(group.percentile(percent)));
@@ -102,6 +103,7 @@ impl Summary<'_> {
             sum.unfinished.into(),
             sum.doubtful.into(),
             sum.unwound.into(),
+            self.extra.polls(at).into(),
         ]
     }
 
@@ -123,11 +125,10 @@ impl Summary<'_> {
             (Reverse(sum.own), Reverse(sum.count), self.functions().name(*function))
         });
         for (function, sum) in rows {
-            let group = self.extra.durations.group(function as usize);
             let name = [self.name(function).into()].into_iter();
             let calls = &self.found.calls;
             let last = [calls.alone(function), calls.muted(function)].map(Cell::from);
-            sheet.row(name.chain(Summary::times(&sum, group, time)).chain(last));
+            sheet.row(name.chain(self.times(function, &sum, time)).chain(last));
         }
         sheet
     }
@@ -135,7 +136,7 @@ impl Summary<'_> {
     fn by_edge(&self) -> Sheet {
         let mut sheet = Sheet::new(2, &[&["caller", "function"], &TIMES[..]].concat());
         let time = self.time();
-        let edges = self.graph.edges().iter().enumerate();
+        let edges = (0..).zip(self.graph.edges());
         let mut rows: Vec<_> = edges.filter(|(_, edge)| self.is_shown(&edge.sum, time)).collect();
         rows.sort_by_key(|(_, edge)| {
             let names = [edge.caller, edge.function].map(|at| self.functions().name(at));
@@ -143,8 +144,7 @@ impl Summary<'_> {
         });
         for (at, edge) in rows {
             let names = [edge.caller, edge.function].map(|at| self.name(at).into()).into_iter();
-            let group = self.extra.durations.group(at);
-            sheet.row(names.chain(Summary::times(&edge.sum, group, time)));
+            sheet.row(names.chain(self.times(at, &edge.sum, time)));
         }
         sheet
     }
@@ -324,6 +324,7 @@ impl Summary<'_> {
                 value: self.name(edge.caller),
                 tally: tally(&edge.sum),
                 durations: group(at),
+                means: self.extra.runs.means(at),
                 seconds: None,
             };
             edges.map(row).collect()
@@ -335,6 +336,7 @@ impl Summary<'_> {
                 value: String::new(),
                 tally: tally(&sum),
                 durations: group(at as usize),
+                means: self.extra.runs.means(at as usize),
                 seconds: None,
             };
             called.map(row).collect()

@@ -132,6 +132,31 @@ impl Sheet {
         }
     }
 
+    /// Puts the rows in the order of a column: the greatest number first, and texts by their
+    /// letters. Equal ones stay in their order.
+    pub(crate) fn sort(&mut self, column: &str) -> Result<(), String> {
+        let is_it = |name: &str| name.replace(' ', "_") == column.replace(' ', "_");
+        let Some(at) = self.heading.iter().position(|name| is_it(name)) else {
+            return Err(format!(
+                "the table has no column {column:?}, but {}",
+                self.heading.join(", ")
+            ));
+        };
+        let number = |row: &Vec<Cell>| match row.get(at) {
+            Some(Cell::Number(number) | Cell::Bound(number)) => *number as f64,
+            Some(Cell::Percentile(found)) => found.ns as f64,
+            Some(Cell::Real(value) | Cell::Change(value, _)) => *value,
+            Some(Cell::Text(_) | Cell::None) | None => f64::NEG_INFINITY,
+        };
+        let text = |row: &Vec<Cell>| match row.get(at) {
+            Some(Cell::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        self.rows
+            .sort_by(|a, b| number(b).total_cmp(&number(a)).then_with(|| text(a).cmp(&text(b))));
+        Ok(())
+    }
+
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let mut row = Vec::with_capacity(self.heading.len());

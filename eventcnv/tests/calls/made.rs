@@ -160,6 +160,12 @@ pub(crate) fn filtered(filter: &str) -> Vec<u8> {
 
 /// Makes the log of functions with these names: each calls the next one.
 pub(crate) fn chain(names: &[&str]) -> Vec<u8> {
+    let begins = (0..names.len()).map(|function| (10, Some(function)));
+    steps(names, &begins.chain(names.iter().map(|_| (10, None))).collect::<Vec<_>>())
+}
+
+/// Makes the log of a thread that begins a function, or ends the last one, after some µs each.
+pub(crate) fn steps(names: &[&str], steps: &[(u64, Option<usize>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
     maker.begin(&Origin::new()).unwrap();
@@ -169,9 +175,14 @@ pub(crate) fn chain(names: &[&str]) -> Vec<u8> {
         maker.label(11, at(function).0, string).unwrap();
     }
     let mut one = Thread { maker: &mut maker, thread: 1, ticks: 1000, stack: Vec::new() };
-    (1..=names.len()).for_each(|function| one.begin(10, function));
-    names.iter().for_each(|_| one.end(10));
-    sync(&mut maker, 2000);
+    for (wait, step) in steps {
+        match step {
+            Some(function) => one.begin(*wait, function + 1),
+            None => one.end(*wait),
+        }
+    }
+    let last = one.ticks;
+    sync(&mut maker, last + 1000);
     maker.finish().unwrap();
     bytes
 }

@@ -86,6 +86,9 @@ fn an_error_in_a_query_has_its_place_and_a_suggestion() {
                 "did you mean pool?",
             ],
         ),
+        // Other tables have a column of this name.
+        ("SELECT name FROM calls", vec!["no such column: name\n", "\n  columns: event, log, "]),
+        ("SELECT c.functon FROM calls AS c", vec!["did you mean function"]),
         (
             "SELECT\n  * FORM PoolInit",
             vec!["near \"FORM\": syntax error", "\n    * FORM PoolInit\n      ^"],

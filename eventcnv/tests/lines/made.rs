@@ -88,7 +88,9 @@ impl Made<'_, '_> {
     }
 
     pub(crate) fn costs(&mut self, [inner, outer, spread]: [f64; 3]) {
-        self.maker.add(1, 1, 900, &Calibration { mode: 2, inner, outer, spread }).unwrap();
+        let blocks = spread + spread;
+        let costs = Calibration { mode: 2, inner, outer, spread, blockSpread: blocks };
+        self.maker.add(1, 1, 900, &costs).unwrap();
     }
 
     fn enter(&mut self, ticks: u64, statement: usize) {

@@ -6,7 +6,7 @@ use super::*;
 
 /// `.slice.against`
 #[test]
-fn two_logs_compare_by_group() {
+fn logs_and_runs_compare_by_group() {
     let directory = TempDir::new().unwrap();
     let jobs = |wait: u64| -> Vec<Step> {
         let step = |n: u64| {
@@ -16,34 +16,50 @@ fn two_logs_compare_by_group() {
         };
         (0..600).map(step).collect()
     };
-    let [old, same, slow] = [("old.log", 300), ("same.log", 301), ("slow.log", 500)]
-        .map(|(name, wait)| write(&directory, name, &jobs(wait)));
-    for (new, is_significant) in [(&old, false), (&same, false), (&slow, true)] {
-        let (text, code, errors) = run(&["pairs", new, "--against", &old, "--json"]);
+    // Runs of one program differ a little, which the many durations of each would show.
+    let runs = |name: &str, waits: [u64; 3]| {
+        let log = |wait: u64| {
+            let path = directory.path().join(format!("{name}-{wait}.log"));
+            fs::write(&path, made::run(wait as u8, &jobs(wait))).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        waits.map(log)
+    };
+    let [old, same, slow] =
+        [("old", [300, 320, 340]), ("same", [305, 322, 330]), ("slow", [500, 521, 542])]
+            .map(|(name, waits)| runs(name, waits));
+    for (new, count, expected) in
+        [(&same, 1, None), (&slow, 1, None), (&same, 3, Some(false)), (&slow, 3, Some(true))]
+    {
+        let mut words = vec!["pairs"];
+        words.extend(new[..count].iter().map(|log| &**log));
+        old[..count].iter().for_each(|log| words.extend(["--against", log]));
+        let (text, code, errors) = run(&[&words[..], &["--json"]].concat());
         assert_eq!((code, &*errors), (0, ""));
         let found: Value = serde_json::from_slice(&text).unwrap();
         let group = &found["groups"][0];
-        assert_eq!(group["significant"], is_significant, "{group}");
-        assert_eq!(group["old"]["count"], 300);
-        let (old_p50, p50) = (group["old"]["p50"].as_u64().unwrap(), group["new"]["p50"].as_u64());
-        assert_eq!(is_significant, p50.unwrap() > old_p50 + 100);
-        let (csv, ..) = run(&["pairs", new, "--against", &old, "--csv"]);
+        assert_eq!(group["significant"], serde_json::json!(expected), "{group}");
+        assert_eq!(group["old"]["count"], 300 * count);
+        assert_eq!(group["old"]["runs"], count);
+        let (csv, ..) = run(&[&words[..], &["--csv"]].concat());
         let csv = String::from_utf8(csv).unwrap();
         let line = csv.lines().nth(1).unwrap();
-        assert!(line.starts_with(&format!("Job,ns,300,300,{old_p50},")), "{csv}");
-        assert!(line.ends_with(&format!(",{is_significant},true")), "{csv}");
+        assert!(line.starts_with(&format!("Job,ns,{0},{0},", 300 * count)), "{csv}");
+        let end = expected.map_or_else(String::new, |is_so| is_so.to_string());
+        assert!(line.ends_with(&format!(",{end}")) && line.contains(",true,"), "{csv}");
+        let (text, ..) = run(&words);
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.contains("one run does not tell"), expected.is_none(), "{text}");
+        assert_eq!(text.contains(" yes\n"), expected == Some(true), "{text}");
     }
-    let (text, ..) = run(&["pairs", &slow, "--against", &old]);
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("Kolmogorov") && text.contains(" yes\n"), "{text}");
     // Ticks of an unknown length do not compare with ns.
-    let [ns, ticks] = [slow.clone(), mps("mpmss-1.116-cut.log")];
+    let [ns, ticks] = [slow[0].clone(), mps("mpmss-1.116-cut.log")];
     let (text, code, errors) = run(&["pairs", &ns, "--against", &ticks]);
     let expected = format!("{ticks}: durations are in ticks and those of {ns} in ns; state ");
     assert!(text.is_empty() && code == 2 && errors.contains(&expected), "{errors}");
     let (text, ..) = run(&[&["pairs", &ns, "--against", &ticks], &RATE[..]].concat());
     assert!(!text.is_empty());
-    let (_, code, errors) = run(&["pairs", &slow, "--against", "none.log"]);
+    let (_, code, errors) = run(&["pairs", &ns, "--against", "none.log"]);
     assert!(code == 2 && errors.contains("none.log"), "{errors}");
 }
 

@@ -107,9 +107,14 @@ fn origin(uuid: [u8; 16]) -> Origin {
 
 /// The bytes of a log of these steps.
 pub(crate) fn made(steps: &[Step]) -> Vec<u8> {
+    run(1, steps)
+}
+
+/// The same, of one of several runs.
+pub(crate) fn run(number: u8, steps: &[Step]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
-    maker.begin(&origin([1; 16])).unwrap();
+    maker.begin(&origin([number; 16])).unwrap();
     let mut ticks = 1 << 40;
     for (step, index) in steps.iter().zip(1..) {
         ticks += step.wait;

@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 /// The first bytes of a stream (`.header.magic`).
 pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
 /// The version of the format that this library writes (`.header.version`).
-pub const FORMAT_VERSION: [u16; 3] = [1, 0, 3];
+pub const FORMAT_VERSION: [u16; 3] = [1, 0, 4];
 /// The value of the byte-order mark in the writer's order (`.header.order`).
 pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
 /// log2 of the smallest block size (`.stream.blocks`).
@@ -124,13 +124,16 @@ pub struct StreamHeader {
     pub program: [u8; 128],
     /// The number of this file in its stream (`.header.volume`).
     pub volume: U64le,
-    pub reserved_416: [u64; 12],
+    /// Blocks of a ring, if others follow it (`.ring.kept`); 0: the file is the ring.
+    pub ring_count: U64le,
+    pub reserved_424: [u64; 11],
 }
 
 const _: () = assert!(size_of::<StreamHeader>() == 512);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, producer) == 152);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, flags) == 148);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, volume) == 408);
+const _: () = assert!(core::mem::offset_of!(StreamHeader, ring_count) == 416);
 
 impl StreamHeader {
     /// Returns a header of this platform and version. Every other field is zero, the checksum too.

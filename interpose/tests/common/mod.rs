@@ -24,13 +24,19 @@ pub(crate) fn library() -> &'static Path {
 
 /// Compiles a program of this folder.
 pub(crate) fn compile(source: &str, folder: &Path, options: &[&str]) -> PathBuf {
+    compile_by("cc", source, folder, options)
+}
+
+/// Compiles it by a compiler.
+pub(crate) fn compile_by(name: &str, source: &str, folder: &Path, options: &[&str]) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let program = folder.join(Path::new(source).file_stem().unwrap());
-    let mut cc = Command::new("cc");
+    let mut cc = Command::new(name);
     // With its knowledge of malloc, the compiler would remove calls.
     cc.args(["-g", "-O1", "-fno-builtin", "-Wall", "-Wno-unused-result"]).args(options);
     let status = cc.arg("-o").arg(&program).arg(path).status();
-    assert!(status.expect("this test needs a C compiler, cc").success());
+    let status = status.unwrap_or_else(|_| panic!("this test needs {name}: ./test --install"));
+    assert!(status.success(), "{name} {source}");
     program
 }
 

@@ -8,7 +8,7 @@
 //! The crate `calls` records them, as events of the registry `calls`. This lens reads them from any
 //! log: a file, a ring, a core; and the slices of other registries, if its caller asks. Rooms, the
 //! highest first; an import runs to a lower room: `statements`, `owners`, `clusters`, `graph`,
-//! `stacks`, `tree`, `source`, `functions`, `pauses`, `identity`, `model`. Design:
+//! `stacks`, `tree`, `source`, `functions`, `clocks`, `identity`, `model`. Design:
 //! `design/calls.md`, `design/statements.md`.
 //!
 //! ```
@@ -34,6 +34,7 @@
 //! - **Rust**: 1.91 or later. No unsafe code. No features. It opens no file and prints nothing.
 #![forbid(unsafe_code)]
 
+mod clocks;
 mod clusters;
 mod family;
 mod functions;
@@ -41,7 +42,6 @@ mod graph;
 pub mod identity;
 mod model;
 mod owners;
-mod pauses;
 mod source;
 mod stacks;
 pub mod statements;

@@ -21,7 +21,7 @@ use eventlog::reader::{Clock, Log};
 use eventlog::writer::{Cause, Maker, Origin};
 use events::{
     Calibration, CallEnter, CallLeave, PauseEnter, PauseLeave, StatementEnter, StatementLeave,
-    StatementSum,
+    StatementSum, Switch,
 };
 use lens_calls::statements::{self, Match, Method, Statements, compare};
 use proptest::prelude::*;
@@ -63,6 +63,12 @@ fn log_of(make: impl FnOnce(&mut Maker<'_>)) -> Log {
     sync(&mut maker, END);
     maker.finish().unwrap();
     Log::from_source(bytes).unwrap()
+}
+
+fn add_costs(maker: &mut Maker<'_>, [inner, outer, spread, blocks]: [f64; 4]) {
+    maker
+        .add(2, 1, 20, &Calibration { mode: 3, inner, outer, spread, blockSpread: blocks })
+        .unwrap();
 }
 
 fn read(log: &Log, method: Method) -> Statements {
@@ -175,6 +181,7 @@ fn function(statement: usize) -> &'static str {
 const INNER: f64 = 3.25;
 const OUTER: f64 = 7.5;
 const SPREAD: f64 = 0.125;
+const BLOCK_SPREAD: f64 = 0.375;
 
 /// Returns the total and the own time of executions by a method, in ticks, and their errors.
 fn expected(method: Method, all: &[Naive]) -> ([f64; 2], [f64; 2]) {
@@ -194,7 +201,10 @@ fn expected(method: Method, all: &[Naive]) -> ([f64; 2], [f64; 2]) {
         Method::Leaves => ([of(|one| one.leaves), of(leaf)], [0.0; 2]),
         Method::Calibrated => (
             [total - inside - timed * INNER, own - direct * OUTER - timed * INNER],
-            [(timed + beneath + blocks) * SPREAD, (timed + direct) * SPREAD],
+            [
+                (timed + beneath - blocks) * SPREAD + blocks * BLOCK_SPREAD,
+                timed * SPREAD + direct * BLOCK_SPREAD,
+            ],
         ),
     }
 }
@@ -213,8 +223,7 @@ proptest! {
     #[test]
     fn each_method_of_a_trace_is_the_naive_one(all in executions()) {
         let log = log_of(|maker| {
-            let (mode, inner, outer, spread) = (3, INNER, OUTER, SPREAD);
-            maker.add(2, 1, 20, &Calibration { mode, inner, outer, spread }).unwrap();
+            add_costs(maker, [INNER, OUTER, SPREAD, BLOCK_SPREAD]);
             for one in 0..6 {
                 let place = [one as u32 + 1, 5, one as u32 * 10, 9];
                 state(maker, at(one), function(one), place);
@@ -314,12 +323,11 @@ proptest! {
     #[test]
     fn no_numbers_make_it_panic(
         rows in prop::collection::vec(row(), 0..20),
-        costs in prop::array::uniform3(double()),
+        costs in prop::array::uniform4(double()),
         edges in prop::collection::vec((any::<bool>(), 0..4usize, word()), 0..30),
     ) {
         let log = log_of(|maker| {
-            let [inner, outer, spread] = costs;
-            maker.add(2, 1, 20, &Calibration { mode: 9, inner, outer, spread }).unwrap();
+            add_costs(maker, costs);
             state(maker, at(1), "f", [u32::MAX; 4]);
             state(maker, at(2), "", [0; 4]);
             for (at, (words, statement, waits)) in rows.iter().enumerate() {
@@ -368,6 +376,32 @@ proptest! {
             let _ = (lens.left(), compare(&lens, &lens));
         }
     }
+}
+
+/// A trace of two stacks of a thread: each statement has the time in its own stack. 0 runs in the
+/// thread's own one, 2 in 1 in a coroutine.
+#[test]
+fn a_trace_lacks_the_waits_of_coroutines() {
+    let log = log_of(|maker| {
+        (0..3).for_each(|one| state(maker, at(one), "f", [one as u32 + 1, 5, 0, 9]));
+        for (ticks, to) in [(1010, 0x77), (1116, 0), (2140, 0x77), (2180, 0)] {
+            maker.add(2, 3, ticks, &Switch { context: P(to) }).unwrap();
+        }
+        for (begin, one, end) in
+            [(1000, 0, 2116), (1011, 1, 2177), (1111, 2, 2170), (2120, 0, 2182)]
+        {
+            let statement = P(at(one));
+            maker.add(3, 3, begin, &StatementEnter { statement }).unwrap();
+            maker.add(4 + one as u32, 3, end, &StatementLeave { statement }).unwrap();
+        }
+    });
+    let lens = read(&log, Method::Raw);
+    let times = |one| lens.times(named(&lens, &format!("f:{}:5", one + 1))).unwrap();
+    let ns = |one| [times(one).total.ns, times(one).own.ns].map(|ns| ns / 2.0);
+    assert_eq!(ns(2), [5.0 + 30.0; 2]);
+    assert_eq!(ns(1), [100.0 + 35.0 + 7.0, 100.0 + 7.0]);
+    assert_eq!(ns(0), [1010.0 + 22.0; 2]);
+    assert_eq!((times(0).longest.ns, times(2).longest.ns), (2020.0, 70.0));
 }
 
 /// The words of sums, their statement, and whether it waits.

@@ -4,13 +4,15 @@
 //!  events ── source ──▶ edges ── pairing ──▶ slices ─┬─ durations ──▶ count, percentiles
 //!            a mark's   begin    one stack a thread, │ slowest   ──▶ the longest
 //!            pair, key  or end,  one table of keys   │ against   ──▶ two logs compared
-//!                       gaps                         └─▶ rows, timelines, call graphs
+//!                       gaps                         ├ runs      ──▶ runs of two programs compared
+//!                                                    └─▶ rows, timelines, call graphs
 //! ```
 //!
 //! A collection, a request or a call lies between the event that begins it and the event that ends
 //! it: it is a [`Slice`]. The marks of a log ([`eventlog::reader::marks`]) name such pairs of event
 //! types; a caller can add its own. Rooms, the highest first; an import runs to a lower room:
-//! `against`, `slowest`, `durations`, `pairing`, `source`, `model`. Design: `design/slices.md`.
+//! `against`, `runs`, `slowest`, `durations`, `pairing`, `source`, `model`. Design:
+//! `design/slices.md`.
 //!
 //! ```
 //! use eventlog::reader::marks::Marks;
@@ -52,6 +54,7 @@ mod against;
 mod durations;
 mod model;
 mod pairing;
+mod runs;
 mod slowest;
 mod source;
 
@@ -59,5 +62,6 @@ pub use against::{Comparison, compare};
 pub use durations::{Durations, Group, Percent, Percentile};
 pub use model::{Edge, Gap, Id, Limits, Slice, Slot, Track, Verdict};
 pub use pairing::{Counts, Pairing, Turn};
+pub use runs::{Runs, chance};
 pub use slowest::{Long, Slowest};
 pub use source::{Batch, Jump, Numbers, Source, Step};

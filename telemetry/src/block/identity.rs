@@ -56,9 +56,9 @@ pub(crate) fn id() -> [u8; 8] {
     UUID[0].load(Ordering::Relaxed).to_ne_bytes()
 }
 
-/// Returns the header of a stream that begins now, in a bounded ring or not (`.header.once`,
-/// `.header.names`).
-pub(crate) fn header(is_ring: bool) -> StreamHeader {
+/// Returns the header of a stream that begins now (`.header.once`, `.header.names`): in a ring, of
+/// as many blocks if others follow it, or not.
+pub(crate) fn header(ring: Option<u64>) -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
     header.uuid = uuid();
     header.parent = bytemuck::cast(halves(&PARENT));
@@ -73,7 +73,8 @@ pub(crate) fn header(is_ring: bool) -> StreamHeader {
     header.set_sync(sync);
     header.start = sync.realtime.into();
     // `.header.ring`
-    header.flags = if is_ring { STREAM_RING.into() } else { 0.into() };
+    header.flags = if ring.is_some() { STREAM_RING.into() } else { 0.into() };
+    header.ring_count = ring.unwrap_or(0).into();
     let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
     header.producer[..producer.len()].copy_from_slice(producer);
     sys::host_name(&mut header.host);

@@ -1,7 +1,7 @@
 //! Where a stream goes: what `MPS_TELEMETRY_FILENAME` says.
 //!
 //! ```text
-//!  mpsio.log    file:PATH?size=64M&count=8    ring:PATH?size=64M
+//!  mpsio.log    file:PATH?size=64M&count=8    ring:PATH?size=64M&keep=all
 //!  tcp://HOST:PORT    unix:PATH               tee:DESTINATION,DESTINATION,…
 //! ```
 //!
@@ -26,10 +26,11 @@ pub(crate) enum Destination<'a> {
         path: &'a [u8],
         volumes: Option<Volumes>,
     },
-    /// A bounded ring in a mapped file of this size.
+    /// A bounded ring in a mapped file of this size, and whether the file grows to keep all.
     Ring {
         path: &'a [u8],
         size: u64,
+        keeps: bool,
     },
     /// A host, by name or number, and a port.
     Tcp {
@@ -54,9 +55,10 @@ pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
             return Err("the file has no name");
         }
         let volumes = match options {
-            Options { size: None, count: None } => None,
-            Options { size: None, count: Some(_) } => return Err("`count` needs a `size`"),
-            Options { size: Some(size), count } => {
+            Options { keeps: true, .. } => return Err("a file has no `keep`"),
+            Options { size: None, count: None, .. } => None,
+            Options { size: None, count: Some(_), .. } => return Err("`count` needs a `size`"),
+            Options { size: Some(size), count, .. } => {
                 Some(Volumes { size, count: count.unwrap_or(VOLUME_COUNT_DEFAULT) })
             }
         };
@@ -66,8 +68,8 @@ pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
         match read_options(options)? {
             _ if path.is_empty() => Err("the ring has no name"),
             Options { count: Some(_), .. } => Err("a ring has no `count`"),
-            Options { size, .. } => {
-                Ok(Destination::Ring { path, size: size.unwrap_or(RING_SIZE_DEFAULT) })
+            Options { size, keeps, .. } => {
+                Ok(Destination::Ring { path, size: size.unwrap_or(RING_SIZE_DEFAULT), keeps })
             }
         }
     } else if let Some(rest) = text.strip_prefix(b"tcp://") {
@@ -119,6 +121,7 @@ fn parse_tcp(text: &[u8]) -> Result<Destination<'_>, &'static str> {
 struct Options {
     size: Option<u64>,
     count: Option<u32>,
+    keeps: bool,
 }
 
 fn split(text: &[u8]) -> (&[u8], &[u8]) {
@@ -129,7 +132,7 @@ fn split(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn read_options(text: &[u8]) -> Result<Options, &'static str> {
-    let mut options = Options { size: None, count: None };
+    let mut options = Options { size: None, count: None, keeps: false };
     for option in text.split(|byte| *byte == b'&').filter(|option| !option.is_empty()) {
         if let Some(value) = option.strip_prefix(b"size=") {
             let size = size(value).filter(|size| *size != 0);
@@ -138,8 +141,13 @@ fn read_options(text: &[u8]) -> Result<Options, &'static str> {
             let count = names::number(value).and_then(|count| u32::try_from(count).ok());
             let count = count.filter(|count| (COUNT_MIN..=COUNT_MAX).contains(count));
             options.count = Some(count.ok_or("`count` is not from 2 to 1000")?);
+        } else if let Some(value) = option.strip_prefix(b"keep=") {
+            options.keeps = value == b"all";
+            if !options.keeps {
+                return Err("`keep` is not `all`");
+            }
         } else {
-            return Err("there are only the options `size` and `count`");
+            return Err("there are only the options `size`, `count` and `keep`");
         }
     }
     Ok(options)
@@ -184,8 +192,10 @@ mod tests {
             let expected = Ok(Destination::File { path, volumes: expected });
             assert_eq!(parse(text.as_bytes()), expected, "{text}");
         }
-        assert_eq!(parse(b"ring:a.log?size=1M"), Ok(Destination::Ring { path, size: 1 << 20 }));
-        assert_eq!(parse(b"ring:a.log"), Ok(Destination::Ring { path, size: RING_SIZE_DEFAULT }));
+        let ring = |size, keeps| Ok(Destination::Ring { path, size, keeps });
+        assert_eq!(parse(b"ring:a.log?size=1M"), ring(1 << 20, false));
+        assert_eq!(parse(b"ring:a.log"), ring(RING_SIZE_DEFAULT, false));
+        assert_eq!(parse(b"ring:a.log?keep=all&size=1M"), ring(1 << 20, true));
     }
 
     #[test]
@@ -222,6 +232,8 @@ mod tests {
             "file:a?colour=red",
             "ring:",
             "ring:a?count=2",
+            "ring:a?keep=some",
+            "file:a?keep=all",
             "tcp://",
             "tcp://host",
             "tcp://:1",

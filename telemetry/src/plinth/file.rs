@@ -48,8 +48,9 @@ pub struct FilePlinth {
     opening: Held,
     regular: AtomicBool,
     seen: Seen,
-    /// Held while a file that the program closed is opened again.
-    reopening: Locked<()>,
+    /// Held while another file comes into `file` or `before`: the next volume, or one that the
+    /// program closed, and that is opened again.
+    changing: Locked<()>,
     /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
@@ -101,7 +102,7 @@ impl FilePlinth {
             opening: Held::none(),
             regular: AtomicBool::new(false),
             seen: Seen::new(),
-            reopening: Locked::new(()),
+            changing: Locked::new(()),
             torn: Locked::new(false),
             room: Room::new(),
         }
@@ -228,7 +229,10 @@ impl FilePlinth {
         self.regular.store(found.is_regular(), Ordering::Relaxed);
         let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
-            Some(next) if found.is_regular() && !is_new => return self.create_next(next, file),
+            Some(next) if found.is_regular() && !is_new => {
+                let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
+                return self.create_next(next, file);
+            }
             _ if found.is_regular() => sys::empty_file(file.number()?)?,
             _ => {}
         }
@@ -238,7 +242,7 @@ impl FilePlinth {
     }
 
     /// Goes on in a new file. This one keeps its name, and the claim, until the new one has its
-    /// header.
+    /// header. The caller holds `changing`.
     fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
         let has_name = !self.before.is_some();
         if !has_name {
@@ -271,6 +275,7 @@ impl FilePlinth {
     /// Gives the new volume the name of the stream.
     fn publish(&self) -> Result<(), i32> {
         let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
+        let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
         let file = self.file.get().ok_or(libc::EBADF)?;
         let next = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
         self.name.with_path(|path| volumes.publish(path, next)).ok_or(libc::EAGAIN)??;
@@ -303,8 +308,8 @@ impl Plinth for FilePlinth {
         if !is_left && self.seen.is_lost() && old.is_some_and(|old| self.begin_again(old)) {
             return Ok(());
         }
-        if let (Some(volumes), Some(old), false) = (self.volumes, old, is_left) {
-            let next = self.create_next_again(volumes, old);
+        if let (Some(volumes), true, false) = (self.volumes, old.is_some(), is_left) {
+            let next = self.create_next_again(volumes);
             return next.map_err(|errno| failed(Operation::Create, errno));
         }
         if self.is_shared() {

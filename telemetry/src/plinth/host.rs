@@ -46,9 +46,10 @@ fn of(
     Ok(match destination {
         Destination::File { path, volumes } => c_string(path)
             .and_then(|path| place(FilePlinth::named(path.into(), true).with_volumes(volumes))),
-        Destination::Ring { path, size } => {
-            c_string(path).and_then(|path| place(MappedPlinth::named(path.into(), true, size)))
-        }
+        Destination::Ring { path, size, keeps } => c_string(path).and_then(|path| {
+            let ring = MappedPlinth::named(path.into(), true, size);
+            place(if keeps { ring.keeping() } else { ring })
+        }),
         Destination::Tcp { .. } => {
             c_string(text).and_then(|text| place(SocketPlinth::named(text.into(), false)))
         }

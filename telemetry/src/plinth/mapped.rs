@@ -8,6 +8,10 @@
 //! not come by here: threads record them where they lie (`region.rs`). Design: `.sol.mapped`,
 //! `.sol.own` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
+mod kept;
+
+pub(crate) use kept::keep;
+
 use super::name::LogName;
 use super::{DestinationError, Operation, PATH_SIZE_MAX, Plinth, PlinthError, c_path};
 use crate::block::memory;
@@ -50,6 +54,7 @@ const PREVIOUS: &str = ".1";
 pub struct MappedPlinth {
     name: LogName,
     size: u64,
+    is_kept: bool,
     file: Held,
     is_unnamed: AtomicBool,
     /// Its temporary name ([`Unnamed::hidden`]).
@@ -102,10 +107,20 @@ impl MappedPlinth {
         MappedPlinth {
             name: LogName::new(path, is_pattern),
             size,
+            is_kept: false,
             file: Held::none(),
             is_unnamed: AtomicBool::new(true),
             hidden: AtomicU64::new(0),
         }
+    }
+
+    /// Keeps all events: a block that the ring needs again goes behind the ring first, where it
+    /// stays. So the file grows, as far as the disk has room. Beyond that, or where the process may
+    /// not write such a file, the ring overwrites its oldest events.
+    #[must_use]
+    pub fn keeping(mut self) -> MappedPlinth {
+        self.is_kept = true;
+        self
     }
 
     fn with_name<T>(&self, with: impl FnOnce(&CStr) -> T) -> Result<T, PlinthError> {
@@ -241,7 +256,7 @@ impl MappedPlinth {
         let made = new.file.number().map_err(create).and_then(|number| {
             sys::claim_file(number);
             sys::allocate_file(number, (count * block_size) as u64).map_err(create)?;
-            region::map(number, count, parts_count).ok_or(create(libc::ENOMEM))
+            region::map(number, count, parts_count, self.is_kept).ok_or(create(libc::ENOMEM))
         });
         if let Err(error) = made {
             self.with_name(|path| new.discard(path))?;

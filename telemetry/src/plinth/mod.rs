@@ -26,7 +26,7 @@ mod volumes;
 
 pub use file::FilePlinth;
 pub use mapped::MappedPlinth;
-pub(crate) use mapped::loss;
+pub(crate) use mapped::{keep, loss};
 pub use memory::MemoryPlinth;
 pub(crate) use name::PATH_SIZE_MAX;
 pub use socket::SocketPlinth;

@@ -3,7 +3,7 @@
 //! ```text
 //!  │ header │ store, parts … │ blocks of kinds: open, closed, …                    │
 //!  0        1                permanent_end                                         count
-//!             never given up   taken and closed by rings, by turns
+//!             never given up   taken and closed by rings, by turns                 └▶ kept: copies
 //! ```
 //!
 //! One for the process at most. Which ring has which block is known to the rings (`shares.rs`).
@@ -17,7 +17,7 @@ use crate::os::pages;
 use crate::plinth::{Operation, PlinthError};
 use crate::registry::registration;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, STREAM_HEADER_SIZE, encoded_registry_size};
 
 /// The store and parts get the number of blocks divided by this.
@@ -32,6 +32,16 @@ pub(crate) struct Region {
     /// The next block for the store or for parts, and the end of those.
     permanent: AtomicU32,
     pub(crate) permanent_end: u32,
+    /// Where blocks are kept behind the ring; `None`: none is.
+    kept: Option<Kept>,
+}
+
+/// Places behind the ring.
+struct Kept {
+    /// The next one.
+    next: AtomicU64,
+    /// That after the last one with a block.
+    end: AtomicU64,
 }
 
 static REGION: Link<Region> = Link::none();
@@ -63,14 +73,40 @@ pub(crate) fn is_expected() -> bool {
     EXPECTED.load(Ordering::Relaxed)
 }
 
-/// Returns the number of blocks of the file, or `other` without a file.
+/// Returns the number of blocks of the file, with those that were kept, or `other` without a file.
 pub(crate) fn block_count_or(other: u64) -> u64 {
-    REGION.get().map_or(other, |region| region.blocks.count() as u64)
+    REGION.get().map_or(other, |region| match &region.kept {
+        Some(kept) => kept.end.load(Ordering::Relaxed),
+        None => region.blocks.count() as u64,
+    })
 }
 
-/// Returns the size of the file, in bytes; 0: no file.
+/// Returns the size of the ring, in bytes; 0: no file.
 pub(crate) fn size() -> u64 {
-    block_count_or(0) * memory::block_size() as u64
+    REGION.get().map_or(0, |region| (region.blocks.count() * memory::block_size()) as u64)
+}
+
+/// Returns what the header says of the ring (`.header.ring-blocks`); `None`: no file.
+pub(crate) fn ring() -> Option<u64> {
+    let region = REGION.get()?;
+    Some(if region.kept.is_some() { region.blocks.count() as u64 } else { 0 })
+}
+
+/// Passes on a place behind the ring for a block that is kept, which `put` writes there; `None` if
+/// none is kept. A place that stays empty is the next one again, unless another thread has a later
+/// one.
+pub(crate) fn keep<E>(put: impl FnOnce(u64) -> Result<(), E>) -> Option<Result<(), E>> {
+    let kept = open_one()?.kept.as_ref()?;
+    let place = kept.next.fetch_add(1, Ordering::Relaxed);
+    let result = put(place);
+    match result {
+        Ok(()) => drop(kept.end.fetch_max(place + 1, Ordering::Relaxed)),
+        Err(_) => {
+            let (now, before) = (place + 1, place);
+            let _ = kept.next.compare_exchange(now, before, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+    Some(result)
 }
 
 /// Returns the number of blocks that are not for events: the header, the store, and registries in
@@ -90,11 +126,18 @@ pub(crate) fn block_count_min(parts_count: usize, kind_count: usize) -> usize {
 
 /// Maps a file of `block_count` blocks, all zeros (`.ring.size`). It is not open yet. Returns
 /// `None` if the system has no memory.
-pub(crate) fn map(file: c_int, block_count: usize, parts_count: usize) -> Option<()> {
+pub(crate) fn map(
+    file: c_int,
+    block_count: usize,
+    parts_count: usize,
+    is_kept: bool,
+) -> Option<()> {
     let permanent_end = permanent_count(block_count, parts_count) as u32;
     let blocks = Blocks::map_file(file, block_count)?;
     let (is_open, permanent) = (AtomicBool::new(false), AtomicU32::new(1));
-    REGION.set(Some(pages::place(Region { blocks, is_open, permanent, permanent_end })?));
+    let count = || AtomicU64::new(block_count as u64);
+    let kept = is_kept.then(|| Kept { next: count(), end: count() });
+    REGION.set(Some(pages::place(Region { blocks, is_open, permanent, permanent_end, kept })?));
     Some(())
 }
 

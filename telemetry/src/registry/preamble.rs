@@ -108,7 +108,7 @@ impl Preamble {
         root::leave();
         *self = Preamble { failure_told: self.failure_told, ..NONE };
         let block = block_at(0)?;
-        block.put_bytes(0, bytemuck::bytes_of(&identity::header(true)));
+        block.put_bytes(0, bytemuck::bytes_of(&identity::header(Some(0))));
         self.used = STREAM_HEADER_SIZE;
         self.stream = identity::uuid();
         Some(())

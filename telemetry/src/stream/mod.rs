@@ -125,7 +125,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     };
     plinth.create(memory::block_size())?;
     pending::begin(&parts);
-    let header = identity::header(region::is_there());
+    let header = identity::header(region::ring());
     state.start = header.start.get();
     state.begin(parts, &header, plinth.can_rewrite());
     pending::set(0);

@@ -376,7 +376,7 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
             state.spare = Some(old.into_memory());
         }
     }
-    let mut header = identity::header(region::is_there());
+    let mut header = identity::header(region::ring());
     header.volume = number.into();
     // Time of the stream, not of the volume.
     header.start = state.start.into();

@@ -64,7 +64,7 @@ models! {
     a_link_leads_to_a_whole_value, 3;
     a_shut_gate_admits_one_thread, 3;
     a_list_leads_to_whole_values, 3;
-    a_name_precedes_the_events_of_each_thread, 2;
+    a_name_precedes_the_events_of_each_thread, 3;
     observers_are_told_by_one_thread_at_a_time, 2;
     a_reader_of_a_row_sees_whole_sums, 2;
     the_last_told_sums_of_a_row_are_the_newest, 2;

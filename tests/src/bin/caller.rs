@@ -4,6 +4,7 @@
 //!  caller forever N FILE      N threads call until killed; FILE has the progress of each
 //!  caller times N M           N threads make M rounds of calls each, with a pause in between
 //!  caller family N [M]        a call or M, and N generations of children, each forked in a call
+//!  caller pause MS            a pause in three calls; prints how long each took, and the pause
 //!  caller tree SEED           a random tree of forks; each process tells its calls in truth-PID
 //! ```
 //!
@@ -19,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use telemetry::event;
 
 mod jobs {
@@ -93,6 +94,34 @@ fn breed(left: usize) {
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0);
     noop();
+}
+
+/// Prints how long something took, in ns, after it.
+fn timed(name: &str, what: impl FnOnce()) {
+    let begin = Instant::now();
+    what();
+    println!("{name} {}", begin.elapsed().as_nanos());
+}
+
+#[traced]
+fn inner(pause: Duration) {
+    std::thread::sleep(Duration::from_millis(20));
+    timed("pause", || {
+        let _pause = calls::pause();
+        std::thread::sleep(pause);
+    });
+}
+
+#[traced]
+fn middle(pause: Duration) {
+    timed("inner", || inner(pause));
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+#[traced]
+fn outer(pause: Duration) {
+    timed("middle", || middle(pause));
+    std::thread::sleep(Duration::from_millis(40));
 }
 
 /// The functions of a tree: 0 is none, 1 to 3 call nothing, the others call and fork.
@@ -289,6 +318,7 @@ fn main() {
             (0..rest.first().map_or(1, |before| number(before))).for_each(|_| noop());
             breed(number(generations));
         }
+        ["pause", time] => timed("outer", || outer(Duration::from_millis(number(time) as u64))),
         ["tree", seed] => {
             let mut tree = Tree::new(number(seed) as u64);
             tree.call(1);

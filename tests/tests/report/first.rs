@@ -72,6 +72,18 @@ fn a_page_of_waits_opens_on_its_threads() {
     assert_eq!(Page::open(&path, "tab=events").said("opens"), "Events");
 }
 
+#[test]
+fn a_page_of_calls_or_statements_opens_on_them() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let statements = directory.path().join("sums.log");
+    fs::write(&statements, sums_alone()).expect("a log");
+    for (log, first) in [(&super::calls::shop(), "Calls"), (&statements, "Source")] {
+        let path = page_with(log, directory.path(), &[], STEPS);
+        assert_eq!(Page::open(&path, "").said("opens"), first);
+        assert_eq!(Page::open(&path, "tab=events").said("opens"), "Events");
+    }
+}
+
 /// Keys reach the tab that is shown, also while the keyboard is on the row of tabs.
 #[test]
 fn keys_work_after_a_click_on_a_tab() {

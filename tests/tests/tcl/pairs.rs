@@ -5,11 +5,12 @@
 //! ```
 
 use crate::place::{ON, Place, RELEASE, expected, query};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// T27: a call has the name of the procedure's origin at that time.
 #[test]
-fn t27_a_call_has_the_name_of_its_origin() {
+fn a_call_has_the_name_of_its_origin() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -78,7 +79,7 @@ fn assert_whole(log: &Path) {
 
 /// T16: coroutines that interleave, resume each other, are deleted while they wait, and fail.
 #[test]
-fn t16_coroutines_keep_their_callers() {
+fn coroutines_keep_their_callers() {
     let place = Place::new();
     let script = format!(
         "{RELEASE}
@@ -141,6 +142,63 @@ fn t16_coroutines_keep_their_callers() {
                  - ::pass 1 \n ::pass ::leaf 2 \n ::stay ::leaf 1 \n - ::self 1 \n ::self ::leaf 2";
     assert_eq!(place.edges(), expected(edges));
     assert_whole(&place.log());
+}
+
+/// A coroutine that waits takes no time: each has what it measured itself, also in the views of the
+/// original. A bare `yield` has none of it.
+#[test]
+fn own_times_lack_the_waits_of_coroutines() {
+    let place = Place::new();
+    let script = format!(
+        "{RELEASE}
+        set begin [clock microseconds]
+        proc busy {{name us}} {{
+            set begin [clock microseconds]
+            while {{[clock microseconds] - $begin < $us}} {{}}
+            incr ::busy($name) [expr {{[clock microseconds] - $begin}}]
+        }}
+        proc wait {{}} {{yield}}
+        foreach {{name us}} {{a 1000 b 2000 c 3000}} {{
+            proc $name {{}} \
+                [string map [list NAME $name US $us] {{
+                    for {{set i 0}} {{$i < 5}} {{incr i}} {{busy NAME US; wait}}
+                    busy NAME US
+                }}]
+        }}
+        proc drive {{}} {{
+            foreach c {{a b c}} {{coroutine ::c$c $c}}
+            time {{busy drive 2000; foreach c {{a b c}} {{::c$c}}}} 5
+        }}
+        drive
+        foreach name {{drive a b c}} {{puts \"$name $::busy($name)\"}}
+        puts \"all [expr {{[clock microseconds] - $begin}}]\""
+    );
+    let printed = place.run(&script, ON).printed();
+    let words = |line: &str| {
+        let (name, us) = line.split_once(' ').expect("two words");
+        (name.to_owned(), us.parse().expect("a number"))
+    };
+    let mut busy: BTreeMap<String, u64> = printed.lines().map(words).collect();
+    let all = busy.remove("all").expect("all");
+    let left = all - busy.values().sum::<u64>();
+    let (log, database) = (place.files("log"), place.files("db"));
+    let sql = "SELECT n.name, sum(c.own) / 1000, sum(c.duration) / 1000 \
+               FROM calls AS c JOIN functions AS n USING(function) GROUP BY 1";
+    let rows = query(&log, sql);
+    let time = |name: &str| {
+        let row = rows.iter().find(|row| row[0] == format!("::{name}")).expect(name);
+        [1, 2].map(|at| row[at].parse::<u64>().expect("a number"))
+    };
+    let told = format!("{rows:?}; measured: {busy:?} of {all}");
+    assert!(rows.iter().map(|row| row[1].parse::<u64>().expect("a number")).sum::<u64>() <= all);
+    assert!(time("wait")[1] <= left, "{told}");
+    for (name, busy) in &busy {
+        assert!(time(name)[1] >= *busy && time(name)[1] <= busy + left, "{name}: {told}");
+    }
+    let connection = rusqlite::Connection::open(&database[0]).expect("a database");
+    let sql = "SELECT total_exec_micros FROM calls_by_callee WHERE callee_name = '::wait'";
+    let waits: i64 = connection.query_row(sql, [], |row| row.get(0)).expect("a row");
+    assert!(waits.cast_unsigned() <= left, "{waits}: {told}");
 }
 
 /// Random numbers (xorshift), so that a seed gives the same script again.
@@ -225,7 +283,7 @@ fn script_of(seed: u64) -> String {
 
 /// T1, T2, T16: random scripts. `TCL_SEEDS` makes it more of them.
 #[test]
-fn t1_random_scripts_count_as_their_logs() {
+fn random_scripts_count_as_their_logs() {
     let seeds = std::env::var("TCL_SEEDS").map_or(6, |seeds| seeds.parse().expect("a number"));
     for seed in 1..=seeds {
         let place = Place::new();

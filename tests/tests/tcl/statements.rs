@@ -105,7 +105,7 @@ puts \"    2 x  3 = [multiply     2  3]\"
 
 /// K2, K4: the seed's example has the seed's counts, lines, indices and lengths, in each mode.
 #[test]
-fn k4_the_seeds_example_has_its_table() {
+fn the_seeds_example_has_its_table() {
     for mode in ["count", "time", "trace"] {
         let place = Place::new();
         let ran = profile(&place, mode, MULTIPLY);
@@ -126,7 +126,7 @@ fn k4_the_seeds_example_has_its_table() {
 
 /// K8: what is within a statement, in its text or in a procedure, is a part of its time.
 #[test]
-fn k8_the_times_of_statements_are_nested() {
+fn the_times_of_statements_are_nested() {
     let place = Place::new();
     let script =
         "proc slow {} {\n after 5\n after 5\n}\nset x 1\nputs [slow]\nif {$x} {\n slow\n}\n";
@@ -147,7 +147,7 @@ fn k8_the_times_of_statements_are_nested() {
 /// K7, K9: the seed's extended example by all methods, as ratios to the time without the recorder.
 /// `TCL_TABLE` makes it the seed's sizes.
 #[test]
-fn k7_each_method_takes_more_out_than_the_one_before() {
+fn each_method_takes_more_out_than_the_one_before() {
     let sizes: &[[u64; 2]] = match std::env::var_os("TCL_TABLE") {
         Some(_) => &[[5, 2], [5000, 20], [10_000, 10]],
         None => &[[5, 2], [100, 20]],
@@ -214,7 +214,7 @@ fn k7_each_method_takes_more_out_than_the_one_before() {
 
 /// K12: without the mode nothing of it exists; with it commands may be three times as deep.
 #[test]
-fn k12_the_depth_of_commands_is_tripled_and_restored() {
+fn the_depth_of_commands_is_tripled_and_restored() {
     for (mode, inside) in [("off", "1000"), ("count", "3000"), ("time", "3000")] {
         let place = Place::new();
         let script = "puts [interp recursionlimit {}]\n";

@@ -6,7 +6,8 @@
 //!
 //! Rules: `ARCHITECTURE.md`, Invariants.
 
-use super::tree::{File, files, judge, rust_files};
+use super::tree::{File, files, judge, read, rust_files};
+use std::collections::HashSet;
 
 /// Words that may not occur in the name of a type or file.
 const EMPTY_NAMES: [&str; 6] = ["manager", "handler", "util", "utils", "misc", "helper"];
@@ -71,6 +72,49 @@ fn is_banned(name: &str, code: &str) -> bool {
     let is_std = name == "sink" && code.contains("io::sink");
     let has = |list: &[&str]| parts.iter().any(|part| list.contains(&part.as_str()));
     name != EXCEPTION && !is_std && (has(&FOREIGN_NAMES) || is_type && has(&EMPTY_NAMES))
+}
+
+/// Returns the name of the function that a line declares.
+fn declared(code: &str) -> Option<&str> {
+    let (_, rest) = code.split_once("fn ")?;
+    identifiers(rest).next()
+}
+
+/// Returns whether a name begins with the number of a promise: `t3_…`, `k12_…`.
+fn is_row(name: &str) -> bool {
+    let row = name.split_once('_').and_then(|(row, _)| row.strip_prefix(['t', 'k']));
+    row.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The tables of promises name the tests: so a test needs no number, and each one exists.
+#[test]
+fn promises_have_tests_that_are_not_called_after_them() {
+    let (mut breaches, mut declarations) = (Vec::new(), HashSet::new());
+    for file in rust_files() {
+        for (number, code) in file.code() {
+            let Some(name) = declared(&code) else { continue };
+            if is_row(name) {
+                breaches.push(format!("{}:{number}: {name}", file.path));
+            }
+            declarations.insert(name.to_owned());
+        }
+    }
+    for (path, letter, count) in [("design/calls.md", 'T', 27), ("design/statements.md", 'K', 12)] {
+        let text = read(path);
+        for number in 1..=count {
+            let row = text.lines().find(|line| line.starts_with(&format!("| {letter}{number} | ")));
+            let tests = row.and_then(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+            let names = tests.unwrap_or_default().split('`').skip(1).step_by(2);
+            let missing = names.clone().filter(|name| !declarations.contains(*name));
+            breaches
+                .extend(missing.map(|name| format!("{path}: {letter}{number}: no test {name}")));
+            if names.count() == 0 {
+                breaches.push(format!("{path}: {letter}{number}: no test"));
+            }
+        }
+    }
+    judge("A promise has a test, in the table of its design page.", breaches);
+    assert!(is_row("t3_memory") && is_row("k12_modes") && !is_row("take_t3") && !is_row("t_3"));
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub(crate) fn subjects() -> Vec<Subject> {
             function: "::around",
             profiled: Box::new(move || around(depth, turns)),
             plain: Box::new(move || plain_around(depth, turns)),
+            has_target: true,
         }
     };
     LENGTHS.iter().flat_map(|ns| DEPTHS.map(|depth| subject(*ns, depth))).collect()

@@ -9,7 +9,7 @@
 
 use super::{ERROR, Interp, MAGICS, OK, Objects, RENAMED, Raw, TCL, Tcl, TimerFacts, Token};
 use crate::commands::{Commands, Leave};
-use crate::{package, system};
+use crate::{package, recording, system};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::ffi::CString;
@@ -133,6 +133,10 @@ extern "C" fn on_package_command(
     if (command.run)(&interp, &variable).is_some() { OK } else { ERROR }
 }
 
+extern "C" fn before_fork() {
+    recording::flush();
+}
+
 /// Makes the package known to an interpreter: Tcl's `load` calls it.
 // SAFETY: no other symbol of the library has this name.
 #[unsafe(no_mangle)]
@@ -146,8 +150,9 @@ extern "C" fn Turtles_Init(raw: *mut Raw) -> c_int {
     let Some(interp) = (unsafe { Interp::of(raw) }) else { return ERROR };
     static FORKS: OnceLock<()> = OnceLock::new();
     FORKS.get_or_init(|| {
-        // SAFETY: the function stores a flag, as any code may do in a forked child.
-        unsafe { libc::pthread_atfork(None, None, Some(system::on_fork)) };
+        // SAFETY: one function writes the log in the process that forks, as any code may; the other
+        // stores a flag, as any code may do in a forked child.
+        unsafe { libc::pthread_atfork(Some(before_fork), None, Some(system::on_fork)) };
     });
     // SAFETY: T1, T2.
     if unsafe { (interp.tcl.evaluate)(raw, package::SETUP.as_ptr(), -1, 0) } != OK {

@@ -8,7 +8,9 @@
 //!
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
+use super::family;
 use super::latest::{Latest, is_whole};
+use super::missed::Missed;
 use super::output::Database;
 use super::signals::{signals, wait};
 use super::{Follow, Seen, Stamp, first, is_ring, open, process, stamp};
@@ -28,7 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Memory for pages of the database, in KiB.
-const CACHE_KIB: i32 = 64 << 10;
+pub(super) const CACHE_KIB: i32 = 64 << 10;
 /// While the program runs, the whole log is read again in at most one part of the time in this.
 const PASS_SHARE: u32 = 20;
 /// Volumes of a stream, at most.
@@ -56,6 +58,7 @@ struct Feed {
     added: u64,
     /// Whether a note told of words that SQLite's integers lack.
     is_great_told: bool,
+    missed: Missed,
     /// Whether the log was read completely, at its end.
     end: Option<bool>,
 }
@@ -145,13 +148,16 @@ impl Feed {
         self.streams = reading.log.streams().to_vec();
         if found.known != self.known || self.place.is_none() || is_end {
             let is_first = self.place.is_none();
+            if is_first && self.pass.is_none() {
+                self.join(args, database)?;
+            }
             let is_whole = is_first && is_whole(&reading.log);
             let faults = self.take(args, database, &reading, &part, found, is_whole)?;
             self.faults.append(&faults);
             if is_first && is_end {
                 // This was the whole log.
                 self.is_behind = false;
-                self.end = Some(reading.end(&self.faults));
+                self.end = Some(self.missed.end(&reading, &self.faults));
                 return Ok(());
             }
         }
@@ -166,7 +172,17 @@ impl Feed {
             self.pass(args, database, &reading, &part.until, is_end)?;
         }
         if is_end {
-            self.end = Some(reading.end(&self.faults));
+            self.join(args, database)?;
+            self.end = Some(self.missed.end(&reading, &self.faults));
+        }
+        Ok(())
+    }
+
+    /// Adds what the process shares with its ancestors, if that is wanted: at first, and at the end
+    /// once more, when calls that cross a fork have their ends.
+    fn join(&mut self, args: &Follow, database: &mut Database<'_>) -> Result<(), Stop> {
+        if args.family {
+            self.added += family::join(&self.path, &args.select, &args.known, database)?;
         }
         Ok(())
     }
@@ -287,7 +303,7 @@ impl Feed {
             }
             import.add_slices(&connection, &selection, &mut self.lenses)?;
             import.add_calls(&connection, &selection, &mut self.lenses)?;
-            import.add_losses(&connection, events.faults(), &self.taken)?;
+            let losses = import.add_losses(&connection, events.faults(), &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
             let is_told = self.is_great_told;
@@ -295,9 +311,10 @@ impl Feed {
             if !is_told {
                 reading.note(counts.note());
             }
-            Ok((connection, (place, events.faults().clone())))
+            Ok((connection, (place, events.faults().clone(), losses.overwritten)))
         };
-        let (place, faults) = database.change(work)?;
+        let (place, faults, missed) = database.change(work)?;
+        self.missed.note(reading, missed);
         self.place = Some(place);
         (self.known, self.order) = (found.known, found.order);
         if is_first {

@@ -12,17 +12,24 @@
 //!  10 393              the time of these calls
 //! ```
 //!
+//! A reader adds up the times of the calls of a function, so each time is in one of them alone:
+//! `levels` has recursion as callgrind has it.
+//!
 //! valgrind.org/docs/manual/cl-format.html. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
+use super::levels::{Level, Levels, OUTSIDE, Record};
 use super::named;
 use eventlog::format::text::OneLine;
 use lens_calls::statements::Statements;
-use lens_calls::{CallEdge, Calls, Function, Graph, NONE};
+use lens_calls::{Calls, Facts, Function, NONE};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
+use std::iter;
 
 /// The file of functions whose place the log does not state.
 const NO_FILE: &str = "???";
+/// The name of the caller of functions that no function calls.
+const NO_CALLER: &str = "(no caller)";
 
 /// The own times and the executions of statements, by file and line.
 type Lines = BTreeMap<(String, u32), (u64, u64)>;
@@ -30,28 +37,25 @@ type Lines = BTreeMap<(String, u32), (u64, u64)>;
 /// Writes a record for each function that was called, calls, or has statements that ran.
 pub(super) fn write(
     calls: &Calls,
-    graph: &Graph,
     statements: Option<&Statements>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut edges: BTreeMap<Function, Vec<&CallEdge>> = BTreeMap::new();
-    for edge in graph.edges().iter().filter(|edge| edge.sum.count > 0) {
-        edges.entry(edge.function).or_default();
-        edges.entry(edge.caller).or_default().push(edge);
-    }
-    edges.remove(&NONE);
     let mut lines = statements.map_or_else(BTreeMap::new, lines);
     let has_lines = !lines.is_empty();
+    let levels = Levels::of(calls.tree(), &same(calls));
     // Own times of statements stand for that of their function.
-    let own = |function: Function, lines: &BTreeMap<String, Lines>| {
-        let is_own = !lines.contains_key(calls.functions().name(function));
-        is_own.then(|| graph.function(function).own)
+    let own = |level: &Level, record: &Record, lines: &BTreeMap<String, Lines>| {
+        let is_own = !lines.contains_key(calls.functions().name(level.function));
+        is_own.then_some(record.own).filter(|_| *level != OUTSIDE)
     };
-    let total = edges.keys().filter_map(|at| own(*at, &lines)).fold(0u64, u64::saturating_add);
+    let all = levels.records.iter().filter_map(|(level, record)| own(level, record, &lines));
+    let total = all.fold(0u64, u64::saturating_add);
     let all = lines.values().flat_map(BTreeMap::values);
     let (total, count) = all.fold((total, 0u64), |(total, sum), (ns, count)| {
         (total.saturating_add(*ns), sum.saturating_add(*count))
     });
+    // Own times lack that of calls that are not selected, and what a correction takes out.
+    let total = total.max(levels.time);
     let total = if has_lines { format!("{total} {count}") } else { total.to_string() };
     let events = if has_lines { "ns executions" } else { "ns" };
     writeln!(out, "# callgrind format\nversion: 1\ncreator: eventcnv\npositions: line")?;
@@ -59,34 +63,55 @@ pub(super) fn write(
     let [files, functions, objects] = Default::default();
     let mut names = Names { calls, files, functions, objects };
     // That of the functions that follow, until another one is written.
-    let mut object = "";
-    for (function, called) in edges {
-        let (file, own_name) = (names.file(function), names.function(function));
+    let (mut object, mut last) = ("", NONE);
+    for (level, record) in &levels.records {
+        let function = level.function;
+        let (file, own_name) = (names.file(function), names.level(*level));
         let line = names.line(function);
         writeln!(out)?;
         names.change_object("ob", &mut object, names.object_of(function), out)?;
         writeln!(out, "fl={file}\nfn={own_name}")?;
-        if let Some(own) = own(function, &lines) {
+        if let Some(own) = own(level, record, &lines) {
             writeln!(out, "{line} {own}")?;
         }
-        for edge in called {
-            let (file, callee) = (names.file(edge.function), names.function(edge.function));
-            let to = names.line(edge.function);
-            names.change_object("cob", &mut { object }, names.object_of(edge.function), out)?;
-            writeln!(out, "cfi={file}\ncfn={callee}\ncalls={} {to}", edge.sum.count)?;
-            writeln!(out, "{line} {}", edge.sum.total)?;
+        for (to, (count, time)) in &record.called {
+            let (file, callee) = (names.file(to.function), names.level(*to));
+            names.change_object("cob", &mut { object }, names.object_of(to.function), out)?;
+            writeln!(out, "cfi={file}\ncfn={callee}")?;
+            writeln!(out, "calls={count} {}\n{line} {time}", names.line(to.function))?;
         }
-        let own = lines.remove(calls.functions().name(function)).unwrap_or_default();
-        names.write_lines(&own, names.file_of(function), out)?;
+        if function != last {
+            let own = lines.get(calls.functions().name(function));
+            names.write_lines(own.unwrap_or(&Lines::new()), names.file_of(function), out)?;
+        }
+        last = function;
+    }
+    for level in levels.records.keys().filter(|level| **level != OUTSIDE) {
+        lines.remove(calls.functions().name(level.function));
     }
     for (function, own) in lines {
         let first = own.first_key_value().map_or(NO_FILE, |((file, _), _)| file);
         let file = names.numbered_file(first);
-        let function = names.numbered(&function);
+        let function = names.numbered(&named(&function));
         writeln!(out, "\nfl={file}\nfn={function}")?;
         names.write_lines(&own, first, out)?;
     }
     writeln!(out, "\ntotals: {total}")
+}
+
+/// Returns for each function the first one with its name and its file: a reader tells no others
+/// apart.
+fn same(calls: &Calls) -> Vec<Function> {
+    let mut first: HashMap<(&str, String), Function> = HashMap::new();
+    let all = calls.functions().iter();
+    let same = all
+        .map(|(at, facts)| *first.entry((file_of(Some(facts)), named(&facts.name))).or_insert(at));
+    iter::once(NONE).chain(same).collect()
+}
+
+fn file_of(facts: Option<&Facts>) -> &str {
+    let facts = facts.filter(|facts| facts.line > 0);
+    facts.and_then(|facts| facts.file.as_deref()).unwrap_or(NO_FILE)
 }
 
 /// Returns the lines with statements that ran, by the name of their function.
@@ -120,8 +145,7 @@ struct Names<'c> {
 
 impl<'c> Names<'c> {
     fn file_of(&self, function: Function) -> &'c str {
-        let facts = self.calls.functions().facts(function).filter(|facts| facts.line > 0);
-        facts.and_then(|facts| facts.file.as_deref()).unwrap_or(NO_FILE)
+        file_of(self.calls.functions().facts(function))
     }
 
     /// Returns the program or the library of a function without a line.
@@ -143,7 +167,7 @@ impl<'c> Names<'c> {
         }
         *current = object;
         let object = if object.is_empty() { NO_FILE } else { object };
-        writeln!(out, "{key}={}", numbered(&mut self.objects, object, one_line))
+        writeln!(out, "{key}={}", numbered(&mut self.objects, &one_line(object)))
     }
 
     fn file(&mut self, function: Function) -> String {
@@ -151,15 +175,20 @@ impl<'c> Names<'c> {
     }
 
     fn numbered_file(&mut self, file: &str) -> String {
-        numbered(&mut self.files, file, one_line)
+        numbered(&mut self.files, &one_line(file))
     }
 
-    fn function(&mut self, function: Function) -> String {
-        self.numbered(self.calls.functions().name(function))
+    /// Returns a function as callgrind names it at a level.
+    fn level(&mut self, level: Level) -> String {
+        let name = match level {
+            OUTSIDE => NO_CALLER.to_owned(),
+            Level { function, .. } => named(self.calls.functions().name(function)),
+        };
+        self.numbered(&if level.is_inner { name + "'2" } else { name })
     }
 
     fn numbered(&mut self, function: &str) -> String {
-        numbered(&mut self.functions, function, named)
+        numbered(&mut self.functions, function)
     }
 
     fn line(&self, function: Function) -> u32 {
@@ -188,12 +217,12 @@ fn one_line(text: &str) -> String {
     OneLine(text.as_bytes()).to_string()
 }
 
-/// Returns the number of a name, with the name as it is `shown` if this is its first use.
-fn numbered(numbers: &mut Numbers, name: &str, shown: fn(&str) -> String) -> String {
+/// Returns the number of a name, with the name if this is its first use.
+fn numbered(numbers: &mut Numbers, name: &str) -> String {
     if let Some(number) = numbers.get(name) {
         return format!("({number})");
     }
     let number = numbers.len() + 1;
     numbers.insert(name.to_owned(), number);
-    format!("({number}) {}", shown(name))
+    format!("({number}) {name}")
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  calls of a log ──▶ tree, graph ──┬─ dot.rs        graphviz: functions in their clusters
 //!                                   ├─ callgrind.rs  callgrind_annotate, KCachegrind; with lines
+//!                                   │    levels.rs   recursion
 //!                                   └─ pprof.rs      pprof, speedscope: a sample for each path
 //! ```
 //!
@@ -10,6 +11,7 @@
 
 mod callgrind;
 mod dot;
+mod levels;
 mod pprof;
 
 use crate::summary::calls::demangled;
@@ -34,10 +36,9 @@ pub(crate) fn write(
     statements: Option<&Statements>,
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
-    let graph = Graph::of(calls.tree());
     match form {
-        Form::Dot => dot::write(calls, &graph, out)?,
-        Form::Callgrind => callgrind::write(calls, &graph, statements, out)?,
+        Form::Dot => dot::write(calls, &Graph::of(calls.tree()), out)?,
+        Form::Callgrind => callgrind::write(calls, statements, out)?,
         Form::Pprof => return pprof::write(calls, out),
     }
     Ok(Vec::new())
@@ -49,6 +50,12 @@ const NO_NAME: &str = "(no name)";
 /// Returns the name of a function, on one line.
 fn name(calls: &Calls, function: Function) -> String {
     named(calls.functions().name(function))
+}
+
+/// Returns the symbol of a function whose name is not its symbol, on one line.
+fn symbol(calls: &Calls, function: Function) -> Option<String> {
+    let symbol = calls.functions().name(function);
+    (demangled(symbol) != symbol).then(|| OneLine(symbol.as_bytes()).to_string())
 }
 
 /// Returns a name as the source has it, on one line.

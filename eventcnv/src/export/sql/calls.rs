@@ -42,10 +42,11 @@ CREATE VIEW IF NOT EXISTS call_pts AS
   FROM calls JOIN functions AS f USING(function) LEFT JOIN functions AS c ON c.function = caller;
 CREATE VIEW IF NOT EXISTS calls_by_caller_callee AS
   SELECT ifnull(c.proc_name, '') AS caller_name, f.proc_name AS callee_name, count(*) AS calls,
-    sum(time_leave - time_enter) AS total_exec_micros,
-    sum(time_leave - time_enter) / count(*) AS avg_exec_micros
-  FROM call_pts JOIN proc_ids AS f ON f.proc_id = callee_id
-  LEFT JOIN proc_ids AS c ON c.proc_id = caller_id
+    sum(duration) / 1000 AS total_exec_micros, sum(duration) / 1000 / count(*) AS avg_exec_micros
+  FROM calls JOIN functions AS callee USING(function)
+  JOIN proc_ids AS f ON f.proc_id = callee.proc_id
+  LEFT JOIN functions AS called_by ON called_by.function = caller
+  LEFT JOIN proc_ids AS c ON c.proc_id = called_by.proc_id
   GROUP BY 1, 2 ORDER BY 4 DESC;
 CREATE VIEW IF NOT EXISTS calls_by_callee AS
   SELECT callee_name, sum(calls) AS calls, sum(total_exec_micros) AS total_exec_micros,

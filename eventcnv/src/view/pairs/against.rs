@@ -1,18 +1,20 @@
 //! The durations of two logs, group by group.
 //!
 //! ```text
-//!  old rows ─┐
-//!  new rows ─┴─ by slice and value ──▶ counts, p50, p99, change, distance, p ──▶ text, CSV, JSON
+//!  old rows ─┐                         counts, p50, p99, change, distance ─┐
+//!  new rows ─┴─ by slice and value ──┬─▶ means of the runs ──▶ p ──────────┴─▶ text, CSV, JSON
 //! ```
 //!
 //! Design: `.cnv.pairs` in `design/eventcnv.md`; the test: `.slice.against` in `design/slices.md`.
 
 use super::{Overview, PERCENTS, percentile, write_unit};
+use crate::summary::calls::demangled;
 use crate::summary::pairs::Row;
 use crate::view::csv;
 use crate::view::json::escaped;
 use cli::Stop;
 use cli::table::Table;
+use eventlog::format::text::OneLine;
 use serde_json::{Value, json};
 use slices::{Comparison, Group, Percent, Percentile};
 use std::borrow::Cow;
@@ -24,10 +26,14 @@ const SIGNIFICANCE: f64 = 0.01;
 
 /// A group of two logs: the rows of the old one and of the new one.
 struct Compared<'g> {
-    pub(crate) name: &'g str,
+    pub(crate) name: Cow<'g, str>,
     pub(crate) value: &'g str,
     pub(crate) groups: [Option<&'g Group>; 2],
+    /// The runs that have the group.
+    pub(crate) runs: [usize; 2],
     pub(crate) comparison: Option<Comparison>,
+    /// The probability that the runs of one program differ as much.
+    pub(crate) p: Option<f64>,
 }
 
 /// Returns the groups of two logs, in the order of the new one.
@@ -37,16 +43,26 @@ fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g
         let has_label = labels.is_one(row) && others.is_one(row);
         (&*row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
     };
-    let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row.durations)).collect();
+    let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row)).collect();
     let after: HashSet<_> = new.rows.iter().map(key).collect();
     let both = new.rows.iter().map(|row| {
-        let (old, new) = (before.get(&key(row)).copied(), row.durations);
-        let comparison = old.and_then(|old| slices::compare(old, new));
-        Compared { name: &row.name, value: &row.value, groups: [old, Some(new)], comparison }
+        let old = before.get(&key(row)).copied();
+        Compared {
+            name: demangled(&*row.name),
+            value: &row.value,
+            groups: [old.map(|old| old.durations), Some(row.durations)],
+            runs: [old.map_or(0, |old| old.means.len()), row.means.len()],
+            comparison: old.and_then(|old| slices::compare(old.durations, row.durations)),
+            p: old.and_then(|old| slices::chance(&old.means, &row.means)),
+        }
     });
-    let gone = old.rows.iter().filter(|row| !after.contains(&key(row))).map(|row| {
-        let groups = [Some(row.durations), None];
-        Compared { name: &row.name, value: &row.value, groups, comparison: None }
+    let gone = old.rows.iter().filter(|row| !after.contains(&key(row))).map(|row| Compared {
+        name: demangled(&*row.name),
+        value: &row.value,
+        groups: [Some(row.durations), None],
+        runs: [row.means.len(), 0],
+        comparison: None,
+        p: None,
     });
     both.chain(gone).collect()
 }
@@ -84,14 +100,14 @@ fn labelled(value: &str) -> Cow<'_, str> {
     if text.is_empty() { Cow::Borrowed(value) } else { Cow::Owned(text + before) }
 }
 
-/// Returns whether a difference is significant, among `count` comparisons.
-fn is_significant(comparison: &Comparison, count: usize) -> bool {
-    comparison.p * (count as f64) < SIGNIFICANCE
+/// Returns whether the difference of a row is significant, among `count` tests.
+fn is_significant(row: &Compared<'_>, count: usize) -> Option<bool> {
+    row.p.map(|p| p * (count as f64) < SIGNIFICANCE)
 }
 
-/// Returns the number of comparisons.
-fn comparison_count(rows: &[Compared<'_>]) -> usize {
-    rows.iter().filter(|row| row.comparison.is_some()).count()
+/// Returns the number of tests.
+fn test_count(rows: &[Compared<'_>]) -> usize {
+    rows.iter().filter(|row| row.p.is_some()).count()
 }
 
 /// Returns the change from one duration to another, in percent.
@@ -104,6 +120,7 @@ fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
 pub(crate) fn text(
     [old, new]: [&Overview<'_>; 2],
     names: [&str; 2],
+    limit: usize,
     (is_json, is_csv): (bool, bool),
 ) -> Result<Vec<u8>, Stop> {
     if old.unit() != new.unit() {
@@ -115,31 +132,41 @@ pub(crate) fn text(
             new.unit()
         )));
     }
-    let rows = compared(old, new);
+    let mut rows = compared(old, new);
+    let count = test_count(&rows);
+    rows.truncate(limit);
     let mut text = Vec::new();
     if is_json {
-        text = escaped(&format!("{:#}\n", json(new, &rows))).into_bytes();
+        text = escaped(&format!("{:#}\n", json(new, &rows, count))).into_bytes();
     } else if is_csv {
-        write_csv(new, &rows, &mut text);
+        write_csv(new, &rows, count, &mut text);
     } else {
-        write(new, &rows, &mut text)?;
+        write((new, count), &rows, [old, new].map(|side| side.run_count), &mut text)?;
     }
     Ok(text)
 }
 
 /// Writes a table of two logs, whose durations have one unit.
-fn write(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut dyn Write) -> io::Result<()> {
+fn write(
+    (new, count): (&Overview<'_>, usize),
+    rows: &[Compared<'_>],
+    runs: [usize; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write_unit(new.base, out)?;
+    writeln!(out, "runs: {} old, {} new", runs[0], runs[1])?;
     let by = Some(new.by).filter(|by| !by.is_empty());
     let mut heading = vec![new.what];
     heading.extend(by);
     heading.extend(["old count", "count", "old p50", "p50", "change", "old p99", "p99", "change"]);
-    heading.extend(["distance", "p", "significant"]);
+    heading.push("distance");
+    if count > 0 {
+        heading.extend(["p", "significant"]);
+    }
     let mut table = Table::new(1 + by.iter().len(), &heading);
-    let count = comparison_count(rows);
     for row in rows {
-        let mut cells = vec![row.name.to_owned()];
-        cells.extend(by.map(|_| row.value.to_owned()));
+        let mut cells = vec![OneLine(row.name.as_bytes()).to_string()];
+        cells.extend(by.map(|_| OneLine(row.value.as_bytes()).to_string()));
         cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
         for percent in [Percent::P50, Percent::P99] {
             let text = |group: &Group| percentile(group, percent);
@@ -147,30 +174,35 @@ fn write(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut dyn Write) -> io::
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
             cells.push(change(found).map_or_else(String::new, |change| format!("{change:+.1} %")));
         }
-        match &row.comparison {
-            Some(comparison) => {
-                cells.push(format!("{:.3}", comparison.distance));
-                cells.push(format!("{:.2e}", comparison.p));
-                let is_so = is_significant(comparison, count);
-                cells.push(if is_so { "yes" } else { "no" }.to_owned());
-            }
-            None => cells.extend(["", "", ""].map(str::to_owned)),
+        let distance = row.comparison.map(|found| format!("{:.3}", found.distance));
+        cells.push(distance.unwrap_or_default());
+        if count > 0 {
+            cells.push(row.p.map_or_else(String::new, |p| format!("{p:.2e}")));
+            let is_so = is_significant(row, count);
+            cells.push(is_so.map_or("", |is_so| if is_so { "yes" } else { "no" }).to_owned());
         }
         table.row(cells);
     }
     if table.is_empty() {
         return writeln!(out, "no selected event begins or ends anything");
     }
-    write!(out, "\n{table}")?;
+    writeln!(out, "\n{table}distance: the greatest of the two distributions, from 0 to 1")?;
+    if count == 0 {
+        return writeln!(
+            out,
+            "whether a difference is chance: one run does not tell how far runs differ; name more \
+             of each program, as in NEW1 NEW2 --against OLD1 --against OLD2"
+        );
+    }
     writeln!(
         out,
-        "distance and p: the test of Kolmogorov and Smirnov; significant: p times the number of \
+        "p: the test of Welch, of the mean durations of runs; significant: p times the number of \
          tests is below {SIGNIFICANCE}"
     )
 }
 
 /// Writes the same as CSV.
-fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
+fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], count: usize, out: &mut Vec<u8>) {
     let by = new.by;
     out.extend_from_slice(new.what.as_bytes());
     out.push(b',');
@@ -178,10 +210,8 @@ fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
         csv::field(out, by.as_bytes());
         out.push(b',');
     }
-    out.extend_from_slice(
-        b"unit,old_count,count,old_p50,p50,old_p99,p99,distance,p,significant,exact\n",
-    );
-    let count = comparison_count(rows);
+    out.extend_from_slice(b"unit,old_count,count,old_p50,p50,old_p99,p99,distance,exact,");
+    out.extend_from_slice(b"old_runs,runs,p,significant\n");
     for row in rows {
         csv::field(out, row.name.as_bytes());
         out.push(b',');
@@ -195,25 +225,23 @@ fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], out: &mut Vec<u8>) {
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
             cells.extend(found.map(|p| p.map_or_else(String::new, |p| p.ns.to_string())));
         }
-        match &row.comparison {
-            Some(comparison) => {
-                let Comparison { distance, p, is_exact } = comparison;
-                let is_so = is_significant(comparison, count);
-                cells.extend([distance.to_string(), p.to_string()]);
-                cells.extend([is_so, *is_exact].map(|is_so| is_so.to_string()));
-            }
-            None => cells.extend(["", "", "", ""].map(str::to_owned)),
-        }
+        cells.push(optional(row.comparison.map(|found| found.distance)));
+        cells.push(optional(row.comparison.map(|found| found.is_exact)));
+        cells.extend(row.runs.map(|count| count.to_string()));
+        cells.extend([optional(row.p), optional(is_significant(row, count))]);
         out.extend_from_slice(cells.join(",").as_bytes());
         out.push(b'\n');
     }
 }
 
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
 /// Returns the same as JSON.
-fn json(overview: &Overview<'_>, rows: &[Compared<'_>]) -> Value {
-    let count = comparison_count(rows);
-    let side = |group: Option<&Group>| {
-        let mut found = json!({ "count": group.map_or(0, Group::count) });
+fn json(overview: &Overview<'_>, rows: &[Compared<'_>], count: usize) -> Value {
+    let side = |(group, run_count): (Option<&Group>, usize)| {
+        let mut found = json!({ "count": group.map_or(0, Group::count), "runs": run_count });
         for (name, percent) in PERCENTS {
             let value = group.and_then(|group| group.percentile(percent)).map(|found| found.ns);
             found[name] = json!(value);
@@ -221,21 +249,21 @@ fn json(overview: &Overview<'_>, rows: &[Compared<'_>]) -> Value {
         found
     };
     let row = |row: &Compared<'_>| {
-        let [old, new] = row.groups.map(side);
+        let [old, new] = [0, 1].map(|at| side((row.groups[at], row.runs[at])));
         json!({
-            (overview.what): row.name,
+            (overview.what): &*row.name,
             "value": Some(row.value).filter(|_| !overview.by.is_empty()),
             "old": old,
             "new": new,
             "distance": row.comparison.map(|found| found.distance),
-            "p": row.comparison.map(|found| found.p),
-            "significant": row.comparison.map(|found| is_significant(&found, count)),
             "exact": row.comparison.map(|found| found.is_exact),
+            "p": row.p,
+            "significant": is_significant(row, count),
         })
     };
     json!({
         "unit": overview.unit(),
-        "test": "Kolmogorov-Smirnov",
+        "test": "Welch",
         "groups": rows.iter().map(row).collect::<Value>(),
     })
 }

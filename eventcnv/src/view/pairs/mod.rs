@@ -37,6 +37,8 @@ pub(crate) struct Overview<'g> {
     /// The time in which slices could begin, if known.
     pub(crate) seconds: Option<f64>,
     pub(crate) rows: Vec<Row<'g>>,
+    /// The number of runs, if they are to be compared.
+    pub(crate) run_count: usize,
     pub(crate) slowest: Vec<Slow>,
     /// Whether threads and buffers are named with their stream.
     pub(crate) is_stream_shown: bool,

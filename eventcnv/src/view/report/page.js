@@ -31,6 +31,7 @@
   let calls = null; // The tab of calls, if the log has any.
   let source = null; // The tab of source, if the log has statements.
   let threads = null; // The tab of threads, if the log has slices or flows.
+  let first = "eventsTab"; // The tab on which the page opens.
   let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
 
   const node = (name, text, cls) => {
@@ -312,7 +313,7 @@
     const state = new URLSearchParams();
     if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
     if (byId("search").value) state.set("search", byId("search").value);
-    if (!byId("eventsTab").hidden && threads && threads.hasWaits) state.set("tab", "events");
+    if (!byId("eventsTab").hidden && first !== "eventsTab") state.set("tab", "events");
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
@@ -557,8 +558,9 @@
     byId("tabs").hidden = false;
     const open = { events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
       threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab" };
-    // What threads waited for is why such a log was made.
-    const first = threads && threads.hasWaits ? open.threads : "eventsTab";
+    // What such a log was made for.
+    const made = threads && threads.hasWaits ? open.threads : open.calls || open.source;
+    first = made || first;
     showTab(open[state.get("tab")] || first);
   }
   for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"], [waitFlame, "frame"]]) {

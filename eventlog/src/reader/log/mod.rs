@@ -115,7 +115,10 @@ impl Log {
         // `.ring.read`
         let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
-        let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
+        let source = match copy {
+            Some(copy) => copy.log_of(source),
+            None => source,
+        };
         let is_stream = head::is_stream(&head) || head::first_block(&*source)?.is_some();
         if let Some(increment) = increment
             && !is_stream

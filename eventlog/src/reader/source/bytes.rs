@@ -20,6 +20,11 @@ pub trait Source {
     /// at the end.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// Returns the size now, of a file that may have grown.
+    fn size_now(&self) -> io::Result<u64> {
+        Ok(self.size())
+    }
+
     /// Returns whether no program writes to the source. A ring in it then needs no copy
     /// (`.ring.read`).
     fn is_still(&self) -> bool {
@@ -55,6 +60,10 @@ macro_rules! leads_to_source {
                 (**self).read_at(offset, buf)
             }
 
+            fn size_now(&self) -> io::Result<u64> {
+                (**self).size_now()
+            }
+
             fn is_still(&self) -> bool {
                 (**self).is_still()
             }
@@ -86,6 +95,10 @@ impl FileSource {
 impl Source for FileSource {
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn size_now(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {

@@ -6,8 +6,9 @@
 //!                                                          └──── what changed, again ◀────┘
 //! ```
 //!
-//! If a whole round finds no change, the copy is the file at the beginning of that round. Rules:
-//! `.ring.read` in `design/format.md`.
+//! If a whole round finds no change, the copy is the file at the beginning of that round. What the
+//! program kept behind the ring never changes, and is read where it is. Rules: `.ring.read`,
+//! `.ring.kept` in `design/format.md`.
 
 use super::bytes::Source;
 use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_RING, StreamHeader};
@@ -21,15 +22,23 @@ const TRY_COUNT_MAX: usize = 16;
 const ROUND_COUNT_MAX: usize = 8;
 
 pub(crate) struct Copy {
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+    /// The size of the file once the ring was copied: what left the ring before is within it.
+    size: u64,
     /// Whether the ring changed faster than it was copied: the copy may lack blocks.
     pub(crate) is_moving: bool,
 }
 
-/// Copies the log in a source, if the log is a ring (`.header.ring`) that is not too large.
+/// A copied ring, and the file with what was kept behind it.
+struct Kept {
+    copy: Copy,
+    file: Box<dyn Source + Send + Sync>,
+}
+
+/// Copies the ring in a source, if the log is a ring (`.header.ring`) that is not too large.
 pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>> {
-    let Some(block_size) = block_size(head) else { return Ok(None) };
-    let size = source.size();
+    let Some((block_size, size)) = extent(head) else { return Ok(None) };
+    let size = source.size().min(size);
     let Some(size) = usize::try_from(size).ok().filter(|_| size <= COPY_SIZE_MAX) else {
         return Ok(None);
     };
@@ -38,7 +47,7 @@ pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>>
         return Ok(None);
     }
     bytes.resize(size, 0);
-    let mut copy = Copy { bytes, is_moving: false };
+    let mut copy = Copy { bytes, size: 0, is_moving: false };
     // A program writes names before the events that use them, and they lie earlier in the file. So
     // this copies the later blocks first.
     for (index, block) in copy.bytes.chunks_mut(block_size).enumerate().rev() {
@@ -64,9 +73,37 @@ pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>>
     Ok(Some(copy))
 }
 
+impl Source for Kept {
+    fn size(&self) -> u64 {
+        self.copy.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let done = self.copy.bytes.read_at(offset, buf)?;
+        match buf.get_mut(done..) {
+            Some(rest) if !rest.is_empty() => {
+                Ok(done + self.file.read_at(offset.saturating_add(done as u64), rest)?)
+            }
+            _ => Ok(done),
+        }
+    }
+}
+
 impl Copy {
+    /// Returns the log of a file whose ring this is.
+    pub(crate) fn log_of(
+        self,
+        file: Box<dyn Source + Send + Sync>,
+    ) -> Box<dyn Source + Send + Sync> {
+        match self.size > self.bytes.len() as u64 {
+            true => Box::new(Kept { copy: self, file }),
+            false => Box::new(self.bytes),
+        }
+    }
+
     /// Copies the blocks before the blocks of events again: those only grow.
     fn refer(&mut self, source: &dyn Source, block_size: usize) -> io::Result<()> {
+        self.size = source.size_now()?;
         for (index, block) in self.bytes.chunks_mut(block_size).enumerate() {
             let is_events = BlockHeader::read(block).is_some_and(|header| {
                 header.block_type == BlockType::Events as u8 && header.registry.get() != 0
@@ -102,11 +139,17 @@ impl Newest {
     }
 }
 
-/// Returns the block size, if the header is sound and the log is a ring.
-fn block_size(head: &[u8]) -> Option<usize> {
+/// Returns the block size, and the size of the ring (`.header.ring-blocks`), if the header is sound
+/// and the log is a ring.
+fn extent(head: &[u8]) -> Option<(usize, u64)> {
     let header = StreamHeader::read(head)?;
     let is_ring = header.is_sound() && header.flags.get() & STREAM_RING != 0;
-    header.block_size_log2().filter(|_| is_ring).map(|log2| 1 << log2)
+    let block_size = header.block_size_log2().filter(|_| is_ring).map(|log2| 1 << log2)?;
+    let size = match header.ring_count.get() {
+        0 => u64::MAX,
+        count => count.saturating_mul(block_size as u64),
+    };
+    Some((block_size, size))
 }
 
 /// The header fields that change when the block is used again, sealed, or updated with counts.

@@ -58,7 +58,8 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
     header.block_size = (1u32 << log2).into();
     header.flags = (header.flags.get() & !(STREAM_RING | STREAM_CUT)).into();
     header.volume = stream.volumes.0.into();
-    header.reserved_416 = [0; 12];
+    header.ring_count = 0.into();
+    header.reserved_424 = [0; 11];
     header
 }
 

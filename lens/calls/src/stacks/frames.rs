@@ -8,9 +8,9 @@
 //! Design: `.calls.lens` in `design/calls.md`.
 
 use super::SEARCH_COUNT_MAX;
+use crate::clocks::Clocks;
 use crate::functions::Functions;
 use crate::model::{Call, Function, NONE, Task, Told, UNSELECTED};
-use crate::pauses::Pauses;
 use crate::source::Sense;
 use crate::tree::{Above, Tree};
 use slices::{Edge, Pairing, Slice, Slot, Track, Verdict};
@@ -32,8 +32,8 @@ pub(super) struct Frame {
     pub(super) context: u64,
     /// The time of the calls in it.
     pub(super) inner_ns: u64,
-    /// How long its thread had paused when it began.
-    pub(super) paused_ns: u64,
+    /// How long the clock of its stack had stood when it began.
+    pub(super) stood_ns: u64,
     pub(super) is_unwound: bool,
     /// Whether the log lacks its beginning.
     pub(super) is_assumed: bool,
@@ -50,7 +50,7 @@ pub(super) const NO_FRAME: Frame = Frame {
     depth: 0,
     context: 0,
     inner_ns: 0,
-    paused_ns: 0,
+    stood_ns: 0,
     is_unwound: false,
     is_assumed: false,
 };
@@ -103,7 +103,7 @@ pub(super) struct Frames {
     pub(super) assumed_count: usize,
     pub(super) functions: Functions,
     pub(super) tree: Tree,
-    pub(super) pauses: Pauses,
+    pub(super) clocks: Clocks,
     /// Ends of calls whose beginning the log lacks.
     pub(super) alone: BTreeMap<Function, u64>,
 }
@@ -117,7 +117,7 @@ impl Frames {
             assumed_count: 0,
             functions,
             tree,
-            pauses: Pauses::default(),
+            clocks: Clocks::default(),
             alone: BTreeMap::new(),
         }
     }
@@ -168,16 +168,12 @@ impl Frames {
         })
     }
 
-    /// Returns the time of a slice without the pauses of its thread.
+    /// Returns the time of a slice by the clock of its stack.
     #[inline]
     fn duration(&self, frame: &Frame, slice: &Slice<'_>) -> Option<u64> {
         let (duration, end) = (slice.duration()?, slice.end?);
-        let thread = |edge: &Edge| (edge.id.stream, edge.thread);
-        if thread(slice.begin) != thread(end) {
-            return Some(duration);
-        }
-        let paused = self.pauses.until(thread(end), end.ns).saturating_sub(frame.paused_ns);
-        Some(duration.saturating_sub(paused))
+        let stood = self.clocks.stood(end.track, end.ns).saturating_sub(frame.stood_ns);
+        Some(duration.saturating_sub(stood))
     }
 
     /// Tells that a slice ended, or never will.

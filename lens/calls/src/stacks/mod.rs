@@ -9,7 +9,6 @@
 //! `slices::Pairing` pairs, and finds gaps. A beginning states its caller, which repairs the stack.
 //! Design: `.calls.lens`, `.calls.repair` in `design/calls.md`.
 
-mod contexts;
 mod frames;
 mod repair;
 
@@ -17,7 +16,6 @@ use crate::functions::Functions;
 use crate::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Told, UNSELECTED};
 use crate::source::{Aside, Batch, PROFILE, Sense, UNSTATED, Word, senses};
 use crate::tree::{NODE_COUNT_MAX, Tree};
-use contexts::Contexts;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
 use frames::{Frame, Frames, NO_FRAME, task_of, told};
@@ -37,7 +35,6 @@ pub struct Calls {
     numbers: Numbers,
     pairing: Pairing,
     frames: Frames,
-    contexts: Contexts,
     muted: BTreeMap<(Function, u16), u64>,
 }
 
@@ -56,7 +53,6 @@ impl Calls {
             numbers: Numbers::new(log),
             pairing: Pairing::new(limits),
             frames: Frames::new(Functions::new(log), Tree::new(node_count_max)),
-            contexts: Contexts::default(),
             muted: BTreeMap::new(),
         }
     }
@@ -72,7 +68,7 @@ impl Calls {
                 Step::Jump(jump) => {
                     if let Some(gap) = self.numbers.gap(jump) {
                         self.pairing.gap(&gap);
-                        self.frames.pauses.gap(&gap, Some(PROFILE));
+                        self.frames.clocks.gap(&gap, Some(PROFILE));
                     }
                 }
                 Step::Edge(edge) => {
@@ -168,7 +164,7 @@ impl Calls {
     fn edge(&mut self, edge: &Edge, extra: u64, each: &mut dyn FnMut(&Functions, Told<'_>)) {
         let sense = self.senses.get(edge.pair as usize).copied().unwrap_or(Sense::Nothing);
         let (context, track) =
-            if edge.is_span { (0, edge.track) } else { self.contexts.of(edge.track) };
+            if edge.is_span { (0, edge.track) } else { self.frames.clocks.of(edge.track) };
         let moved;
         let edge = if track == edge.track {
             edge
@@ -236,7 +232,7 @@ impl Calls {
         let home = if frames.tree.is_shared(node) { around } else { node };
         // This asks the memory for the node early, which the end of the call changes.
         let (edge_number, caller) = frames.tree.edge_of(node);
-        let paused_ns = frames.pauses.until((edge.id.stream, edge.thread), edge.ns);
+        let stood_ns = frames.clocks.stood(edge.track, edge.ns);
         frames.set(
             slot,
             Frame {
@@ -249,7 +245,7 @@ impl Calls {
                 parent: within,
                 depth,
                 context,
-                paused_ns,
+                stood_ns,
                 is_assumed,
                 ..NO_FRAME
             },
@@ -261,7 +257,7 @@ impl Calls {
         let Aside { word, values: [first, second, third], edge } = aside;
         let stream = edge.id.stream;
         match word {
-            Word::Switch => self.contexts.switch(edge.track, *first),
+            Word::Switch => self.frames.clocks.switch(edge.track, *first, edge.ns),
             Word::Muted => {
                 let function = self.frames.functions.number(stream, *first);
                 let count = self.muted.entry((function, edge.track.0)).or_default();
@@ -269,7 +265,7 @@ impl Calls {
             }
             Word::Unwind => {
                 let function = self.frames.functions.number(stream, *first);
-                let (_, track) = self.contexts.of(edge.track);
+                let (_, track) = self.frames.clocks.of(edge.track);
                 let top = self.pairing.stack(track).next().map(|(slot, _)| slot);
                 let frame = top.and_then(|top| self.frames.get_mut(top));
                 if let Some(frame) = frame.filter(|frame| frame.function == function) {
@@ -277,8 +273,8 @@ impl Calls {
                 }
             }
             Word::Pause | Word::Resume => {
-                let (thread, is_end) = ((stream, edge.thread), *word == Word::Resume);
-                self.frames.pauses.take(thread, is_end, edge.ns);
+                let is_end = *word == Word::Resume;
+                self.frames.clocks.pause(edge.track, stream, is_end, edge.ns);
             }
             Word::Slow => self.slow(edge, [*first, *second, *third], each),
         }
@@ -292,7 +288,7 @@ impl Calls {
         each: &mut dyn FnMut(&Functions, Told<'_>),
     ) {
         let stream = edge.id.stream;
-        let (context, track) = self.contexts.of(edge.track);
+        let (context, track) = self.frames.clocks.of(edge.track);
         let function = self.frames.functions.number(stream, address);
         let from = self.frames.functions.number(stream, caller);
         let mut inner_ns = 0;

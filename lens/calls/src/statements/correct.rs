@@ -166,15 +166,15 @@ impl Parts {
 
 /// Corrects a time in ticks.
 pub(super) fn correct(method: Method, costs: &Costs, parts: Parts, ticks: u64) -> Value {
-    let Costs { inner, outer, spread } = costs;
-    let inside = parts.beneath as f64 * inner + parts.blocks as f64 * outer;
-    let boundaries = parts.own as f64 + parts.beneath as f64 + parts.blocks as f64;
+    let Costs { inner, outer, spread, block_spread } = costs;
+    let [own, beneath, blocks] = [parts.own, parts.beneath, parts.blocks].map(|count| count as f64);
+    let inside = beneath * inner + blocks * outer;
+    // A block has one statement at least.
+    let error = (own + (beneath - blocks).max(0.0)) * spread + blocks * block_spread;
     let ticks = ticks as f64;
     match method {
         Method::Raw | Method::Leaves => Value { ns: ticks, error: 0.0 },
         Method::Outer => Value { ns: (ticks - inside).max(0.0), error: 0.0 },
-        Method::Calibrated => {
-            Value { ns: ticks - inside - parts.own as f64 * inner, error: boundaries * spread }
-        }
+        Method::Calibrated => Value { ns: ticks - inside - own * inner, error },
     }
 }

@@ -59,7 +59,7 @@ const BATCH_COUNT: usize = 1 << 12;
 /// The label of the statement beyond the limit.
 const OTHERS: &str = "(others)";
 /// What a recorder costs that states no costs.
-const FREE: Costs = Costs { inner: 0.0, outer: 0.0, spread: 0.0 };
+const FREE: Costs = Costs { inner: 0.0, outer: 0.0, spread: 0.0, block_spread: 0.0 };
 
 /// What was left out, or is doubtful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -260,7 +260,8 @@ impl Statements {
 
     fn aside(&mut self, source::When { thread, ticks }: source::When, aside: &Aside) {
         match aside {
-            Aside::Pause { is_end } => self.trace.pauses.take(thread, *is_end, ticks),
+            Aside::Pause { is_end } => self.trace.clocks.pause(thread, thread.0, *is_end, ticks),
+            Aside::Switch { context } => self.trace.clocks.switch(thread, *context, ticks),
             Aside::Sum { address, table, sum } => self.tables.take(thread.0, *table, *address, sum),
         }
     }

@@ -200,16 +200,20 @@ pub struct Costs {
     pub inner: f64,
     /// What a block adds to the statement around it.
     pub outer: f64,
-    /// How far both may be off.
+    /// How far `inner` may be off.
     pub spread: f64,
+    /// How far the sum of `inner` and `outer` may be off: the cost of a block.
+    pub block_spread: f64,
 }
 
 impl Costs {
     /// Returns whether the numbers can be costs: of a boundary, no clock has 2^40 ticks.
     #[must_use]
     pub fn is_right(&self) -> bool {
-        let Costs { inner, outer, spread } = self;
-        [inner, outer, spread].iter().all(|ticks| (0.0..(1u64 << 40) as f64).contains(*ticks))
+        let Costs { inner, outer, spread, block_spread } = self;
+        [inner, outer, spread, block_spread]
+            .iter()
+            .all(|ticks| (0.0..(1u64 << 40) as f64).contains(*ticks))
     }
 }
 

@@ -11,8 +11,8 @@
 
 use super::correct::Method;
 use super::model::{Statement, Sum};
+use crate::clocks::Clocks;
 use crate::model::{Function, UNSELECTED};
-use crate::pauses::Pauses;
 use slices::{Durations, Edge, Gap, Limits, Pairing, Slice, Slot, Turn, Verdict};
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ struct Frame {
     last: Option<Place>,
     /// Ticks of the innermost statements in it.
     leaves: u64,
-    /// How long its thread had paused when it began.
-    paused: u64,
+    /// How long the clock of its stack had stood when it began.
+    stood: u64,
 }
 
 /// The sums of a statement in a stream.
@@ -53,7 +53,7 @@ pub(super) struct Trace {
     frames: Vec<Frame>,
     pub(super) sums: BTreeMap<(Statement, u16), Traced>,
     pub(super) durations: Durations,
-    pub(super) pauses: Pauses,
+    pub(super) clocks: Clocks,
 }
 
 impl Trace {
@@ -63,13 +63,13 @@ impl Trace {
             frames: Vec::new(),
             sums: BTreeMap::new(),
             durations: Durations::new(limits),
-            pauses: Pauses::default(),
+            clocks: Clocks::default(),
         }
     }
 
     pub(super) fn gap(&mut self, gap: &Gap, kind: u8) {
         self.pairing.gap(gap);
-        self.pauses.gap(gap, Some(kind));
+        self.clocks.gap(gap, Some(kind));
     }
 
     /// Returns how many ends have no beginning in the log, and how many beginnings found no room.
@@ -87,17 +87,18 @@ impl Trace {
         place: Place,
         scale: (Method, f64),
     ) {
-        let paused = self.pauses.until((edge.id.stream, edge.thread), edge.ticks);
+        let (_, track) = self.clocks.of(edge.track);
+        let (edge, stood) = (&Edge { track, ..*edge }, self.clocks.stood(track, edge.ticks));
         let Trace { pairing, frames, sums, durations, .. } = self;
         let turn = pairing.take(edge, |slice| {
-            close(frames, sums, durations, &slice, paused, scale);
+            close(frames, sums, durations, &slice, stood, scale);
         });
         if let Turn::Begun { slot, within } = turn {
             if frames.len() <= slot as usize {
                 frames.resize(slot as usize + 1, Frame::default());
             }
             if let Some(frame) = frames.get_mut(slot as usize) {
-                *frame = Frame { statement, place, within, paused, ..Frame::default() };
+                *frame = Frame { statement, place, within, stood, ..Frame::default() };
             }
             if edge.tag & UNSELECTED == 0 {
                 let Sum { count, .. } =
@@ -114,14 +115,14 @@ fn close(
     sums: &mut BTreeMap<(Statement, u16), Traced>,
     durations: &mut Durations,
     slice: &Slice<'_>,
-    paused: u64,
+    stood: u64,
     (method, ns): (Method, f64),
 ) {
     let Some(frame) = frames.get(slice.slot as usize).copied() else { return };
     let is_timed = matches!(slice.verdict, Verdict::Whole | Verdict::Crossing);
     let Some(end) = slice.end.filter(|_| is_timed) else { return };
-    let paused = paused.saturating_sub(frame.paused);
-    let ticks = end.ticks.saturating_sub(slice.begin.ticks).saturating_sub(paused);
+    let stood = stood.saturating_sub(frame.stood);
+    let ticks = end.ticks.saturating_sub(slice.begin.ticks).saturating_sub(stood);
     let is_leaf = frame.beneath == 0;
     let leaves = if is_leaf { ticks } else { frame.leaves };
     // One that crosses has left the statement around it.

@@ -1,8 +1,8 @@
-//! Events to sums, pauses and edges, in batches; the costs of the recorder.
+//! Events to sums, asides and edges, in batches; the costs of the recorder.
 //!
 //! ```text
 //!  StatementEnter, StatementLeave ──▶ Edge ─────────────┐
-//!  StatementSum, PauseEnter, PauseLeave ──▶ Aside ──────┴──▶ Batch
+//!  StatementSum, Switch, PauseEnter, PauseLeave ▶ Aside ─┴──▶ Batch
 //! ```
 //!
 //! Design: `.statements.events`, `.statements.lens` in `design/statements.md`.
@@ -53,7 +53,10 @@ pub(super) fn costs(log: &Log) -> BTreeMap<u16, Costs> {
         }
         let value = |name| event.param(name).and_then(|value| value.as_f64()).unwrap_or(f64::NAN);
         let [inner, outer, spread] = ["inner", "outer", "spread"].map(value);
-        costs.insert(event.stream, Costs { inner, outer, spread });
+        // A log of an earlier version states how far each of the two may be off.
+        let block_spread =
+            event.param("blockSpread").map_or(spread + spread, |_| value("blockSpread"));
+        costs.insert(event.stream, Costs { inner, outer, spread, block_spread });
     });
     costs
 }
@@ -70,6 +73,10 @@ pub(super) enum Aside {
     Pause {
         is_end: bool,
     },
+    /// The thread goes on in a coroutine.
+    Switch {
+        context: u64,
+    },
 }
 
 /// When and where an event was recorded.
@@ -84,6 +91,7 @@ pub(super) struct When {
 enum Role {
     Sum([Option<u8>; SUM.len()], Option<u8>),
     Pause { is_end: bool },
+    Switch(u8),
 }
 
 /// Makes edges and asides of the events of a log. A clone serves another thread.
@@ -103,6 +111,7 @@ impl<'l> Source<'l> {
                 "StatementSum" => Some(Role::Sum(SUM.map(index), index("waits"))),
                 "PauseEnter" => Some(Role::Pause { is_end: false }),
                 "PauseLeave" => Some(Role::Pause { is_end: true }),
+                "Switch" => index("context").map(Role::Switch),
                 _ => None,
             }
         };
@@ -127,6 +136,11 @@ impl<'l> Source<'l> {
                 Role::Sum(params, waits) if is_selected => sum_of(event, params, *waits),
                 Role::Sum(..) => None,
                 Role::Pause { is_end } => Some(Aside::Pause { is_end: *is_end }),
+                Role::Switch(context) => {
+                    let context =
+                        event.param_at((*context).into()).and_then(|value| value.as_u64());
+                    context.map(|context| Aside::Switch { context })
+                }
             };
             let when = When { thread: (event.stream, event.thread), ticks: event.ticks };
             batch.asides.extend(aside.map(|aside| (batch.edge_count, when, aside)));

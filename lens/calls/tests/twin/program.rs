@@ -90,6 +90,7 @@ pub(crate) struct True {
     pub(crate) context: usize,
     pub(crate) task: Option<u64>,
     pub(crate) id: Option<Id>,
+    /// By the clock of its stack.
     pub(crate) begin: u64,
     /// The time of the calls in it.
     pub(crate) inner: u64,
@@ -107,6 +108,10 @@ pub(crate) struct Truth {
     /// Open calls of each thread and coroutine, by their index.
     pub(crate) stacks: BTreeMap<(u32, usize), Vec<usize>>,
     pub(crate) current: BTreeMap<u32, usize>,
+    /// How long each stack had run when its thread last went on in it or left it.
+    ran: BTreeMap<(u32, usize), u64>,
+    /// Since when each thread is in its stack.
+    since: BTreeMap<u32, u64>,
     pub(crate) lost: BTreeMap<u32, u64>,
     pub(crate) tasks: u64,
 }
@@ -137,7 +142,9 @@ impl Truth {
                     // A coroutine of this thread, or its own stack.
                     let next = usize::from(which % 3);
                     let context = if next == 0 { 0 } else { next * 16 + thread as usize };
-                    program.add(thread, &Switch { context: P(context) });
+                    let (_, ticks) = program.add(thread, &Switch { context: P(context) });
+                    self.ran.insert(place, self.clock(place, ticks));
+                    self.since.insert(thread, ticks);
                     self.current.insert(thread, context);
                 }
                 7 if !is_lossy => self.slow(place, function, program),
@@ -145,6 +152,12 @@ impl Truth {
                 _ => self.end(place, false, is_lost, program),
             }
         }
+    }
+
+    /// Returns how long a stack has run, in which its thread is now.
+    fn clock(&self, place: (u32, usize), ticks: u64) -> u64 {
+        let since = self.since.get(&place.0).copied().unwrap_or(0);
+        self.ran.get(&place).copied().unwrap_or(0) + ticks - since
     }
 
     pub(crate) fn top(&self, place: (u32, usize)) -> Option<&True> {
@@ -181,6 +194,7 @@ impl Truth {
             };
             (Some(id), ticks)
         };
+        let begin = self.clock(place, begin);
         self.stacks.entry(place).or_default().push(self.calls.len());
         self.calls.push(True {
             path,
@@ -229,7 +243,7 @@ impl Truth {
                 }
             }
         };
-        let lost = self.lost_of(thread);
+        let (lost, end) = (self.lost_of(thread), self.clock(place, end));
         let call = &mut self.calls[index];
         call.end = Some(end);
         call.is_whole &= !is_lost && call.lost == lost;
@@ -247,6 +261,7 @@ impl Truth {
         path.push(function);
         let (id, end) =
             program.add(thread, &CallSlow { function: at(function), caller, elapsed: 3 });
+        let end = self.clock(place, end);
         if let Some(outer) = self.stacks.get(&place).and_then(|stack| stack.last()) {
             self.calls[*outer].inner += 3;
         }

@@ -145,11 +145,12 @@ pub(crate) struct Unnamed {
 
 impl Unnamed {
     /// Creates a file in the directory of `path`. If the process dies the file vanishes, except
-    /// where the host has no nameless files.
+    /// where the host has no nameless files. EBADF: the program closed it at once.
     pub(crate) fn create(path: &CStr) -> Result<Unnamed, Errno> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Ok(unnamed) = Unnamed::create_without_name(path) {
-            return Ok(unnamed);
+        match Unnamed::create_without_name(path) {
+            Err(errno) if errno != libc::EBADF => {}
+            unnamed => return unnamed,
         }
         Unnamed::create_hidden(path)
     }
@@ -160,6 +161,11 @@ impl Unnamed {
         identify_name(c"/proc/self/fd")?;
         let open = |folder: &CStr| open(folder, libc::O_TMPFILE | libc::O_RDWR);
         let file = File::new(with_beside(path, &"", open)??)?;
+        // If the program closed it at once, its number may stand for another file.
+        if file.look()?.link_count != 0 {
+            file.close();
+            return Err(libc::EBADF);
+        }
         Ok(Unnamed { file, hidden: 0 })
     }
 

@@ -34,7 +34,7 @@ impl FilePlinth {
     #[cold]
     #[inline(never)]
     fn look_again(&self, errno: Errno) -> Result<File, Errno> {
-        let _reopening = self.reopening.lock_waiting().ok_or(errno)?;
+        let _changing = self.changing.lock_waiting().ok_or(errno)?;
         // Another thread may have opened it meanwhile.
         self.look_once().or_else(|_| self.reopen(errno).and_then(|()| self.look_once()))
     }
@@ -48,7 +48,9 @@ impl FilePlinth {
     }
 
     /// Goes on in a new file, also if the program closes some of them before they are claimed.
-    pub(super) fn create_next_again(&self, volumes: Volumes, before: File) -> Result<(), Errno> {
+    pub(super) fn create_next_again(&self, volumes: Volumes) -> Result<(), Errno> {
+        let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
+        let before = self.file.get().ok_or(libc::EBADF)?;
         let mut next = (0..OPEN_COUNT_MAX).map(|_| self.create_next(volumes, before));
         next.find(|next| *next != Err(libc::EBADF)).unwrap_or(Err(libc::EBADF))
     }
@@ -65,7 +67,8 @@ impl FilePlinth {
             return Err(errno);
         }
         let file = self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)??.map_err(|_| errno)?;
-        if !file.number().is_ok_and(|number| sys::claim_file(number) && !is_others(number)) {
+        let is_this = file.look().is_ok_and(|found| lost.was(&found));
+        if !is_this || !sys::claim_file(file.seen()) || is_others(file.seen()) {
             file.close();
             return Err(errno);
         }

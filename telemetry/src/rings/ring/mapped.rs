@@ -17,7 +17,7 @@ use crate::block::memory::{Block, OwnBlock};
 use crate::block::{clock, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Guard};
-use crate::plinth::region;
+use crate::plinth::{self, region};
 use crate::store::intern;
 use crate::stream::{self, Standing, outlet};
 use eventlog::format::{BLOCK_MAGIC, BlockHeader};
@@ -222,12 +222,12 @@ impl Ring {
         }
     }
 
-    /// Counts the events of one of its blocks in the file that is about to start again. Its newest
-    /// block gets the count before that (`.ring.overwritten`).
+    /// Counts the events of one of its blocks in the file that is about to start again, unless it
+    /// is kept (`.ring.kept`). Its newest block gets the count before that (`.ring.overwritten`).
     pub(crate) fn give_up_block(&self, state: &State, place: u32) {
         let block = state.block(place);
         let recorded = self.recorded_in(block);
-        if !stream::is_file_lost() {
+        if !stream::is_file_lost() && !keep(&own::filled_block(block)) {
             self.counts.overwrite(u64::from(block.state().1));
         }
         match self.file_place() {
@@ -263,6 +263,14 @@ impl Ring {
         header.set_sync(root::sync());
         outlet::seal(&mut block, &mut header, &self.counts);
     }
+}
+
+/// Returns whether a block, which gets no more events, is kept behind the ring (`.ring.kept`).
+fn keep(block: &OwnBlock) -> bool {
+    plinth::keep(block).unwrap_or_else(|error| {
+        stream::tell(&error);
+        false
+    })
 }
 
 impl Ring {
@@ -314,13 +322,19 @@ impl Own {
         }
         let block = state.block(old);
         drop(state);
-        if stream::is_file_lost() {
+        let is_lost = stream::is_file_lost();
+        if is_lost {
             // No reader finds it. When the block starts again, it is not counted as overwritten
             // too.
             self.counts.discard(Cause::Io, block.state().1.into());
         }
         self.seal(own::filled_block(block));
+        // Without the lock: other threads go on meanwhile.
+        let is_kept = !is_lost && keep(&own::filled_block(block));
         if let Some(mut state) = shares::lock(entry) {
+            if is_kept {
+                state.forget_ring(old);
+            }
             state.close(old);
         }
         true

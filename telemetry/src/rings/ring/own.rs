@@ -191,7 +191,8 @@ pub(super) fn taken_block(taken: &mut Taken) -> OwnBlock {
 /// The block of the file that a ring has filled.
 pub(super) fn filled_block(block: Block) -> OwnBlock {
     // SAFETY: W1: the place is open in the region, for the ring of this thread, so no other ring
-    // gets it. Nothing more is recorded into it. Overwritten counts go only to the newest block of
-    // a ring, which this one no longer is, or happen with the region's lock held.
+    // gets it; or the block is being given up, with the region's lock held. Nothing more is
+    // recorded into it. Overwritten counts go only to the newest block of a ring, which this one no
+    // longer is, or happen with the region's lock held.
     unsafe { block.own() }
 }

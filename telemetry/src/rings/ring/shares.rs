@@ -104,6 +104,11 @@ impl State {
         self.pools.close(place);
     }
 
+    /// The events of a block are behind the ring, too: nothing is lost when it is given up.
+    pub(crate) fn forget_ring(&mut self, place: u32) {
+        self.rings[place as usize].set(None);
+    }
+
     pub(crate) fn is_filled(&self, place: u32) -> bool {
         self.pools.is_open(place)
     }

@@ -7,7 +7,7 @@
 //! `tests/assembly.rs` keeps that as golden files. Design: `.calls.record` in `design/calls.md`.
 #![forbid(unsafe_code)]
 
-use calls::traced;
+use calls::{profiled, traced};
 use std::hint::black_box;
 
 type Inner = fn() -> usize;
@@ -26,10 +26,41 @@ fn calling(inner: Inner) -> usize {
     inner() + 1
 }
 
+/// The same with its statements.
+#[profiled]
+#[inline(never)]
+fn stating(inner: Inner) -> usize {
+    inner() + 1
+}
+
 /// The same without a trace.
 #[inline(never)]
 fn plain(inner: Inner) -> usize {
     inner() + 1
+}
+
+/// As large as a function may be that the compiler makes a part of two callers.
+#[traced]
+fn mixed(mut value: usize) -> usize {
+    value ^= value << 13;
+    value ^= value >> 7;
+    value ^= value << 17;
+    value = value.wrapping_mul(5) ^ value >> 9;
+    value ^= value << 13;
+    value ^= value >> 7;
+    value ^= value << 17;
+    value = value.wrapping_mul(9) ^ value >> 5;
+    value ^= value << 13;
+    value ^= value >> 7;
+    value ^= value << 17;
+    value = value.wrapping_mul(7) ^ value >> 3;
+    value
+}
+
+/// Calls it twice.
+#[inline(never)]
+fn mixing(value: usize) -> usize {
+    mixed(value) ^ mixed(!value)
 }
 
 /// A block of two statements, as `#[profiled]` inserts it.
@@ -47,8 +78,8 @@ fn block(inner: Inner) -> usize {
 
 /// The example keeps functions that nobody calls.
 #[used]
-static KEPT: [fn(Inner) -> usize; 3] = [calling, plain, block];
+static KEPT: [fn(Inner) -> usize; 4] = [calling, stating, plain, block];
 
 fn main() {
-    black_box(known(black_box(1)) + calling(|| 2) + plain(|| 3) + block(|| 4));
+    black_box(mixing(known(black_box(1))) + calling(|| 2) + plain(|| 3) + block(|| 4));
 }

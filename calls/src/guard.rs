@@ -10,15 +10,16 @@
 //! function as their caller. Design: `.calls.record` in `design/calls.md`.
 
 use crate::decision::word;
-use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
+use crate::events::{
+    CONTROL, CallEnter, CallLeave, CallSlow, CallUnwind, Kinds, PollEnter, PollLeave, Switch,
+};
 use crate::filter::TIME_UNIT;
 use crate::site::{self, Site};
-use crate::switch::is_on;
-use crate::table;
+use crate::table::{self, BLOCKS};
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;
-use telemetry::__private::{is_recorded, record, record_here, say};
+use telemetry::__private::{IS_RECORDING, is_recorded, record, record_here, say};
 use telemetry::{Event, event};
 
 thread_local! {
@@ -90,10 +91,10 @@ pub fn is_traced() -> bool {
     is_recorded::<CallEnter>()
 }
 
-/// Returns whether calls are recorded, or statements profiled: two loads, one test.
+/// Returns whether calls are recorded, or statements profiled: one load, one test.
 #[inline(always)]
 pub fn is_profiled() -> bool {
-    is_on() | is_recorded::<CallEnter>()
+    IS_RECORDING && CONTROL.is_recorded(Kinds::Call.union(BLOCKS).bits())
 }
 
 /// Runs the body of a function that is recorded. It is apart from the plain one: so that one may

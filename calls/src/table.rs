@@ -16,7 +16,7 @@ mod told;
 pub(crate) use here::{Begin, Here, drop_one, take};
 pub(crate) use told::{begin, count_again, look, set_costs, tell_costs};
 
-use crate::events::{PauseEnter, PauseLeave};
+use crate::events::{CONTROL, Kinds, PauseEnter, PauseLeave};
 use crate::list::{Link, Linked};
 use crate::row::{Row, WORD_COUNT};
 use crate::statement::{self, Place, Statements};
@@ -42,6 +42,11 @@ pub(crate) mod mode {
 }
 
 static WORD: AtomicUsize = AtomicUsize::new(mode::NEW);
+/// Is in the mask of recorded kinds unless the mode is off, also while it is new. So the entry of a
+/// function tests by one load whether its calls or its statements have something to do. No kind has
+/// this bit, and a byte has it.
+pub(crate) const BLOCKS: Kinds = Kinds::from_bits_retain(1 << 7);
+const _: () = assert!(!Kinds::all().intersects(BLOCKS));
 static SWITCH_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The rows of a table with another number are empty.
 static RESET_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -147,6 +152,10 @@ pub(crate) fn set_mode(mode: usize) {
     WORD.store(word, Ordering::Release);
     fence(Ordering::SeqCst);
     TABLES.iter().for_each(|table| table.word.store(0, Ordering::Relaxed));
+    let (control, is_on) = (telemetry::control::of(&CONTROL), mode != mode::OFF);
+    if is_on != CONTROL.is_recorded(BLOCKS.bits()) {
+        if is_on { control.set_recorded(BLOCKS) } else { control.reset_recorded(BLOCKS) }
+    }
 }
 
 /// Empties all tables, for their threads and readers. Executions in progress are not counted.

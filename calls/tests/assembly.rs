@@ -50,6 +50,22 @@ fn a_call_that_is_off_ends_as_without_a_trace() {
     compare("calling.s", &code);
 }
 
+/// So it is with statements: one load tells of both.
+#[test]
+fn statements_that_are_off_end_as_without_them() {
+    let code = function("stating");
+    let branch = code.iter().position(|line| is(line, "j")).expect("a branch");
+    assert!(branch <= 4 && !code[..branch].iter().any(|line| line.contains("WORD")), "{code:#?}");
+    assert_eq!(code[branch + 1..], function("plain"), "{code:#?}");
+}
+
+/// The choice makes a function larger, and yet the compiler makes it a part of its callers.
+#[test]
+fn a_call_that_is_off_may_be_a_part_of_its_caller() {
+    let code = function("mixing");
+    assert!(!code.iter().any(|line| line.contains("6traced5mixedE")), "{code:#?}");
+}
+
 /// K6: statements that are off cost a load, a test and a branch for the block, and a test and a
 /// branch each; those that are counted read no clock.
 #[test]

@@ -118,6 +118,23 @@ fn calls_that_a_ring_has_overwritten_are_told() {
     }
 }
 
+/// Two functions of one path and two lines have one row, as those of two versions of a crate.
+#[test]
+fn a_note_tells_that_a_name_has_several_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("twofold.log");
+    run(&mut recording(Command::new(env!("CARGO_BIN_EXE_twofold")), "Call", &log));
+    let output = eventcnv().arg("calls").arg(&log).arg("--csv").output().unwrap();
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let row = |name: &str| rows.lines().find(|row| row.contains(name)).unwrap().to_owned();
+    assert!(row("twofold::main::sell").contains(",7,"), "{rows}");
+    assert!(row("twofold::main::keep").contains(",3,"), "{rows}");
+    let notes = String::from_utf8(output.stderr).unwrap();
+    let note = "names of functions in several places, as of two versions of a crate: 1, such as \
+                `twofold::main::sell`; the row of a name has the sums of all";
+    assert_eq!(notes, format!("eventcnv: {}: note: {note}\n", log.display()));
+}
+
 /// K11: a pause of 1 s is in no call that is open meanwhile, whichever answer has its time. The
 /// program's own clock is the judge.
 #[test]

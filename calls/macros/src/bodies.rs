@@ -19,6 +19,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, Block, Expr, FnArg, Item, ItemEnum, ItemStruct, ItemType, Macro, Pat, PatIdent,
     PatRest, PatType, PatWild, ReturnType, Signature, Stmt, Token, Type, TypeImplTrait, TypeNever,
+    parse_quote,
 };
 
 /// Returns a copy of a body that stays plain, if the function may have two.
@@ -104,6 +105,16 @@ pub(crate) fn join(
         }
     };
     insert(&mut plain.stmts, [Stmt::Expr(Expr::Verbatim(chosen), None)]);
+}
+
+/// Asks the compiler to make a function a part of its callers as before. The choice makes the
+/// function larger, and with two bodies, each caller has two calls of it. A function that the user
+/// told to stay apart, or that other languages call, is as it was.
+pub(crate) fn hint(attributes: &mut Vec<Attribute>) {
+    let is_told = |name: &&str| has(attributes, name);
+    if !["inline", "cold", "no_mangle", "export_name", "link_section"].iter().any(is_told) {
+        attributes.push(parse_quote!(#[inline]));
+    }
 }
 
 /// Returns statements that move a parameter into a closure. So a value is dropped with the

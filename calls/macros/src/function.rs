@@ -71,6 +71,7 @@ pub(crate) fn trace(
     }
     body.stmts.splice(0..0, statements);
     if let Some(plain) = plain {
+        bodies::hint(attributes);
         let recorded = replace(body, plain);
         bodies::join(body, &is_on, signature, recorded);
     }

@@ -30,8 +30,16 @@ impl Found {
         let Counts { full, .. } = self.calls.counts();
         let left = format!("{full} calls are left out: they began while too many were open");
         let shared = "too many paths: some rows without a path stand for several".to_owned();
-        let all = [(full > 0, left), (has_paths && self.calls.tree().is_full(), shared)];
-        let filters = self.calls.functions().filters().map(|filter| {
+        let functions = self.calls.functions();
+        let (count, first) = (functions.shared().len(), functions.shared().next());
+        let first = first.map_or("", |function| functions.name(function)).escape_debug();
+        let merged = format!(
+            "names of functions in several places, as of two versions of a crate: {count}, such as \
+             `{first}`; the row of a name has the sums of all"
+        );
+        let is_full = has_paths && self.calls.tree().is_full();
+        let all = [(full > 0, left), (is_full, shared), (count > 0, merged)];
+        let filters = functions.filters().map(|filter| {
             let filter = filter.escape_debug();
             format!("recorded by the filter `{filter}`: functions that it excludes are missing")
         });

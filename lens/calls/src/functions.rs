@@ -100,6 +100,9 @@ pub struct Functions {
     labels: HashMap<Place, u64, RandomState>,
     strings: HashMap<Place, Box<str>, RandomState>,
     filters: BTreeSet<Box<str>>,
+    /// The first file and line that each stream states for a function.
+    places: HashMap<(u16, Function), (Option<Box<str>>, u32), RandomState>,
+    shared: BTreeSet<Function>,
     memory: usize,
 }
 
@@ -114,6 +117,8 @@ impl Default for Functions {
             labels: HashMap::default(),
             strings: HashMap::default(),
             filters: BTreeSet::new(),
+            places: HashMap::default(),
+            shared: BTreeSet::new(),
             memory: 0,
         }
     }
@@ -148,6 +153,10 @@ impl Functions {
             }
             let Stated { place: (stream, address), ticks, file, line, .. } = stated;
             let function = self.number(stream, address);
+            let first = self.places.entry((stream, function)).or_insert((file.clone(), line));
+            if (&first.0, first.1) != (&file, line) {
+                self.shared.insert(function);
+            }
             if let Some(known) = self.all.get_mut(function as usize)
                 && !known.is_stated
             {
@@ -242,6 +251,12 @@ impl Functions {
     /// Returns the filters by which the programs recorded: functions that they exclude are missing.
     pub fn filters(&self) -> impl Iterator<Item = &str> {
         self.filters.iter().map(|filter| &**filter)
+    }
+
+    /// Returns the functions that stand for several of one stream: they have one name, and several
+    /// files or lines.
+    pub fn shared(&self) -> impl ExactSizeIterator<Item = Function> {
+        self.shared.iter().copied()
     }
 
     /// Returns the function at an address of a stream; address 0 is none.

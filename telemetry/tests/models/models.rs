@@ -376,7 +376,7 @@ fn a_ring_switched_off_during_a_flush_keeps_later_events() {
 
 /// Opens a file of a few blocks; two hold no events.
 fn open_file(block_count: u32) {
-    assert!(region::map(-1, block_count as usize, 0).is_some());
+    assert!(region::map(-1, block_count as usize, 0, false).is_some());
     region::open();
 }
 

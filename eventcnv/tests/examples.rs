@@ -32,7 +32,8 @@ fn prepare(directory: &Path) {
     for name in ["control", "release.log", "run.log.1", "run.log.2"] {
         copy(&golden_path("log/heap.log"), name);
     }
-    for name in ["shop.log", "shop.log-4711", "older-shop.log"] {
+    let runs = ["new1.log", "new2.log", "old1.log", "old2.log"];
+    for name in ["shop.log", "shop.log-4711", "older-shop.log"].into_iter().chain(runs) {
         copy(&golden_path("calls/shop.log"), name);
     }
     for name in ["till.log", "older-till.log"] {

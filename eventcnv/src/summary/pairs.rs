@@ -69,6 +69,8 @@ type Place = (u32, u32, u64);
 
 /// A group with its names.
 pub(crate) struct Row<'g> {
+    /// The name of its pair: the slices of two pairs may have one name.
+    pub(crate) pair: &'g str,
     pub(crate) name: Cow<'g, str>,
     pub(crate) value: String,
     pub(crate) tally: Tally,
@@ -215,6 +217,7 @@ impl Groups {
         let threads = Threads::new(log);
         let seconds = self.seconds(log, marks, rates);
         let row = |(place, ((name, own, value), tally)): (usize, &(Place, Tally))| Row {
+            pair: self.pair(*name),
             name: self.name(*name, values.text(*own)),
             value: match (&self.by, *value) {
                 (By::Event, _) => String::new(),
@@ -235,10 +238,13 @@ impl Groups {
         rows
     }
 
+    fn pair(&self, pair: u32) -> &str {
+        self.texts.get(pair as usize).map_or("?", String::as_str)
+    }
+
     /// Returns the name of slices of a pair by the number of its name.
     fn name<'v>(&'v self, pair: u32, name: &'v str) -> Cow<'v, str> {
-        let pair_name = self.texts.get(pair as usize).map_or("?", String::as_str);
-        slice_name(pair_name, name, self.is_apart.get(pair as usize) == Some(&true))
+        slice_name(self.pair(pair), name, self.is_apart.get(pair as usize) == Some(&true))
     }
 
     /// Returns the name of the slice that an event begins.

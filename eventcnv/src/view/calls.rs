@@ -320,6 +320,7 @@ impl Summary<'_> {
         let mut rows: Vec<Row<'_>> = if self.extra.by() == By::Edge {
             let edges = self.graph.edges().iter().enumerate().filter(|(_, e)| e.sum.count > 0);
             let row = |(at, edge): (usize, &lens_calls::CallEdge)| Row {
+                pair: "",
                 name: self.functions().name(edge.function).into(),
                 value: self.name(edge.caller),
                 tally: tally(&edge.sum),
@@ -332,6 +333,7 @@ impl Summary<'_> {
             let all = self.functions().iter().map(|(at, _)| (at, self.graph.function(at)));
             let called = all.filter(|(_, sum)| sum.count > 0);
             let row = |(at, sum): (Function, Sum)| Row {
+                pair: "",
                 name: self.functions().name(at).into(),
                 value: String::new(),
                 tally: tally(&sum),

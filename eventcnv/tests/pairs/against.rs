@@ -4,6 +4,21 @@
 
 use super::*;
 
+/// The calls and the polls of an async function have one name, and are two groups.
+#[test]
+fn a_log_does_not_differ_from_itself() {
+    let log = golden_path("calls/shop.log").to_str().unwrap().to_owned();
+    let (text, code, errors) = run(&["pairs", &log, "--against", &log, "--json"]);
+    assert_eq!((code, &*errors), (0, ""));
+    let found: Value = serde_json::from_slice(&text).unwrap();
+    let groups = found["groups"].as_array().unwrap();
+    let sold = groups.iter().filter(|group| group["slice"] == "shop::sell").count();
+    assert_eq!(sold, 2, "{found}");
+    for group in groups {
+        assert_eq!(group["old"], group["new"], "{group}");
+    }
+}
+
 /// `.slice.against`
 #[test]
 fn logs_and_runs_compare_by_group() {

@@ -41,7 +41,8 @@ fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g
     let [labels, others] = [old, new].map(Labels::new);
     let key = |row: &'g Row<'_>| {
         let has_label = labels.is_one(row) && others.is_one(row);
-        (&*row.name, if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) })
+        let value = if has_label { labelled(&row.value) } else { Cow::Borrowed(&*row.value) };
+        (row.pair, &*row.name, value)
     };
     let before: HashMap<_, _> = old.rows.iter().map(|row| (key(row), row)).collect();
     let after: HashSet<_> = new.rows.iter().map(key).collect();
@@ -69,19 +70,20 @@ fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g
 
 /// The number of groups of a log with the same labels: a label stands for a pointer in both logs
 /// if it has one group in each.
-struct Labels<'g>(HashMap<(&'g str, Cow<'g, str>), usize>);
+struct Labels<'g>(HashMap<(&'g str, &'g str, Cow<'g, str>), usize>);
 
 impl<'g> Labels<'g> {
     fn new(overview: &'g Overview<'_>) -> Labels<'g> {
         let mut counts = HashMap::new();
         for row in &overview.rows {
-            *counts.entry((&*row.name, labelled(&row.value))).or_default() += 1;
+            *counts.entry((row.pair, &*row.name, labelled(&row.value))).or_default() += 1;
         }
         Labels(counts)
     }
 
     fn is_one(&self, row: &'g Row<'_>) -> bool {
-        self.0.get(&(&*row.name, labelled(&row.value))).is_none_or(|count| *count == 1)
+        let key = (row.pair, &*row.name, labelled(&row.value));
+        self.0.get(&key).is_none_or(|count| *count == 1)
     }
 }
 

@@ -19,6 +19,9 @@ use tests::programs::{eventcnv, lines, recording, run, system};
 /// The number of calls by caller and callee; the caller is empty if it is not recorded.
 type Edges = BTreeMap<(String, String), u64>;
 
+/// The end of the name of a function's body that is recorded.
+const RECORDED: &str = "::{{closure}}";
+
 /// Returns the name of a function without the hash of its instance.
 fn plain(name: &str) -> &str {
     match name.rsplit_once("::h") {
@@ -43,6 +46,7 @@ fn of_callgrind(text: &str, functions: &BTreeSet<&str>) -> Edges {
         if what == "calls" {
             let count: u64 = value.split(' ').next().unwrap().parse().unwrap();
             if functions.contains(callee) {
+                let caller = caller.strip_suffix(RECORDED).unwrap_or(caller);
                 let caller = if functions.contains(caller) { caller } else { "" };
                 *edges.entry((caller.to_owned(), callee.to_owned())).or_default() += count;
             }

@@ -200,6 +200,7 @@ pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop
     if args.registry {
         let selection = reading.select(&args.select, labels)?;
         write_registries(&reading.log, selection.filter(), args.style, out)?;
+        reading.forget_overwritten();
         return Ok(reading.end(&Faults::default()));
     }
     if args.time == Form::Seconds {
@@ -208,6 +209,7 @@ pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop
     let written = write_stretches(args, labels, &mut reading, out);
     reading.finish();
     let faults = written?;
+    reading.forget_overwritten();
     let is_whole = reading.end(&faults);
     reading.note_losses(&reading.log.losses(&faults));
     Ok(is_whole)

@@ -14,7 +14,7 @@ use crate::plinth::{Operation, PlinthError, region};
 use core::ffi::{CStr, c_int};
 use eventlog::format::BLOCK_HEADER_SIZE;
 
-/// The path of the file. Who opens the file again has the lock, and blocks signals: no handler
+/// The path of the file. A thread that opens it again has the lock, and blocks signals: no handler
 /// waits for the thread that it interrupted.
 static PATH: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
 

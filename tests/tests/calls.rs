@@ -105,7 +105,6 @@ fn calls_that_a_ring_has_overwritten_are_told() {
             &["query", log, "SELECT * FROM unused_procs"],
             &["sql", log, "-o", database],
             &["pairs", log],
-            &["stats", log],
             &["export", log, "-o", trace, "--force"],
             &["export", log, "-o", profile, "--force"],
             &["query", log, "SELECT count(*) FROM CallEnter"],

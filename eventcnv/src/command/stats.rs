@@ -92,6 +92,8 @@ pub(crate) fn write(
     }
     reading.finish();
     out.write_all(&text)?;
+    // Its own numbers tell them.
+    reading.forget_overwritten();
     let is_whole = reading.end(&faults);
     if !form.json {
         reading.note_losses(&overview.all_losses());

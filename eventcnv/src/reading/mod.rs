@@ -295,8 +295,8 @@ impl Reading {
         self.overwritten.borrow().values().copied().fold(0, u64::saturating_add)
     }
 
-    /// Leaves them out of the notes: the command prints events, and no number that lacks some; or it
-    /// has some from earlier readings, and counts itself.
+    /// Leaves them out of the notes: the command prints no number that lacks some, or it counts them
+    /// itself.
     pub(crate) fn forget_overwritten(&self) {
         self.overwritten.take();
     }

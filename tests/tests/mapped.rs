@@ -249,7 +249,7 @@ fn a_ring_that_keeps_loses_no_event_of_a_killed_program() {
         let begin = |words: &[&str]| keeping(words, &path, 192 << 10);
         let progress = kill(begin, 4 * (192 << 10) / 32, time, &path, 3);
         let held = read(&path);
-        assert!(fs::metadata(&path).expect("a file").len() > 4 * 192 << 10);
+        assert!(fs::metadata(&path).expect("a file").len() > (4 * 192) << 10);
         for (thread, told) in (0..).zip(&progress) {
             for kind in 0..3u8 {
                 let published = (told + 2 - u64::from(kind)) / 3;

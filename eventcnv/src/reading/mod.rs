@@ -295,8 +295,7 @@ impl Reading {
         self.overwritten.borrow().values().copied().fold(0, u64::saturating_add)
     }
 
-    /// Leaves them out of the notes: the command prints no number that lacks some, or it counts them
-    /// itself.
+    /// Leaves them out of the notes: the command has no number that lacks some, or counts them.
     pub(crate) fn forget_overwritten(&self) {
         self.overwritten.take();
     }

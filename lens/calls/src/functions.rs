@@ -88,6 +88,9 @@ struct Stated {
     size: u32,
 }
 
+/// A file, and a line of it.
+type FilePlace = (Option<Box<str>>, u32);
+
 /// The functions of a log, by numbers.
 #[derive(Clone, Debug)]
 pub struct Functions {
@@ -101,7 +104,7 @@ pub struct Functions {
     strings: HashMap<Place, Box<str>, RandomState>,
     filters: BTreeSet<Box<str>>,
     /// The first file and line that each stream states for a function.
-    places: HashMap<(u16, Function), (Option<Box<str>>, u32), RandomState>,
+    places: HashMap<(u16, Function), FilePlace, RandomState>,
     shared: BTreeSet<Function>,
     memory: usize,
 }

@@ -19,6 +19,8 @@ import gdb
 SAMPLE = 97                          # one of this number of stops leaves a core, for any output
 STRIDE, STRIDE_SAMPLE = 97, 12       # in the first call: instructions to a stop, stops to a core
 SIZE = 32                            # of an event; a base record has 24
+CLOCK = {"x86_64": "__vdso_clock_gettime",
+         "aarch64": "__kernel_clock_gettime"}[os.uname().machine]
 CALLS_MAX, ROOTS = 400, []
 HISTORY = (4096 - 128 - 12 * 24) // SIZE    # least events of a block: this number always stays
 
@@ -142,10 +144,10 @@ def clocks():
     return 0, 0
 
 
-def step(memory, vdso):
-    """Steps one instruction; through a reading of the clock at once, for it begins again whenever
+def step(memory, vdso, instructions=1):
+    """Steps some instructions; through a reading of the clock at once, for it begins again whenever
     a tick of the kernel comes, which at this pace is always."""
-    gdb.execute("stepi", to_string=True)
+    gdb.execute("stepi %d" % instructions, to_string=True)
     if vdso[0] <= register("pc") < vdso[1]:
         caller = int.from_bytes(memory.read(register("sp"), 8), "little")
         gdb.execute("tbreak *0x%X" % caller, to_string=True)
@@ -187,7 +189,11 @@ def step_first():
     """Steps through the first call: there is no root, then no event, then one."""
     memory, watched, count, seen = TelemetryMemory(), Watched(), 0, []
     ROOTS.append(memory.symbol("EventRoot"))
+    # Larger steps end where a reading of the clock begins.
+    clock, vdso = memory.symbol(CLOCK), clocks()
+    assert vdso[0] <= clock < vdso[1], (clock, vdso)
     forget_symbols()
+    gdb.execute("break *0x%X" % clock, to_string=True)
     stack, outer = register("sp"), int.from_bytes(memory.read(register("sp"), 8), "little")
     gdb.execute("break *0x%X" % outer, to_string=True)
     while True:
@@ -203,7 +209,7 @@ def step_first():
             save_core(count, dump(memory))
         if register("sp") > stack and register("pc") == outer:
             break
-        gdb.execute("stepi %d" % STRIDE, to_string=True)
+        step(memory, vdso, STRIDE)
         count += 1
     assert seen == [None, [], [0]], seen
     print("first: %d stops" % count)

@@ -89,10 +89,11 @@ impl Block {
         }
     }
 
-    /// Suspends the statement that runs, or resumes it: its times lack what is between. A library
-    /// of coroutines with stacks of their own calls this for the statements of a coroutine that
-    /// the thread leaves, and again when the thread is back there. A statement that ends
-    /// suspended, or is resumed by another thread, is not timed.
+    /// Suspends the statement that runs, or resumes it: its times lack what is between. With
+    /// [`switch`](crate::switch) the statements of a coroutine that waits need no such call, unless
+    /// they end on another stack, as those of a coroutine that is deleted while it waits: suspend
+    /// them before the thread leaves the coroutine. A statement that ends suspended, or is resumed
+    /// by another thread, is not timed.
     ///
     /// ```
     /// # let sell = calls::Statement::new("sell", "shop.tcl", [7, 5, 120, 11]).expect("room");

@@ -15,7 +15,7 @@ use crate::events::{
 };
 use crate::filter::TIME_UNIT;
 use crate::site::{self, Site};
-use crate::table::{self, BLOCKS};
+use crate::table::{self, BLOCKS, Left};
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;
@@ -296,9 +296,12 @@ pub(crate) fn is_muted() -> bool {
     CURRENT.get() == MUTED
 }
 
-/// The function that a stack is in: what [`switch`] keeps of a coroutine that waits.
+/// The function that a stack is in, and its clock: what [`switch`] keeps of a coroutine that waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Current(usize);
+pub struct Current {
+    function: usize,
+    left: Left,
+}
 
 /// Tells that the thread goes on in another coroutine, one with a stack of its own. A coroutine
 /// library, or its user, calls it at each change of stacks; for futures there is no need.
@@ -306,7 +309,9 @@ pub struct Current(usize);
 /// `context` is an address that stands for the coroutine; null: the thread's own stack. `current`
 /// is what the coroutine had when the thread left it, and `Current::default()` at its beginning.
 /// The result is that of the coroutine that the thread leaves. So a call in the coroutine has its
-/// caller there, even if the coroutine goes on in another thread.
+/// caller there, even if the coroutine goes on in another thread. The clock of a coroutine that
+/// waits stands: its open statements and calls are not longer for it. A statement that was open in
+/// another thread is not timed.
 ///
 /// ```
 /// # struct Coroutine { current: calls::Current }
@@ -320,8 +325,10 @@ pub struct Current(usize);
 /// ```
 pub fn switch<T>(context: *const T, current: Current) -> Current {
     // The kinds are off by default, which the registration makes so.
-    if is_recorded::<Switch>() && site::register() {
+    let is_traced = is_recorded::<Switch>() && site::register();
+    if is_traced {
         event!(Switch { context: context });
     }
-    Current(CURRENT.replace(current.0))
+    let left = table::switch(current.left, is_traced);
+    Current { function: CURRENT.replace(current.function), left }
 }

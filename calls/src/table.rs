@@ -13,7 +13,7 @@
 mod here;
 mod told;
 
-pub(crate) use here::{Begin, Here, drop_one, take};
+pub(crate) use here::{Begin, Here, Left, drop_one, switch, take};
 pub(crate) use told::{begin, count_again, look, set_costs, tell_costs};
 
 use crate::events::{CONTROL, Kinds, PauseEnter, PauseLeave};
@@ -69,7 +69,12 @@ pub(crate) struct Table {
     ended: AtomicUsize,
     blocks: AtomicUsize,
     direct: AtomicUsize,
-    /// The ticks of all pauses.
+    /// The number of the table, and above it how many stacks had come from other threads when the
+    /// one came that its thread is in. So it tells by one comparison whether a statement that ends
+    /// began here, and its stack was not elsewhere since.
+    stack: AtomicUsize,
+    moved_count: AtomicUsize,
+    /// The ticks of all pauses, and those in which the stack of its thread was left.
     paused: AtomicUsize,
     /// The ticks at the beginning of the pause in progress; 0: none is.
     paused_at: AtomicUsize,
@@ -173,12 +178,13 @@ pub(crate) fn near() -> &'static Table {
     LOCAL.with(|local| local.table.get())
 }
 
-/// Returns the system's clock in ns, without the pauses of this thread that the program asked for.
+/// Returns the system's clock in ns, without the pauses of this thread that the program asked for,
+/// and without the times in which the stack that the thread is in was left.
 pub(crate) fn unpaused() -> u64 {
     LOCAL.with(|local| {
         let since = local.paused_since.get();
         let now = if since == 0 { monotonic() } else { since };
-        now.saturating_sub(local.paused.get())
+        now.wrapping_sub(local.paused.get())
     })
 }
 
@@ -243,10 +249,13 @@ const fn zeros<const COUNT: usize>() -> [AtomicUsize; COUNT] {
 }
 
 impl Table {
+    const NUMBER_BITS: u32 = usize::BITS / 2;
+    const NUMBER: usize = (1 << Table::NUMBER_BITS) - 1;
+
     const fn new(number: usize, owner: usize, rows: &'static [[AtomicUsize; WORD_COUNT]]) -> Table {
         let [word, own, ended, blocks, direct, paused, paused_at] = zeros();
         let [look_at, countdown, countdown_from, counted_at, looked_at] = zeros();
-        let [reset_count, log, looked_time, sent_time] = zeros();
+        let [reset_count, log, looked_time, sent_time, moved_count] = zeros();
         Table {
             word,
             is_busy: AtomicBool::new(false),
@@ -254,6 +263,8 @@ impl Table {
             ended,
             blocks,
             direct,
+            stack: AtomicUsize::new(number),
+            moved_count,
             paused,
             paused_at,
             look_at,
@@ -343,7 +354,7 @@ pub(crate) fn go_on(is_told: bool) {
         let stopped = local.paused_since.replace(0);
         if stopped != 0 {
             let pause = monotonic().saturating_sub(stopped);
-            local.paused.set(local.paused.get().saturating_add(pause));
+            local.paused.set(local.paused.get().wrapping_add(pause));
         }
         if let Some(table) = own() {
             let paused_at = table.paused_at.swap(0, Ordering::Relaxed);

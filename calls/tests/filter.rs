@@ -156,6 +156,36 @@ fn a_pause_is_in_no_slow_call() {
     assert!(slow.iter().all(|ns| (600_000_000..900_000_000).contains(ns)), "{slow:?}");
 }
 
+/// A call is as long as its stack ran: waiting in a coroutine makes no call slow.
+#[test]
+fn a_coroutine_that_waits_is_in_no_slow_call() {
+    let test = "a_coroutine_that_waits_is_in_no_slow_call";
+    let of_coroutine = || std::ptr::without_provenance::<u8>(0x1000);
+    let own = std::ptr::null::<u8>;
+    // Leaves the stack of a call for a second.
+    let leaves = || {
+        let left = calls::switch(own(), calls::Current::default());
+        std::thread::sleep(Duration::from_secs(1));
+        calls::switch(of_coroutine(), left);
+    };
+    let what = || {
+        calls::switch(of_coroutine(), calls::Current::default());
+        shop::waits(Duration::ZERO, &leaves);
+        shop::waits(Duration::from_millis(600), &leaves);
+        shop::waits(Duration::from_millis(600), &|| ());
+    };
+    let filter = ("MPS_TELEMETRY_CALLS", "*::waits>=500ms");
+    let Some(ran) = ran(test, &[ON, filter], what) else { return };
+    let lines = lines_of_one(&ran.log());
+    let slow: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| line.split_once("CallSlow shop::waits - "))
+        .map(|(_, elapsed)| elapsed.parse().unwrap())
+        .collect();
+    assert_eq!(slow.len(), 2, "{lines:?}");
+    assert!(slow.iter().all(|ns| (600_000_000..900_000_000).contains(ns)), "{slow:?}");
+}
+
 #[test]
 fn a_selection_records_each_nth_call_with_all_in_it() {
     const CALLS: usize = 1000;

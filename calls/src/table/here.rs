@@ -6,7 +6,7 @@
 //!
 //! Design: `.statements.table` in `design/statements.md`.
 
-use super::{LOCAL, Table, adopt, expect_end, near, own, since};
+use super::{LOCAL, Table, adopt, expect_end, mode, near, own, since, unpaused, word};
 use crate::events::StatementSum;
 use crate::row::{Inside, Row, Sums};
 use crate::statement::OWN_ROW_COUNT;
@@ -17,20 +17,56 @@ use telemetry::__private::{discard, ticks};
 /// The first executions of a statement read the clock.
 const RARE_COUNT: usize = 4;
 /// The monotonic sums at the beginning of a statement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begin {
     ticks: usize,
     own: usize,
     ended: usize,
     blocks: usize,
     direct: usize,
-    table: usize,
+    /// The table and its stack, as in [`Table`]; 0: none.
+    stack: usize,
 }
 
 impl Begin {
     /// That of a statement that is not timed.
     pub(crate) const NONE: Begin =
-        Begin { ticks: 0, own: 0, ended: 0, blocks: 0, direct: 0, table: 0 };
+        Begin { ticks: 0, own: 0, ended: 0, blocks: 0, direct: 0, stack: 0 };
+}
+
+/// The sums of a table, and the time of its clock, when its thread left a stack: those with which
+/// the stack goes on. The default is that of a stack that begins, which goes on with what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    begin: Begin,
+    /// By the clock of [`unpaused`](super::unpaused), in ns.
+    unpaused: u64,
+}
+
+/// Leaves a stack, and goes on in one that was left before. So the clocks of a stack stand while
+/// no thread is in it, and the sums of other stacks are not in its open statements. `is_timed`:
+/// calls may have a threshold.
+pub(crate) fn switch(to: Left, is_timed: bool) -> Left {
+    let mut left = Left::default();
+    if is_timed {
+        left.unpaused = unpaused();
+        if to.unpaused != 0 {
+            LOCAL.with(|local| {
+                let paused = local.paused.get().wrapping_add(left.unpaused);
+                local.paused.set(paused.wrapping_sub(to.unpaused));
+            });
+        }
+    }
+    let word = word();
+    if word & mode::TIME != 0
+        && let Some(here) = Here::ready(word)
+    {
+        left.begin = here.sums(here.now());
+        if to.begin.stack != 0 {
+            here.go_on(&left.begin, &to.begin);
+        }
+    }
+    left
 }
 
 /// This thread's table, with the right to change it.
@@ -141,30 +177,52 @@ impl Here {
             ended: get(&table.ended),
             blocks: get(&table.blocks),
             direct: get(&table.direct),
-            table: table.number,
+            stack: get(&table.stack),
+        }
+    }
+
+    /// Goes on with the sums and the time that a stack had when it was left.
+    fn go_on(&self, now: &Begin, left: &Begin) {
+        let (set, table) = (|word: &AtomicUsize, to| word.store(to, Ordering::Relaxed), self.table);
+        if left.stack & Table::NUMBER != table.number {
+            // Its open statements began in another table. They are not timed, not even if the stack
+            // comes back there.
+            let count = table.moved_count.load(Ordering::Relaxed).wrapping_add(1);
+            set(&table.moved_count, count);
+            return set(&table.stack, table.number | (count << Table::NUMBER_BITS));
+        }
+        set(&table.own, left.own);
+        set(&table.ended, left.ended);
+        set(&table.blocks, left.blocks);
+        set(&table.direct, left.direct);
+        set(&table.stack, left.stack);
+        let shift = now.ticks.wrapping_sub(left.ticks);
+        set(&table.paused, table.paused.load(Ordering::Relaxed).wrapping_add(shift));
+        for word in [&table.look_at, &table.counted_at, &table.looked_at] {
+            set(word, word.load(Ordering::Relaxed).wrapping_sub(shift));
         }
     }
 
     /// Suspends or resumes an execution of this thread: what it began with becomes what it has had
     /// so far, and back.
     pub(crate) fn turn(&self, begin: &mut Begin) {
-        let is_suspended = begin.table == !self.table.number;
-        if is_suspended || begin.table == self.table.number {
+        let stack = self.table.stack.load(Ordering::Relaxed);
+        if begin.stack == !stack || begin.stack == stack {
             let now = self.sums(self.now());
             begin.ticks = now.ticks.wrapping_sub(begin.ticks);
             begin.own = now.own.wrapping_sub(begin.own);
             begin.ended = now.ended.wrapping_sub(begin.ended);
             begin.blocks = now.blocks.wrapping_sub(begin.blocks);
             begin.direct = now.direct.wrapping_sub(begin.direct);
-            begin.table = !begin.table;
+            begin.stack = !begin.stack;
         }
     }
 
-    /// Ends an execution at a time. One that began on another thread is not timed.
+    /// Ends an execution at a time. One that was on another thread meanwhile is not timed.
     #[inline(always)]
     pub(crate) fn end(&self, row: usize, begin: &Begin, now: usize) {
         let table = self.table;
-        if begin.table != table.number {
+        if begin.stack != table.stack.load(Ordering::Relaxed) {
             return;
         }
         let Some(row) = self.row(row) else { return };

@@ -351,12 +351,12 @@ impl Meaning {
             }
             Meaning::Coroutine { coroutine, before, current, stack } => {
                 CONTEXT.set(before);
-                coroutine.current.set(switch(before, current));
                 if let Some(commands) = interp.commands() {
                     commands.statements.leave(stack);
                     // One that could not begin has no command.
                     commands.new.take();
                 }
+                coroutine.current.set(switch(before, current));
             }
         }
     }

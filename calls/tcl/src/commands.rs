@@ -54,6 +54,8 @@ pub(crate) struct Coroutine {
     /// Where it waits.
     current: Cell<Current>,
     stack: Rc<Stack>,
+    /// It runs, or has resumed another one that does.
+    is_running: Cell<bool>,
 }
 
 /// The recorded commands of one interpreter.
@@ -230,6 +232,10 @@ impl Commands {
             }
             Command::Coroutine(coroutine) => coroutine.clone(),
         };
+        // Tcl refuses to go on in a coroutine that runs, or that waits for one that it resumed.
+        if coroutine.is_running.replace(true) {
+            return None;
+        }
         let before = CONTEXT.replace(Rc::as_ptr(&coroutine).addr());
         let current = calls::switch(Rc::as_ptr(&coroutine), coroutine.current.get());
         let stack = self.statements.enter(&coroutine.stack);
@@ -357,6 +363,7 @@ impl Meaning {
                     commands.new.take();
                 }
                 coroutine.current.set(switch(before, current));
+                coroutine.is_running.set(false);
             }
         }
     }

@@ -11,7 +11,7 @@
 //! waker did, and so on. The walk is a loop with a stack of its own. Design: `.waits.critical`,
 //! `.waits.stack` in `design/waits.md`.
 
-use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use crate::model::{Cause, Did, Model, NEVER, NONE, Stretch, What};
 pub use crate::shares::Share;
 
 /// Waits in waits, at most; what lies deeper waits for another path.
@@ -355,12 +355,14 @@ fn own_part(
         Cause::Network => {
             let wake = model.network_wakes.get(own.aid as usize);
             let sent = wake.map_or(NEVER, |wake| wake.sent);
-            if sent <= begin || sent > woken {
-                pass(begin, woken, Share::Hardware);
-            } else {
+            if begin < sent && sent <= woken {
                 pass(sent, woken, Share::Hardware);
                 return Some((sent, own.from));
             }
+            // What was sent before was under way; a sender may also be unknown.
+            let is_known = wake.is_some_and(|wake| wake.did != Did::Unknown);
+            let share = if is_known { Share::Hardware } else { Share::Unknown };
+            pass(begin, woken, share);
         }
         Cause::Disk => match model.operations.get(own.aid as usize) {
             Some(operation) => {

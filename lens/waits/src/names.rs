@@ -8,7 +8,7 @@
 //! `.waits.answer` in `design/waits.md`.
 
 use crate::model::calls::{self, Object};
-use crate::model::{Cause, Model, Stretch};
+use crate::model::{Cause, Did, Model, Stretch};
 use eventlog::format::text::OneLine;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -126,21 +126,33 @@ impl<'m> Names<'m> {
         format!("{what}disk {major}:{minor}")
     }
 
-    /// Returns the addresses of the socket of a wait by network, or its address in the kernel.
+    /// Returns what ended a wait by network: data, room, a connection, the end of one.
     fn socket(&self, wait: &Stretch) -> String {
         let wake = self.model.network_wakes.get(wait.aid as usize);
         let Some(wake) = wake else { return "network".to_owned() };
         let socket = self.model.sockets.get(wake.socket as usize);
         let name = match socket {
             Some(socket) if !socket.name.is_empty() => {
-                OneLine(&socket.name).to_string().replacen(' ', " from ", 1)
+                let name = OneLine(&socket.name).to_string();
+                match name.split_once(' ') {
+                    Some((own, _)) if wake.did == Did::Connected => own.to_owned(),
+                    Some((own, peer)) => format!("{own} from {peer}"),
+                    None => name,
+                }
             }
             Some(socket) => format!("socket {:#x}", socket.address),
             None => "a socket".to_owned(),
         };
-        match self.model.life(wake.peer) {
-            Some(_) => format!("data of {name}, sent by {}", self.thread(wake.peer)),
-            None => format!("data of {name}"),
+        let peer = || self.thread(wake.peer);
+        match wake.did {
+            Did::Sent => format!("data of {name}, sent by {}", peer()),
+            Did::Read => format!("room in {name}, as {} read", peer()),
+            Did::Connected => format!("a connection to {name}, by {}", peer()),
+            Did::Closed => format!("the end of {name}, as {} closed it", peer()),
+            Did::Outside => format!("data of {name}, from outside of this kernel"),
+            Did::Unknown | Did::Timer => {
+                format!("data of {name}, from a sender that the log does not tell")
+            }
         }
     }
 }

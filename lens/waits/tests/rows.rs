@@ -91,12 +91,13 @@ fn request_and_answer(has_names: bool) -> Made {
         made.socket(1, 0xA, "10.0.0.1:5 10.0.0.1:80").socket(1, 0xB, "10.0.0.1:80 10.0.0.1:5");
     }
     made.there(5, 2, 2, ASLEEP).switch(0, 10, 0, 1, 0);
-    made.send(0, 100 * US, 1, 0xA);
-    made.add(0, 101 * US, SocketReady { socket: eventdef::field::P(0xB) });
-    made.waking(0, 101 * US, 1, 2, SOFT).switch(0, 110 * US, 1, 0, ASLEEP);
-    made.switch(1, 111 * US, 0, 2, 0).receive(1, 112 * US, 2, 0xB).send(1, 300 * US, 2, 0xB);
-    made.add(1, 301 * US, SocketReady { socket: eventdef::field::P(0xA) });
-    made.waking(1, 301 * US, 2, 1, SOFT).switch(0, 305 * US, 0, 1, 0);
+    // A kernel tells a send as its call ends, after the wake.
+    made.add(0, 100 * US, SocketReady { socket: eventdef::field::P(0xB) });
+    made.waking(0, 100 * US, 1, 2, SOFT).send(0, 101 * US, 1, 0xA);
+    made.switch(0, 110 * US, 1, 0, ASLEEP);
+    made.switch(1, 111 * US, 0, 2, 0).receive(1, 112 * US, 2, 0xB);
+    made.add(1, 300 * US, SocketReady { socket: eventdef::field::P(0xA) });
+    made.waking(1, 300 * US, 2, 1, SOFT).send(1, 301 * US, 2, 0xB).switch(0, 305 * US, 0, 1, 0);
     made.receive(0, 306 * US, 1, 0xA).switch(1, 310 * US, 2, 0, ASLEEP);
     made.switch(0, 400 * US, 1, 0, ASLEEP);
     made

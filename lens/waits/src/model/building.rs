@@ -3,15 +3,17 @@
 //! ```text
 //!  row ─┬─ threads.rs     who runs, who waits, since when
 //!       ├─ causes.rs      what a processor did just before a wake
-//!       ├─ operations.rs  disk, network
+//!       ├─ operations.rs  disks
+//!       ├─ sockets.rs     network
 //!       └─ names
 //! ```
 //!
 //! Design: `.waits.model` in `design/waits.md`.
 
 use super::causes::{Cpu, Just};
-use super::operations::Operations;
+use super::operations::Open;
 use super::rows::Row;
+use super::sockets::Sockets;
 use super::threads::State;
 use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
 use crate::output::{CPU_COUNT_MAX, NAMES};
@@ -43,7 +45,8 @@ pub(super) struct Building {
     pub(super) threads: HashMap<u32, u32, RandomState>,
     pub(super) named: HashMap<u32, Named, RandomState>,
     pub(super) cpus: Vec<Cpu>,
-    pub(super) operations: Operations,
+    pub(super) open_operations: Open,
+    pub(super) sockets: Sockets,
     irqs: HashMap<Box<[u8]>, u32, RandomState>,
     /// The number that follows in each buffer.
     numbers: Vec<u64>,
@@ -59,7 +62,8 @@ impl Building {
             threads: HashMap::default(),
             named: HashMap::default(),
             cpus: Vec::new(),
-            operations: Operations::default(),
+            open_operations: Open::default(),
+            sockets: Sockets::default(),
             irqs: HashMap::default(),
             numbers: Vec::new(),
             is_begun: false,
@@ -105,10 +109,12 @@ impl Building {
                 self.wake(at, cpu, waker, target, context);
             }
             Row::Call { thread, call, object, value } => {
+                self.resume(cpu);
                 self.runs(at, cpu, thread);
                 self.call(at, thread, Some(super::Call { number: call, object, value }));
             }
             Row::CallDone { thread } => {
+                self.resume(cpu);
                 self.runs(at, cpu, thread);
                 self.call(at, thread, None);
             }
@@ -141,7 +147,7 @@ impl Building {
             }
             Row::IrqLeave { .. } => {
                 if let Some(cpu) = self.cpu(cpu) {
-                    cpu.irq = NONE;
+                    (cpu.irq, cpu.left) = (NONE, at);
                 }
             }
             Row::TimerFire { is_wakeup } => self.just(at, cpu, Just::Timer { is_wakeup }),
@@ -151,13 +157,23 @@ impl Building {
                 let operation = self.complete(at, &request);
                 self.just(at, cpu, Just::Done { operation });
             }
-            Row::Send { thread, socket } => self.send(at, thread, socket),
-            Row::Receive { thread, socket } => self.receive(at, thread, socket),
+            Row::Send { thread, socket } => {
+                self.resume(cpu);
+                self.send(at, thread, socket);
+            }
+            Row::Receive { thread, socket } => {
+                self.resume(cpu);
+                self.receive(at, thread, socket);
+            }
             Row::Ready { socket } => {
-                let socket = self.socket(socket);
+                let socket = self.ready_socket(socket);
                 self.just(at, cpu, Just::Ready { socket });
             }
-            Row::SocketState { socket, ports } => self.state_of_socket(socket, ports),
+            Row::SocketState { socket, state, ports } => {
+                if let Some(socket) = self.state_of_socket(at, cpu, (socket, state, ports)) {
+                    self.just(at, cpu, Just::Ready { socket });
+                }
+            }
             Row::SocketName { socket, name } => self.name_socket(socket, name),
             Row::OpenFile { process, file, path } => {
                 let files = &mut self.model.files;
@@ -267,6 +283,7 @@ impl Building {
         for life in 0..self.model.lives.len() as u32 {
             self.end_life_open(life, end);
         }
+        self.finish_sockets();
         let Building { mut model, .. } = self;
         model.stretches.shrink_to_fit();
         // Samples of one run keep their order.

@@ -10,13 +10,14 @@
 
 use super::building::Building;
 use super::threads::Wake;
-use super::{Cause, NEVER, NONE, What, calls};
+use super::{Cause, Did, NEVER, NONE, What, calls};
 
 /// The time from an event of an interrupt to the wakes that it causes, at most, in ns.
 pub(super) const NEAR: u64 = 100_000;
 
 /// The contexts of a waker, as in the registry.
 pub(super) const IN_THREAD: u32 = 0;
+const IN_SOFT: u32 = 1;
 const IN_INTERRUPT: [u32; 2] = [2, 3];
 const IN_UNKNOWN: u32 = 4;
 
@@ -58,6 +59,9 @@ pub(super) struct Cpu {
     pub(super) just: Option<(Just, u64)>,
     /// The open interrupt; [`NONE`].
     pub(super) irq: u32,
+    /// When the last interrupt of hardware ended, unless a thread made a row since; else
+    /// [`NEVER`].
+    pub(super) left: u64,
 }
 
 impl Default for Cpu {
@@ -71,7 +75,15 @@ impl Default for Cpu {
             gaps: Vec::new(),
             just: None,
             irq: NONE,
+            left: NEVER,
         }
+    }
+}
+
+impl Cpu {
+    /// Returns whether an interrupt of hardware may have brought what happens now.
+    pub(super) fn is_interrupted(&self, at: u64) -> bool {
+        self.irq != NONE || self.left <= at && at - self.left <= NEAR
     }
 }
 
@@ -90,16 +102,22 @@ impl Building {
     /// Returns what a wake means: the first line of the table that fits.
     fn cause(&mut self, at: u64, cpu: u32, waker: u32, target: u32, context: u32) -> Wake {
         let by = |cause| Wake { cause, from: NONE, aid: NONE };
-        if context == IN_THREAD && waker != 0 {
-            return self.by_thread(at, waker);
-        }
-        let Some(own) = self.cpus.get_mut(cpu as usize) else { return by(Cause::Unknown) };
-        let (irq, running) = (own.irq, own.current);
+        let Some(own) = self.cpus.get(cpu as usize) else { return by(Cause::Unknown) };
+        let (irq, is_interrupted) = (own.irq, own.is_interrupted(at));
         let near = own.just.filter(|(_, then)| at.saturating_sub(*then) <= NEAR);
+        // The row itself names the thread that ran: a switch may be missing.
+        let running = if waker == 0 { own.current } else { self.find(waker) };
+        let is_called = self.states.get(running as usize).is_some_and(|own| own.call.is_some());
         match near.map(|(just, _)| just) {
+            // Data came while the thread held the lock of the socket: it passes them on.
+            Some(Just::Ready { socket }) if context == IN_THREAD && self.has_peer(socket) => {
+                let aid = self.network_wake(at, cpu, socket, NONE);
+                Wake { aid, ..by(Cause::Network) }
+            }
+            _ if context == IN_THREAD && waker != 0 => self.by_thread(at, waker),
             Some(Just::Timer { is_wakeup: true }) => {
                 // It ends one sleep.
-                own.just = None;
+                self.resume(cpu);
                 let is_sleep = self.is_asleep(target);
                 by(if is_sleep { Cause::Slept } else { Cause::TimedOut })
             }
@@ -108,16 +126,32 @@ impl Building {
                 Wake { aid, ..by(Cause::Disk) }
             }
             Some(Just::Ready { socket }) if socket != NONE => {
-                // The row itself names the thread that ran: a switch may be missing.
-                let running = if waker == 0 { running } else { self.find(waker) };
-                let (aid, from) = self.network_wake(at, socket, running);
-                Wake { aid, from, ..by(Cause::Network) }
+                let aid = self.network_wake(at, cpu, socket, running);
+                Wake { aid, ..by(Cause::Network) }
             }
-            Some(Just::Timer { is_wakeup: false }) if irq == NONE => by(Cause::Timer),
+            Some(Just::Timer { is_wakeup: false }) if irq == NONE => {
+                if !(is_called && context == IN_SOFT) {
+                    return by(Cause::Timer);
+                }
+                let aid = self.soft_wake(at, running, Did::Timer);
+                Wake { aid, ..by(Cause::Network) }
+            }
             _ if irq != NONE => Wake { aid: irq, ..by(Cause::Hardware) },
             _ if context == IN_UNKNOWN && waker != 0 => self.by_thread(at, waker),
+            _ if context == IN_SOFT && is_called && !is_interrupted => {
+                let aid = self.soft_wake(at, running, Did::Unknown);
+                Wake { aid, ..by(Cause::Network) }
+            }
             _ if IN_INTERRUPT.contains(&context) => by(Cause::Hardware),
             _ => by(Cause::Unknown),
+        }
+    }
+
+    /// The thread of a processor goes on: interrupts before are over, and their effects.
+    #[inline]
+    pub(super) fn resume(&mut self, cpu: u32) {
+        if let Some(own) = self.cpus.get_mut(cpu as usize) {
+            (own.just, own.left) = (None, NEVER);
         }
     }
 

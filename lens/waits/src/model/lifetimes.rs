@@ -101,7 +101,8 @@ impl Building {
     pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
         let life = self.life_of(thread, at, What::Unknown);
         if let Some(state) = self.states.get_mut(life as usize) {
-            (state.call, state.call_index) = (call, NONE);
+            (state.call, state.call_index, state.called) = (call, NONE, at);
+            state.waiting.clear();
         }
     }
 

@@ -18,9 +18,11 @@ mod lifetimes;
 mod operations;
 pub mod rows;
 mod samples;
+mod sockets;
 mod threads;
 
-pub use operations::{NetworkOperation, Operation, Socket};
+pub use operations::Operation;
+pub use sockets::{Did, NetworkOperation, NetworkWake, Socket};
 
 use building::Building;
 use eventlog::reader::{Clock, Filter, Log, Order};
@@ -210,17 +212,6 @@ pub struct Life {
     pub missing: u32,
     /// Samples of it that belong to no run.
     pub samples_dropped: u32,
-}
-
-/// A wake by network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkWake {
-    /// The socket of the woken thread, by its index in [`Model::sockets`].
-    pub socket: u32,
-    /// When the peer last sent, in ns; [`NEVER`] if that is not known.
-    pub sent: u64,
-    /// The life that sent; [`NONE`] if that is not known.
-    pub peer: u32,
 }
 
 /// What could not be understood, or was left out.

@@ -108,7 +108,7 @@ pub enum Row<'e> {
     Send { thread: u32, socket: u64 },
     Receive { thread: u32, socket: u64 },
     Ready { socket: u64 },
-    SocketState { socket: u64, ports: u32 },
+    SocketState { socket: u64, state: u32, ports: u32 },
     SocketName { socket: u64, name: &'e [u8] },
     Call { thread: u32, call: u32, object: u64, value: u64 },
     CallDone { thread: u32 },
@@ -212,7 +212,9 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::Send => Row::Send { thread: number(0), socket: wide(1) },
         Word::Receive => Row::Receive { thread: number(0), socket: wide(1) },
         Word::Ready => Row::Ready { socket: wide(0) },
-        Word::SocketState => Row::SocketState { socket: wide(0), ports: number(2) },
+        Word::SocketState => {
+            Row::SocketState { socket: wide(0), state: number(1), ports: number(2) }
+        }
         Word::SocketName => Row::SocketName { socket: wide(0), name: text() },
         Word::Call => {
             let (thread, call) = (number(0), number(1));

@@ -8,6 +8,7 @@
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
 use super::building::Building;
+use super::sockets::Waiting;
 use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
 
 /// States of a thread that has ended: EXIT_DEAD and EXIT_ZOMBIE.
@@ -40,8 +41,10 @@ pub(super) struct State {
     pub(super) call_index: u32,
     /// The last operation of a block device that ended and was issued for it.
     pub(super) done: u32,
-    /// When it last sent to a socket.
-    pub(super) sent: u64,
+    /// When it entered that call.
+    pub(super) called: u64,
+    /// Wakes since it entered the kernel, which its next row may explain.
+    pub(super) waiting: Vec<Waiting>,
     /// It ends at its last switch.
     pub(super) is_exiting: bool,
     /// It could run as the log began.
@@ -108,7 +111,8 @@ impl Building {
             call: None,
             call_index: NONE,
             done: NONE,
-            sent: NEVER,
+            called: NEVER,
+            waiting: Vec::new(),
             is_exiting: false,
             is_ready: false,
             is_there: false,
@@ -197,7 +201,7 @@ impl Building {
         let Some(own) = self.cpu(cpu) else { return };
         let (current, is_known) = (own.current, own.is_known);
         let (gap, since) = (own.gap, own.switched.max(own.last_at));
-        (own.just, own.irq, own.is_known) = (None, NONE, true);
+        (own.just, own.irq, own.left, own.is_known) = (None, NONE, NEVER, true);
         let prev = self.life_of(prev, at, What::Run);
         let missing = if gap.is_some() { What::Lost } else { What::Unknown };
         let from = gap.unwrap_or(since);
@@ -286,6 +290,10 @@ impl Building {
         if bits & ENDED != 0 {
             return self.end_life(life, at);
         }
+        let is_preempted = bits == 0 || bits == PREEMPTED;
+        if !is_preempted {
+            state.waiting.clear();
+        }
         let kept = state.kept.take();
         if state.call.is_some() && state.call_index == NONE {
             let calls = &mut self.model.calls;
@@ -298,7 +306,6 @@ impl Building {
         self.open(life, at, What::Wait);
         let Some(now) = self.now(life).filter(|now| now.what == What::Wait) else { return };
         (now.call, now.stack) = (call, stack);
-        let is_preempted = bits == 0 || bits == PREEMPTED;
         if let Some(Wake { cause, from, aid }) = kept {
             (now.woken, now.cause, now.from, now.aid) = (at, cause, from, aid);
         }

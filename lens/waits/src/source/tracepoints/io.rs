@@ -134,7 +134,8 @@ fn name(machine: Machine, bytes: &[u8], places: &Addresses, ports: [u16; 2]) -> 
         let bytes = slot.bytes(bytes)?;
         Some(match bytes.len() {
             4 => Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?).into(),
-            16 => Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into(),
+            // A socket of both families has an IPv4 peer whose socket has no other name.
+            16 => Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical(),
             _ => return None,
         })
     };

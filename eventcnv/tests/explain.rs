@@ -217,6 +217,55 @@ fn the_answer_names_the_lock_its_holder_and_what_both_did() {
     assert!(text.contains("for the lock at 0x7f00, which tidier (101) gave up; at"), "{text}");
 }
 
+/// `.waits.answer`: the events around a wait are of the group.
+#[test]
+fn waits_between_other_events_are_another_group() {
+    let (mut bytes, mut program) = (Vec::new(), Vec::new());
+    let mut out = Output::new(&mut bytes, &origin("kernel", BOOT)).unwrap();
+    out.thread(1, 100, 100, b"shop").unwrap();
+    let switch = |prev, next, state| Switch { prev, next, state, stack: 0 };
+    out.add(0, MS, &switch(0, 100, 0)).unwrap();
+    let mut maker = Maker::new(&mut program);
+    let mut origin = origin("program", BOOT);
+    (origin.pid, origin.program) = (100, "shop".into());
+    maker.begin(&origin).unwrap();
+    maker.thread(MS, 1, 100, "main").unwrap();
+    // Two waits between a get and a tidying, and one between a tidying and a get.
+    for round in 1..4 {
+        let at = round * 10 * MS;
+        match round {
+            2 => maker.add(1, 1, at - MS, &TidyEnd { pages: 1 }).unwrap(),
+            _ => maker.add(1, 1, at - MS, &GetEnd { key: 1 }).unwrap(),
+        }
+        out.add(0, at, &switch(100, 0, 1)).unwrap();
+        let waking = Waking { waker: 0, target: 100, context: 2, stack: 0 };
+        out.add(0, at + round * MS, &waking).unwrap();
+        out.add(0, at + round * MS, &switch(0, 100, 0)).unwrap();
+        match round {
+            2 => maker.add(1, 1, at + 5 * MS, &GetBegin { key: 1 }).unwrap(),
+            _ => maker.add(1, 1, at + 5 * MS, &TidyBegin { pages: 1 }).unwrap(),
+        }
+    }
+    syncs().into_iter().for_each(|sync| maker.sync(sync).unwrap());
+    syncs().into_iter().for_each(|sync| out.sync(sync).unwrap());
+    maker.finish().unwrap();
+    out.finish().unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("k.log"), bytes).unwrap();
+    fs::write(path("p.log"), program).unwrap();
+    let (text, code, errors) =
+        run(&["waits", "explain", &path("k.log"), &path("p.log"), "--of", "shop"]);
+    assert_eq!(code, 0, "{errors}");
+    let text = String::from_utf8(text).unwrap();
+    for expected in [
+        "between GetEnd and TidyBegin; 2 times, the longest 3.00 ms",
+        "between TidyEnd and GetBegin; at +0.019000 s",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
 #[test]
 fn the_shares_of_the_json_sum_to_the_total() {
     let logs = logs();

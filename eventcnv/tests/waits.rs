@@ -158,3 +158,41 @@ fn the_boot_of_a_program_is_refused_to_times_of_another_clock() {
     assert_eq!(code, 2);
     assert!(errors.contains("does not state its boot"), "{errors}");
 }
+
+/// Returns what `waits explain` prints of a recorded log, and its errors.
+fn explained(directory: &TempDir, name: &str, of: &str) -> (String, String) {
+    let (log, _) = paths(directory, &format!("{name}.log"), &recording(&format!("{name}.log.gz")));
+    let (text, code, errors) = run(&["waits", "explain", &log, "--of", of]);
+    assert_eq!(code, 0, "{errors}");
+    (String::from_utf8(text).unwrap(), errors)
+}
+
+#[test]
+fn an_unknown_cause_comes_with_the_events_that_would_tell() {
+    let directory = TempDir::new().unwrap();
+    let (text, errors) = explained(&directory, "sleep", "sleep");
+    assert!(!text.contains("interrupt") && !text.contains("hardware"), "{text}");
+    assert!(text.contains("waited 505 ms for something that the log does not tell"), "{text}");
+    let note = "waits is unknown; the log has none of the events timer:hrtimer_expire_entry, ";
+    assert!(errors.contains(note), "{errors}");
+}
+
+#[test]
+fn a_thread_has_its_own_name_in_each_sentence() {
+    let directory = TempDir::new().unwrap();
+    let (text, _) = explained(&directory, "peers", "split-reader");
+    let sentence = |subject: &str| text.lines().any(|line| line.contains(subject));
+    assert!(sentence(". split-reader (") && sentence(". split-asker ("), "{text}");
+    let (text, _) = explained(&directory, "files", "asker");
+    assert!(text.contains(", until 4 × helper woke it; 24 times"), "{text}");
+    assert!(text.lines().any(|line| line.contains(". 4 × helper waited ")), "{text}");
+}
+
+#[test]
+fn a_sentence_tells_who_had_the_processor() {
+    let directory = TempDir::new().unwrap();
+    let (text, _) = explained(&directory, "files", "writer");
+    let of_file = text.lines().find(|line| line.contains(" in fsync of /tmp/w/f.dat ")).unwrap();
+    assert!(of_file.contains(" until it was woken, then "), "{of_file}");
+    assert!(of_file.contains(" for a processor, which "), "{of_file}");
+}

@@ -7,18 +7,24 @@
 //!
 //! Design: `.waits.answer`, `.waits.under` in `design/waits.md`.
 
+mod notes;
+
 use eventlog::reader::{Clock, ClockBase, Faults, Filter, Log, Order};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of};
 use lens_waits::critical::Walker;
+use lens_waits::delay::{Ready, holders};
 use lens_waits::frames::Locks;
 use lens_waits::model::{self, Cause, Life, Model, NONE, Options, What};
 use lens_waits::names::Names;
 use lens_waits::path::{Path, path};
 use lens_waits::under::{Around, Moment, Own, Threads, Under, intervals, under};
-use lens_waits::waited::{Group, Waited, groups, waits_of};
-use std::collections::{HashMap, HashSet};
+use lens_waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
+
+/// The second number of the event that was open.
+const OPEN: u32 = NONE - 1;
 
 /// A question about a target.
 #[derive(Debug)]
@@ -29,6 +35,8 @@ pub(crate) struct Question<'q> {
     pub(crate) between: Option<[&'q str; 2]>,
     /// How far a child may lie outside of its parent, in ns.
     pub(crate) grace: u64,
+    /// Groups of waits that are wanted, at most.
+    pub(crate) top: usize,
 }
 
 /// A kernel's log, read.
@@ -49,6 +57,9 @@ pub(crate) struct Explained<'k> {
     pub(crate) account: Account,
     pub(crate) waits: Vec<Waited>,
     pub(crate) groups: Vec<Group>,
+    /// For each of the first groups: the lives that had the processor while threads waited for it,
+    /// and how long, in ns.
+    pub(crate) holders: Vec<BTreeMap<u32, u64>>,
     pub(crate) path: Path,
     pub(crate) path_of: u32,
     pub(crate) under: Under,
@@ -177,7 +188,7 @@ impl<'k> Explained<'k> {
         kernel: &'k Kernel,
         question: &Question<'_>,
     ) -> Result<Explained<'k>, String> {
-        let model = &kernel.model;
+        let (model, top) = (&kernel.model, question.top);
         let mut windows = windows_of(model, &kernel.lives(log, question.of)?);
         if let Some(between) = question.between {
             check_events(log, kernel.stream, between)?;
@@ -194,14 +205,18 @@ impl<'k> Explained<'k> {
         let names = Names::new(model);
         let (moments, all) = moments_of(kernel, &names, &waits);
         let under = under(log, clock, kernel.stream, &all);
-        let event = |moment: Option<u32>| {
+        let events = |moment: Option<u32>| {
             let around = moment.and_then(|at| under.around.get(at as usize));
-            around.and_then(|around| around.open).map_or(NONE, |own| own.name)
+            let Around { open, before, after, .. } = around.copied().unwrap_or_default();
+            let name = |own: Option<Own>| own.map_or(NONE, |own| own.name);
+            // The events around matter only where none is open.
+            if open.is_some() { [name(open), OPEN] } else { [before, after].map(name) }
         };
-        let events = |at: usize| moments.get(at).copied().unwrap_or_default().map(event);
-        let mut groups = groups(model, &waits, events, |call| names.has_object(call));
+        let events = |at: usize| moments.get(at).copied().unwrap_or_default().map(events);
+        let Groups { all: mut groups, keys } = groups(model, &names, &waits, events);
         let busy = Busy::of(model, &windows);
-        groups.sort_by_key(|group| !busy.has(group.key.process));
+        groups.sort_by_key(|group| !busy.has(group.process));
+        let holders = holders_of(model, &windows, &waits, &groups[..groups.len().min(top)], &keys);
         let window = longest(model, &windows, question.between.is_some(), &busy);
         let (path_of, path) = match window {
             Some(own) => (own.life, path(model, own.life, (own.from, own.to), &mut walker)),
@@ -214,7 +229,7 @@ impl<'k> Explained<'k> {
                 open.insert(waited.place, own);
             }
         }
-        let mut notes = notes(model, &windows, dropped);
+        let mut notes = notes::of(model, &windows, dropped);
         if !walker.is_complete() {
             notes
                 .push("the log has too many wakes: some waits for threads are not followed".into());
@@ -226,6 +241,7 @@ impl<'k> Explained<'k> {
             account,
             waits,
             groups,
+            holders,
             path,
             path_of,
             under,
@@ -256,6 +272,32 @@ impl<'k> Explained<'k> {
         let own = self.moments.get(wait).copied().unwrap_or_default();
         own.map(|at| at.and_then(|at| self.under.around.get(at as usize)))
     }
+}
+
+/// Returns who had the processor while the threads of each group waited for it.
+fn holders_of(
+    model: &Model,
+    windows: &[Window],
+    waits: &[Waited],
+    groups: &[Group],
+    keys: &[Option<Key>],
+) -> Vec<BTreeMap<u32, u64>> {
+    let (Some(begin), Some(end)) = (
+        windows.iter().map(|window| window.from).min(),
+        windows.iter().map(|window| window.to).max(),
+    ) else {
+        return Vec::new();
+    };
+    let places: HashMap<Key, usize, RandomState> =
+        (0..).zip(groups).map(|(at, group)| (group.key, at)).collect();
+    let ready = waits.iter().zip(keys).filter_map(|(waited, key)| {
+        let of = *places.get(key.as_ref()?)?;
+        let wait = model.stretch(waited.place).filter(|wait| wait.delay() > 0)?;
+        let from = wait.woken.max(wait.begin).max(begin);
+        let (cpu, to, life) = (waited.cpu, wait.end.min(end), wait.life);
+        Some(Ready { cpu, from, to, life, of })
+    });
+    holders(model, ready.collect(), groups.len())
 }
 
 /// Returns the moments of waits: where each began, and where its waker was as it woke it.
@@ -343,25 +385,4 @@ fn longest(model: &Model, windows: &[Window], is_interval: bool, busy: &Busy) ->
     };
     let is_busy = |window: &Window| busy.has(process_of(model, window));
     windows.iter().max_by_key(|own| (is_busy(own), leads(own), own.to - own.from)).copied()
-}
-
-/// Returns what the user must know about the model.
-fn notes(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
-    let counts = &model.counts;
-    let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
-    let lives = || lives.iter().filter_map(|life| model.life(*life));
-    let missing = lives().map(|life| u64::from(life.missing)).sum();
-    let samples = lives().map(|life| u64::from(life.samples_dropped)).sum();
-    let all = [
-        (counts.gaps, "gaps: the kernel lost events there; their time is `lost`"),
-        (counts.contradictions, "new threads have the number of a thread that had not ended"),
-        (missing, "switches of these threads are not in the log: the time between is unknown"),
-        (samples, "samples of these threads belong to no run and are left out"),
-        (counts.backwards, "events have an earlier time than the event before on their processor"),
-        (counts.not_kept, "runs and waits are too many to be kept: their time is unknown"),
-        (counts.left_out, "events are left out, as a table is full"),
-        (dropped, "shorter waits are not listed"),
-    ];
-    let told = all.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("note: {count} {what}")).collect()
 }

@@ -22,6 +22,8 @@ use std::io::{self, Write};
 
 /// Pieces of a critical path in text, at most.
 const PIECE_COUNT_MAX: usize = 1000;
+/// The delay of waits is told if it is at least one part in this number.
+const DELAY_SHARE: u64 = 20;
 
 /// What is shown.
 pub(crate) struct Shown<'e> {
@@ -68,18 +70,14 @@ impl Shown<'_> {
     }
 
     /// Returns a sentence about a group of waits.
-    fn sentence(&self, group: &Group) -> String {
+    fn sentence(&self, at: usize, group: &Group) -> String {
         let names = &self.explained.names;
         let Some((index, wait, longest)) = self.longest(group) else { return String::new() };
         let [own, waker] = self.explained.around(index);
-        let process = group.key.process;
-        let subject = if group.count == 1 || process == 0 {
-            names.thread(wait.life)
-        } else {
-            names.process(process)
-        };
+        let [subjects, wakers] = &group.lives;
+        let subject = names.threads(subjects);
         let mut text = format!("{subject} waited {}", nanoseconds(group.ns as f64));
-        text += &self.what(wait, own);
+        text += &self.what(wait, own, wakers);
         if wait.cause == Cause::Thread
             && let Some(doing) = waker.and_then(|around| self.doing(around, "in"))
         {
@@ -88,6 +86,7 @@ impl Shown<'_> {
         if let Some(doing) = own.and_then(|around| self.doing(around, "under")) {
             text += &format!(", {doing}");
         }
+        text += &self.delay(at, group);
         let at = self.at(wait.begin);
         match group.count {
             1 => text + &format!("; at {at}"),
@@ -98,8 +97,43 @@ impl Shown<'_> {
         }
     }
 
+    /// Returns who had the processor most of the time while the threads of a group waited for it;
+    /// and how long.
+    fn holder(&self, at: usize) -> Option<(String, u64)> {
+        let names = &self.explained.names;
+        let mut kinds: BTreeMap<u32, (u64, Vec<u32>)> = BTreeMap::new();
+        for (life, ns) in self.explained.holders.get(at)? {
+            let (sum, lives) = kinds.entry(names.kind(*life)).or_default();
+            *sum = sum.saturating_add(*ns);
+            lives.push(*life);
+        }
+        let (ns, lives) = kinds.into_values().max_by_key(|(ns, _)| *ns)?;
+        Some((names.threads(&lives), ns))
+    }
+
+    /// Returns the part of waits in which threads could run and had no processor, unless it is
+    /// less than a twentieth.
+    fn delay(&self, at: usize, group: &Group) -> String {
+        let Group { ns, delay, key, .. } = *group;
+        if delay == 0 || delay.saturating_mul(DELAY_SHARE) < ns {
+            return String::new();
+        }
+        let holder = self.holder(at).map(|(who, ns)| (who, nanoseconds(ns as f64)));
+        let [until, delay] = [ns.saturating_sub(delay), delay].map(|ns| nanoseconds(ns as f64));
+        match (key.cause, holder) {
+            (Cause::Preempted, Some((who, had))) => format!(", as {who} had it for {had}"),
+            (Cause::Forked, Some((who, had))) => format!(", as {who} had the processor for {had}"),
+            (Cause::Preempted | Cause::Forked, None) => String::new(),
+            (_, holder) => {
+                let which = holder.map(|(who, had)| format!(", which {who} had for {had}"));
+                let which = which.unwrap_or_default();
+                format!(": {until} until it was woken, then {delay} for a processor{which}")
+            }
+        }
+    }
+
     /// Returns the end of "… waited 3 ms": where, and for what.
-    fn what(&self, wait: &Stretch, own: Option<&Around>) -> String {
+    fn what(&self, wait: &Stretch, own: Option<&Around>, wakers: &[u32]) -> String {
         let names = &self.explained.names;
         let call = match (names.call(wait), names.object(wait)) {
             (Some(call), Some(object)) if names.futex(wait).is_none() => {
@@ -108,10 +142,10 @@ impl Shown<'_> {
             (Some(call), _) => format!(" in {call}"),
             _ => String::new(),
         };
-        let cause = names.cause(wait);
+        let cause = names.cause_by(wait, wakers);
         match wait.cause {
             Cause::Thread => {
-                let waker = names.thread(wait.aid);
+                let waker = names.threads(wakers);
                 let label = own.and_then(|own| own.label).map(|at| self.explained.under.name(at));
                 match (names.futex(wait), label) {
                     (Some(_), Some(label)) => format!(" for `{label}`, which {waker} gave up"),
@@ -207,9 +241,8 @@ impl Shown<'_> {
         let Explained { account, groups, path, path_of, names, .. } = self.explained;
         let total = nanoseconds(account.total as f64);
         writeln!(text, "{}: {total} in all\n", self.target())?;
-        for (number, group) in (1..).zip(groups.iter().filter(|group| group.ns > 0).take(self.top))
-        {
-            writeln!(text, "{number:>3}. {}.", self.sentence(group))?;
+        for (at, group) in self.groups() {
+            writeln!(text, "{:>3}. {}.", at + 1, self.sentence(at, group))?;
         }
         if groups.iter().all(|group| group.ns == 0) {
             writeln!(text, "It never waited.")?;
@@ -237,6 +270,12 @@ impl Shown<'_> {
         Ok(text)
     }
 
+    /// Returns the groups that are shown, with their places.
+    fn groups(&self) -> impl Iterator<Item = (usize, &Group)> {
+        let all = self.explained.groups.iter().take(self.top).enumerate();
+        all.filter(|(_, group)| group.ns > 0)
+    }
+
     /// Returns the groups of waits as a table.
     fn waits(&self) -> Sheet {
         let heading = [
@@ -252,30 +291,37 @@ impl Shown<'_> {
             "delay ns",
             "count",
             "longest ns",
+            "thread",
+            "processor had by",
+            "processor ns",
         ];
         let mut sheet = Sheet::new(8, &heading);
-        for group in self.explained.groups.iter().filter(|group| group.ns > 0).take(self.top) {
+        for (at, group) in self.groups() {
             let Some((index, wait, longest)) = self.longest(group) else { continue };
             let names = &self.explained.names;
             let [own, waker] = self.explained.around(index);
+            let (who, had) = self.holder(at).unzip();
             let label = own.and_then(|own| own.label);
             let label = label.map(|at| self.explained.under.name(at).to_owned());
             let waker = waker.filter(|_| wait.cause == Cause::Thread);
             let doing =
                 |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
             sheet.row([
-                names.process(group.key.process).into(),
+                names.process(group.process).into(),
                 names.call(wait).into(),
                 names.object(wait).into(),
                 label.into(),
                 wait.cause.name().to_owned().into(),
-                names.cause(wait).into(),
+                names.cause_by(wait, &group.lives[1]).into(),
                 doing(own).into(),
                 doing(waker).into(),
                 group.ns.into(),
                 group.delay.into(),
                 group.count.into(),
                 longest.into(),
+                names.threads(&group.lives[0]).into(),
+                who.into(),
+                had.into(),
             ]);
         }
         sheet

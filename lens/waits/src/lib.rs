@@ -15,6 +15,7 @@ pub mod answer;
 #[cfg(target_os = "linux")]
 pub mod collect;
 pub mod critical;
+pub mod delay;
 pub mod events;
 pub mod frames;
 pub mod model;

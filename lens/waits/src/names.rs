@@ -8,7 +8,7 @@
 //! `.waits.answer` in `design/waits.md`.
 
 use crate::model::calls::{self, Object};
-use crate::model::{Cause, Did, Model, Stretch};
+use crate::model::{Cause, Did, Life, Model, NONE, OpenFile, Stretch};
 use eventlog::format::text::OneLine;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -22,13 +22,36 @@ pub struct Names<'m> {
     model: &'m Model,
     /// The last life of each number.
     lives: HashMap<u32, u32, RandomState>,
+    /// By life: one number for all of one process and one name.
+    kinds: Vec<u32>,
 }
 
 impl<'m> Names<'m> {
     /// Returns the names of a model.
     pub fn new(model: &'m Model) -> Names<'m> {
         let lives = (0..).zip(&model.lives).map(|(at, life)| (life.thread, at)).collect();
-        Names { model, lives }
+        let mut known: HashMap<(u32, &[u8]), u32, RandomState> = HashMap::default();
+        let kind = |(at, life): (u32, &'m Life)| match life.name.is_empty() {
+            // It may be any thread.
+            true => at,
+            false => *known.entry((life.process, &*life.name)).or_insert(at),
+        };
+        let kinds = (0..).zip(&model.lives).map(kind).collect();
+        Names { model, lives, kinds }
+    }
+
+    /// Returns a number that all threads of one process and one name share; [`NONE`] for none.
+    pub fn kind(&self, life: u32) -> u32 {
+        self.kinds.get(life as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Returns the name of threads of one kind, with the number of one thread, or their count.
+    pub fn threads(&self, lives: &[u32]) -> String {
+        let first = lives.first().and_then(|life| self.model.life(*life));
+        match (lives, first) {
+            ([_, _, ..], Some(first)) => format!("{} × {}", lives.len(), OneLine(&first.name)),
+            _ => self.thread(lives.first().copied().unwrap_or(NONE)),
+        }
     }
 
     /// Returns the name of a thread, with its number.
@@ -80,28 +103,61 @@ impl<'m> Names<'m> {
             Object::Process if call.object as u32 == u32::MAX => None,
             Object::Process => Some(self.process(call.object as u32)),
             Object::Futex => Some(format!("{:#x}", call.object)),
-            Object::File => {
-                let process = self.model.life(wait.life).map_or(0, |life| life.process);
-                let path = self.model.files.get(&(process, call.object as u32));
-                let number = || format!("file {}", call.object as u32);
-                Some(path.map_or_else(number, |path| OneLine(path).to_string()))
-            }
+            Object::File => Some(self.file(wait, call.object as u32)),
         }
     }
 
-    /// Returns whether calls with this number have an object that tells waits apart.
-    pub fn has_object(&self, call: u32) -> bool {
-        let name = calls::name(self.model.architecture, call);
-        name.is_some_and(|name| calls::object(name) != Object::None)
+    /// Returns what a file number was as a wait began.
+    fn open_file(&self, wait: &Stretch, file: u32) -> Option<&OpenFile> {
+        let process = self.model.life(wait.life).map_or(0, |life| life.process);
+        self.model.files.at(process, file, wait.begin)
+    }
+
+    fn file(&self, wait: &Stretch, file: u32) -> String {
+        let open = self.open_file(wait, file);
+        let socket = open.and_then(|open| self.model.sockets.get(open.socket as usize));
+        if let Some(socket) = socket.filter(|socket| !socket.name.is_empty()) {
+            let name = OneLine(&socket.name).to_string();
+            return match name.split_once(' ') {
+                Some((own, peer)) if peer.ends_with(":0") => own.to_owned(),
+                Some((own, peer)) => format!("{own} to {peer}"),
+                None => name,
+            };
+        }
+        match open.and_then(|open| self.model.files.path(open.path)) {
+            Some(path) => OneLine(path).to_string(),
+            None => format!("file {file} of unknown path"),
+        }
+    }
+
+    /// Returns a number that is equal for waits whose calls have the same object; 0 for none.
+    pub fn object_id(&self, wait: &Stretch) -> u64 {
+        let Some(call) = self.model.calls.get(wait.call as usize) else { return 0 };
+        let name = calls::name(self.model.architecture, call.number);
+        let file = call.object as u32;
+        match name.map_or(Object::None, calls::object) {
+            Object::None => 0,
+            Object::Process | Object::Futex => call.object,
+            Object::File => match self.open_file(wait, file) {
+                Some(open) if open.socket != NONE => u64::from(open.socket) | 1 << 33,
+                Some(open) if open.path != NONE => u64::from(open.path) | 1 << 32,
+                _ => u64::from(file),
+            },
+        }
     }
 
     /// Returns what ended a wait, in a few words.
     pub fn cause(&self, wait: &Stretch) -> String {
+        self.cause_by(wait, &[self.model.waker(wait)])
+    }
+
+    /// Returns what ended waits of one kind, in a few words; the lives are those that did.
+    pub fn cause_by(&self, wait: &Stretch, wakers: &[u32]) -> String {
         match wait.cause {
-            Cause::Thread => format!("woken by {}", self.thread(wait.aid)),
-            Cause::Forked => format!("made by {}", self.thread(wait.aid)),
+            Cause::Thread => format!("woken by {}", self.threads(wakers)),
+            Cause::Forked => format!("made by {}", self.threads(wakers)),
             Cause::Disk => self.disk(wait),
-            Cause::Network => self.socket(wait),
+            Cause::Network => self.socket(wait, wakers),
             Cause::Hardware => match self.model.irqs.get(wait.aid as usize) {
                 Some(name) => format!("interrupt of {}", OneLine(name)),
                 None => "an interrupt".to_owned(),
@@ -127,7 +183,7 @@ impl<'m> Names<'m> {
     }
 
     /// Returns what ended a wait by network: data, room, a connection, the end of one.
-    fn socket(&self, wait: &Stretch) -> String {
+    fn socket(&self, wait: &Stretch, wakers: &[u32]) -> String {
         let wake = self.model.network_wakes.get(wait.aid as usize);
         let Some(wake) = wake else { return "network".to_owned() };
         let socket = self.model.sockets.get(wake.socket as usize);
@@ -143,7 +199,7 @@ impl<'m> Names<'m> {
             Some(socket) => format!("socket {:#x}", socket.address),
             None => "a socket".to_owned(),
         };
-        let peer = || self.thread(wake.peer);
+        let peer = || self.threads(wakers);
         match wake.did {
             Did::Sent => format!("data of {name}, sent by {}", peer()),
             Did::Read => format!("room in {name}, as {} read", peer()),

@@ -2,20 +2,23 @@
 //!
 //! ```text
 //!  windows ──▶ Waited: a wait, and earlier ones that belong to it
-//!                └──▶ Group: of one call, object, cause, waker, event
+//!                └──▶ Group: of one name, call, object, cause, waker's name, event
 //! ```
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
 use crate::account::Window;
 use crate::critical::Walker;
-use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use crate::model::{Cause, Did, Model, NEVER, NONE, Stretch, What};
+use crate::names::Names;
 use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Waits that an answer keeps, at most: the longest.
 const WAIT_COUNT_MAX: usize = 1 << 20;
+/// Lives that a group counts, at most.
+const LIFE_COUNT_MAX: usize = 1 << 12;
 
 /// A wait of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Waited {
     pub delay: u64,
     /// Waits that it consists of.
     pub tries: u32,
+    /// The processor on which the thread then ran.
+    pub cpu: u32,
 }
 
 /// Returns the waits of windows in order of time, thread by thread, and the number of those that
@@ -37,14 +42,16 @@ pub struct Waited {
 pub fn waits_of(model: &Model, windows: &[Window], walker: &mut Walker<'_>) -> (Vec<Waited>, u64) {
     let (mut all, mut dropped) = (Vec::new(), 0);
     for window in windows {
-        let stretches: Vec<(u32, &Stretch)> = model
+        let stretches = model
             .backwards(window.life)
             .skip_while(|(_, stretch)| stretch.begin >= window.to)
-            .take_while(|(_, stretch)| stretch.end > window.from)
-            .filter(|(_, stretch)| stretch.what == What::Wait)
-            .collect();
-        let mut begin_of_last = NEVER;
+            .take_while(|(_, stretch)| stretch.end > window.from);
+        let (mut begin_of_last, mut cpu) = (NEVER, NONE);
         for (place, wait) in stretches {
+            if wait.what != What::Wait {
+                cpu = wait.cpu;
+                continue;
+            }
             let (from, to) = (wait.begin.max(window.from), wait.end.min(window.to));
             let ns = to.saturating_sub(from);
             let delay = wait.delay().min(ns);
@@ -54,12 +61,13 @@ pub fn waits_of(model: &Model, windows: &[Window], walker: &mut Walker<'_>) -> (
             {
                 let last: &mut Waited = last;
                 last.ns = last.ns.saturating_add(ns);
+                last.delay = last.delay.saturating_add(delay);
                 last.tries += 1;
                 continue;
             }
             let begin = walker.start(wait);
             begin_of_last = if begin < wait.begin { begin } else { NEVER };
-            all.push(Waited { place, begin, ns, delay, tries: 1 });
+            all.push(Waited { place, begin, ns, delay, tries: 1, cpu });
         }
         if all.len() > 2 * WAIT_COUNT_MAX {
             dropped += keep_longest(&mut all);
@@ -87,23 +95,29 @@ fn keep_longest(all: &mut Vec<Waited>) -> u64 {
 pub struct Key {
     /// The number of the system call; [`NONE`] if it is unknown.
     pub call: u32,
-    /// The object of the call, if it names one.
+    /// The object of the call, as [`Names::object_id`] numbers it.
     pub object: u64,
-    /// The process of the thread that waited.
-    pub process: u32,
+    /// The process and the name of the thread that waited, as [`Names::kind`] numbers them.
+    pub kind: u32,
     /// What ended the wait.
     pub cause: Cause,
-    /// The life that did; the device, the socket or the interrupt; [`NONE`] if it is unknown.
+    /// What the other end of a socket did.
+    pub did: Did,
+    /// The device, the socket or the interrupt; [`NONE`] if none, or unknown.
     pub by: u32,
-    /// The event that was open, and the one of the waker: the caller's numbers.
-    pub events: [u32; 2],
+    /// The process and the name of the thread that ended the wait; [`NONE`] if none did.
+    pub waker: u32,
+    /// The event that was open, or those around, and the same of the waker: the caller's numbers.
+    pub events: [[u32; 2]; 2],
 }
 
 /// Waits of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// What they have in common.
     pub key: Key,
+    /// The process of the threads that waited.
+    pub process: u32,
     /// Their time in ns.
     pub ns: u64,
     /// The part of it from wakes to runs, in ns.
@@ -112,56 +126,99 @@ pub struct Group {
     pub count: u64,
     /// The longest, by its index.
     pub longest: usize,
+    /// The lives that waited, and those that ended the waits, in order: 4,096 at most.
+    pub lives: [Vec<u32>; 2],
 }
 
-/// Returns what waits have in common, the longest group first. `events` gives the numbers of the
-/// open events of a wait by its index.
-pub fn groups(
-    model: &Model,
-    waits: &[Waited],
-    events: impl Fn(usize) -> [u32; 2],
-    is_object: impl Fn(u32) -> bool,
-) -> Vec<Group> {
-    let mut groups: HashMap<Key, Group, RandomState> = HashMap::default();
-    for (at, waited) in waits.iter().enumerate() {
-        let Some(wait) = model.stretch(waited.place) else { continue };
-        let call = model.calls.get(wait.call as usize);
-        let number = call.map_or(NONE, |call| call.number);
-        let key = Key {
-            call: number,
-            object: call.filter(|_| is_object(number)).map_or(0, |call| call.object),
-            process: model.life(wait.life).map_or(0, |life| life.process),
-            cause: wait.cause,
-            by: by_of(model, wait),
-            events: events(at),
-        };
-        let group =
-            groups.entry(key).or_insert(Group { key, ns: 0, delay: 0, count: 0, longest: at });
-        group.ns = group.ns.saturating_add(waited.ns);
-        group.delay = group.delay.saturating_add(waited.delay);
-        group.count += 1;
-        if waits.get(group.longest).is_none_or(|longest| longest.ns < waited.ns) {
-            group.longest = at;
+impl Group {
+    fn add(&mut self, at: usize, waited: &Waited, lives: [u32; 2], longest: u64) {
+        self.ns = self.ns.saturating_add(waited.ns);
+        self.delay = self.delay.saturating_add(waited.delay);
+        self.count += 1;
+        if longest < waited.ns {
+            self.longest = at;
+        }
+        for (all, life) in self.lives.iter_mut().zip(lives) {
+            if let Err(place) = all.binary_search(&life)
+                && life != NONE
+                && all.len() < LIFE_COUNT_MAX
+            {
+                all.insert(place, life);
+            }
         }
     }
-    let mut groups: Vec<Group> = groups.into_values().collect();
-    groups.sort_by_key(|group| (Reverse(group.ns), group.key));
-    groups
 }
 
-/// Returns what ended a wait: a life, a device, a socket, an interrupt.
-fn by_of(model: &Model, wait: &Stretch) -> u32 {
-    match wait.cause {
-        Cause::Thread | Cause::Forked => wait.aid,
-        Cause::Disk => {
-            let operation = model.operations.get(wait.aid as usize);
-            operation.map_or(NONE, |operation| operation.device)
-        }
-        Cause::Network => {
-            let wake = model.network_wakes.get(wait.aid as usize);
-            wake.map_or(NONE, |wake| wake.socket)
-        }
-        Cause::Hardware => wait.aid,
-        _ => NONE,
+/// Waits in groups.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    /// The groups, the longest first.
+    pub all: Vec<Group>,
+    /// The key of each wait, by its index.
+    pub keys: Vec<Option<Key>>,
+}
+
+/// Returns waits by what they have in common. `events` gives the numbers of the events around a
+/// wait, and around its waker, by the wait's index.
+pub fn groups(
+    model: &Model,
+    names: &Names<'_>,
+    waits: &[Waited],
+    events: impl Fn(usize) -> [[u32; 2]; 2],
+) -> Groups {
+    let mut groups: HashMap<Key, Group, RandomState> = HashMap::default();
+    let mut keys = Vec::with_capacity(waits.len());
+    for (at, waited) in waits.iter().enumerate() {
+        let Some(wait) = model.stretch(waited.place) else {
+            keys.push(None);
+            continue;
+        };
+        let waker = model.waker(wait);
+        let key = key_of(model, names, wait, waker, events(at));
+        keys.push(Some(key));
+        let new = || Group {
+            key,
+            process: model.life(wait.life).map_or(0, |life| life.process),
+            ns: 0,
+            delay: 0,
+            count: 0,
+            longest: at,
+            lives: [Vec::new(), Vec::new()],
+        };
+        let group = groups.entry(key).or_insert_with(new);
+        let longest = waits.get(group.longest).map_or(0, |longest| longest.ns);
+        group.add(at, waited, [wait.life, waker], longest);
+    }
+    let mut all: Vec<Group> = groups.into_values().collect();
+    all.sort_by_key(|group| (Reverse(group.ns), group.key));
+    Groups { all, keys }
+}
+
+fn key_of(
+    model: &Model,
+    names: &Names<'_>,
+    wait: &Stretch,
+    waker: u32,
+    events: [[u32; 2]; 2],
+) -> Key {
+    let wake = model.network_wakes.get(wait.aid as usize);
+    let wake = wake.filter(|_| wait.cause == Cause::Network);
+    Key {
+        call: model.calls.get(wait.call as usize).map_or(NONE, |call| call.number),
+        object: names.object_id(wait),
+        kind: names.kind(wait.life),
+        cause: wait.cause,
+        did: wake.map_or(Did::Unknown, |wake| wake.did),
+        by: match wait.cause {
+            Cause::Disk => {
+                let operation = model.operations.get(wait.aid as usize);
+                operation.map_or(NONE, |operation| operation.device)
+            }
+            Cause::Network => wake.map_or(NONE, |wake| wake.socket),
+            Cause::Hardware => wait.aid,
+            _ => NONE,
+        },
+        waker: names.kind(waker),
+        events,
     }
 }

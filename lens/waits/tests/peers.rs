@@ -149,8 +149,8 @@ fn what_the_other_end_did_is_told() {
             waits.clone().filter(is_it).map(|own| own.ns()).sum()
         };
         let (told, all) = (ns(Some(did)), ns(None));
-        assert!(all > 10_000_000 && told * 100 >= all * 98, "{who}: {told} of {all}");
-        assert!(ns(Some(&did[..1])) > 0, "{who}");
+        assert!(all > 10_000_000 && told * 100 >= all * 98, "of {who}: {told} of {all}");
+        assert!(ns(Some(&did[..1])) > 0, "of {who}");
     }
 }
 

@@ -119,6 +119,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
         of: args.of.as_deref(),
         between: args.from.as_deref().zip(args.to.as_deref()).map(|(from, to)| [from, to]),
         grace: u64::from(args.grace) * 1000,
+        top: args.top as usize,
     };
     let explained = Explained::new(log, &clock, &kernel, &question);
     let explained = explained.map_err(|what| reading.error(what))?;

@@ -36,8 +36,13 @@ does not tell on which boot it was recorded. The log of a program that ran meanw
   eventcnv waits import perf.data -o kernel.log --boot-of program.log
   eventcnv waits explain program.log kernel.log
 
+The tracepoints of sched alone do not tell timers, interrupts, disks, sockets and system calls: what
+ended a wait for one of these is unknown.
+
 Other sources:
-  eventcnv waits import trace.dat -o kernel.log            of trace-cmd record -C mono -e sched
+  trace-cmd record -C mono -e sched -e irq -e timer:hrtimer_expire_entry -e block -e sock \\
+      -e raw_syscalls ./program
+  eventcnv waits import trace.dat -o kernel.log
   perf script --ns | eventcnv waits import - -o kernel.log
   perf script -F comm,tid,time,event,trace,sym,ip,dso > events.txt
   eventcnv waits import events.txt -o kernel.log           without processors: found by what runs

@@ -27,6 +27,10 @@ const STEP: usize = 1 << 20;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Between two clock syncs, at most.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Between two looks at the files of the program, at least.
+const LOOK_MIN: Duration = Duration::from_millis(10);
+/// A look takes one part of the time in this number, at most.
+const LOOK_SHARE: u32 = 100;
 /// `O_NONBLOCK`.
 const NONBLOCK: i32 = 0o4000;
 
@@ -36,6 +40,34 @@ pub(super) struct Chunk {
     pub(super) cpu: u32,
     /// Bytes, a multiple of the size of a page.
     pub(super) size: u64,
+}
+
+/// When the thread that drains has other work to do.
+#[derive(Debug)]
+pub(super) struct Pace {
+    last: Instant,
+    pause: Duration,
+}
+
+impl Pace {
+    pub(super) fn begin() -> Pace {
+        Pace { last: Instant::now(), pause: PAUSE_MIN }
+    }
+
+    /// Returns whether a clock sync and a whole look are due.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_due = self.last.elapsed() >= self.pause;
+        if is_due {
+            (self.last, self.pause) = (Instant::now(), (self.pause * 2).min(PAUSE_MAX));
+        }
+        is_due
+    }
+
+    /// Returns the time to the next look, which costs as much as this one.
+    pub(super) fn pause(&self, cost: Duration) -> Duration {
+        let left = self.pause.saturating_sub(self.last.elapsed());
+        left.min(LOOK_MIN.max(cost * LOOK_SHARE))
+    }
 }
 
 /// The ring buffers of all processors, and the file to which their pages move.
@@ -81,10 +113,10 @@ impl Drain {
         Ok(Drain { pipes, spill, into, from, page_size, chunks, size, can_splice, failed })
     }
 
-    /// Moves pages until the other end of `end` is closed. `tick` runs soon after the begin, and
-    /// then once a second.
-    pub(super) fn run(&mut self, end: &PipeReader, tick: &mut dyn FnMut()) {
-        let (mut last, mut pause) = (Instant::now(), PAUSE_MIN);
+    /// Moves pages until the other end of `end` is closed. `tick` runs at the begin, and then after
+    /// each pause that it returns.
+    pub(super) fn run(&mut self, end: &PipeReader, tick: &mut dyn FnMut() -> Duration) {
+        let (mut last, mut pause) = (Instant::now(), tick());
         loop {
             let mut waited = vec![PollFd::new(end, PollFlags::IN)];
             if self.failed.is_none() {
@@ -102,8 +134,8 @@ impl Drain {
                 self.all(false);
             }
             if last.elapsed() >= pause {
-                (last, pause) = (Instant::now(), (pause * 2).min(PAUSE_MAX));
-                tick();
+                pause = tick();
+                last = Instant::now();
             }
         }
     }

@@ -48,7 +48,7 @@ impl OwnRecording {
 
     /// Looks at the files of the program, which runs now.
     pub fn watch(&mut self, process: u32) {
-        self.places.look(process);
+        self.places.look(process, true);
     }
 
     /// Ends the recording, and writes the log.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  begin ─ instance, events, clock ─ threads ───── finish ─ threads ─ off ─ last pages ─ log
-//!             └ a thread drains; once a second: a clock sync, a look at the program's files
+//!             └ a thread drains, and looks at the program's files; once a second: a clock sync
 //! ```
 //!
 //! Design: `.waits.record` in `design/waits.md`.
@@ -10,7 +10,7 @@
 use super::CollectError;
 use super::clock::Clocks;
 use super::decode::{Decoded, decode};
-use super::drain::Drain;
+use super::drain::{Drain, Pace};
 use super::rings::{Of, Pump};
 use super::threads::{self, Places, Symbols, Thread};
 use super::tracefs::{Instance, Tracefs};
@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Bytes of the spill, at most. Later events are lost, and the log states it.
 pub const SPILL_SIZE_MAX: u64 = 1 << 40;
@@ -183,12 +184,18 @@ impl Recording {
         clocks.mark(MARK_COUNT);
         let mut work = Work { clocks, places };
         let body = move || {
+            let mut pace = Pace::begin();
             drain.run(&end, &mut || {
-                work.clocks.mark(1);
+                let is_whole = pace.is_due();
+                if is_whole {
+                    work.clocks.mark(1);
+                }
+                let begun = Instant::now();
                 match target.load(Ordering::Relaxed) {
                     0 => {}
-                    process => work.places.look(process),
+                    process => work.places.look(process, is_whole),
                 }
+                pace.pause(begun.elapsed())
             });
             (drain, work)
         };
@@ -217,7 +224,7 @@ impl Recording {
     }
 
     /// Names the program: from now on, the files of its process, and of those that it makes, are
-    /// looked at once a second.
+    /// looked at. The looks take a hundredth of the time, at most.
     pub fn watch(&self, process: u32) {
         if threads::has_kernel_numbers() {
             self.target.store(process, Ordering::Relaxed);

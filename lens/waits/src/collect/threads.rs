@@ -10,7 +10,7 @@
 //! Design: `.waits.record` in `design/waits.md`.
 
 use super::clock::monotonic;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 /// Threads of a reading, at most.
 const THREAD_COUNT_MAX: usize = 1 << 20;
 /// Open files and mappings of a recording, at most.
-const FILE_COUNT_MAX: usize = 1 << 16;
+const FILE_COUNT_MAX: usize = 1 << 18;
 /// Files of one process, at most.
 const PROCESS_FILE_COUNT_MAX: usize = 4096;
 /// Bytes of the table of the kernel's functions, at most.
@@ -101,10 +101,12 @@ fn numbers(folder: &str) -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The files and the code of some processes, each once.
+/// The files and the code of some processes: each when it is new, and at each whole look.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    known: HashSet<Place>,
+    code: HashSet<Place>,
+    /// What each file number of each process was at the last look.
+    files: HashMap<(u32, u32), Box<[u8]>>,
     /// In the order in which they were seen, with the time of CLOCK_MONOTONIC.
     pub(super) all: Vec<(u64, Place)>,
     /// Whether code is looked for.
@@ -116,16 +118,17 @@ impl Places {
         Places { has_code, ..Places::default() }
     }
 
-    /// Looks at a process and those that it made.
-    pub(super) fn look(&mut self, process: u32) {
+    /// Looks at a process and those that it made. A whole look also tells the files that have not
+    /// changed: one may have been closed, and opened again.
+    pub(super) fn look(&mut self, process: u32, is_whole: bool) {
         let mut open = vec![process];
         let mut seen: HashSet<u32> = HashSet::new();
         while let Some(process) = open.pop().filter(|_| self.all.len() < FILE_COUNT_MAX) {
             if !seen.insert(process) {
                 continue;
             }
-            self.files(process);
-            if self.has_code {
+            self.files(process, is_whole);
+            if self.has_code && is_whole {
                 self.code(process);
             }
             for thread in numbers(&format!("/proc/{process}/task")) {
@@ -141,17 +144,21 @@ impl Places {
     /// Looks at all processes.
     pub(super) fn look_at_all(&mut self) {
         for process in numbers("/proc") {
-            self.files(process);
+            self.files(process, true);
             if self.has_code {
                 self.code(process);
             }
         }
     }
 
-    fn files(&mut self, process: u32) {
+    fn files(&mut self, process: u32, is_whole: bool) {
         for file in numbers(&format!("/proc/{process}/fd")).take(PROCESS_FILE_COUNT_MAX) {
             let Ok(path) = fs::read_link(format!("/proc/{process}/fd/{file}")) else { continue };
-            self.note(Place::File { process, file, path: path.as_os_str().as_bytes().into() });
+            let path: Box<[u8]> = path.as_os_str().as_bytes().into();
+            if is_whole || self.files.get(&(process, file)) != Some(&path) {
+                self.files.insert((process, file), path.clone());
+                self.note(Place::File { process, file, path });
+            }
         }
     }
 
@@ -159,12 +166,14 @@ impl Places {
         let Ok(text) = fs::read(format!("/proc/{process}/maps")) else { return };
         let lines = text.split(|byte| *byte == b'\n').take(PROCESS_FILE_COUNT_MAX);
         for place in lines.filter_map(|line| mapping(process, line)) {
-            self.note(place);
+            if self.all.len() < FILE_COUNT_MAX && self.code.insert(place.clone()) {
+                self.note(place);
+            }
         }
     }
 
     fn note(&mut self, place: Place) {
-        if self.all.len() < FILE_COUNT_MAX && self.known.insert(place.clone()) {
+        if self.all.len() < FILE_COUNT_MAX {
             self.all.push((monotonic(), place));
         }
     }
@@ -262,14 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn open_files_are_found_once() {
+    fn a_look_tells_what_is_new_and_a_whole_one_all() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut places = Places::new(true);
-        places.look(std::process::id());
-        places.look(std::process::id());
         let name = file.path().as_os_str().as_bytes();
         let is_it = |place: &Place| matches!(place, Place::File { path, .. } if **path == *name);
-        assert_eq!(places.all.iter().filter(|(_, place)| is_it(place)).count(), 1);
+        for (is_whole, count) in [(false, 1), (false, 1), (true, 2), (false, 2)] {
+            places.look(std::process::id(), is_whole);
+            assert_eq!(places.all.iter().filter(|(_, place)| is_it(place)).count(), count);
+        }
         assert!(places.all.iter().any(|(_, place)| matches!(place, Place::Code { .. })));
     }
 }

@@ -11,9 +11,9 @@
 //! Design: `.waits.model` in `design/waits.md`.
 
 use super::causes::{Cpu, Just};
-use super::operations::Open;
 use super::rows::Row;
 use super::sockets::Sockets;
+use super::things::Open;
 use super::threads::State;
 use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
 use crate::output::{CPU_COUNT_MAX, NAMES};
@@ -109,13 +109,15 @@ impl Building {
                 self.wake(at, cpu, waker, target, context);
             }
             Row::Call { thread, call, object, value } => {
+                self.model.has.calls = true;
                 self.resume(cpu);
                 self.runs(at, cpu, thread);
                 self.call(at, thread, Some(super::Call { number: call, object, value }));
             }
-            Row::CallDone { thread } => {
+            Row::CallDone { thread, call, result } => {
                 self.resume(cpu);
                 self.runs(at, cpu, thread);
+                self.handle_files(at, thread, call, result as i64);
                 self.call(at, thread, None);
             }
             Row::Sample { thread, stack } => self.sample(at, thread, stack),
@@ -150,7 +152,10 @@ impl Building {
                     (cpu.irq, cpu.left) = (NONE, at);
                 }
             }
-            Row::TimerFire { is_wakeup } => self.just(at, cpu, Just::Timer { is_wakeup }),
+            Row::TimerFire { is_wakeup } => {
+                self.model.has.timers = true;
+                self.just(at, cpu, Just::Timer { is_wakeup });
+            }
             Row::Insert(request) => self.insert(at, &request),
             Row::Issue(request) => self.issue(at, &request),
             Row::Complete(request) => {
@@ -176,12 +181,9 @@ impl Building {
             }
             Row::SocketName { socket, name } => self.name_socket(socket, name),
             Row::OpenFile { process, file, path } => {
-                let files = &mut self.model.files;
-                if files.len() < NAME_COUNT_MAX || files.contains_key(&(process, file)) {
-                    files.insert((process, file), cut(path));
-                } else {
-                    self.model.counts.left_out += 1;
-                }
+                let path = path.get(..NAME_SIZE_MAX).unwrap_or(path);
+                let is_kept = self.model.files.name((process, file), at, path);
+                self.model.counts.left_out += u64::from(!is_kept);
             }
             Row::Symbol { address, name } => {
                 let symbols = &mut self.model.symbols;
@@ -221,6 +223,7 @@ impl Building {
     }
 
     fn irq(&mut self, name: &[u8]) -> u32 {
+        self.model.has.interrupts = true;
         if let Some(irq) = self.irqs.get(name) {
             return *irq;
         }
@@ -283,7 +286,7 @@ impl Building {
         for life in 0..self.model.lives.len() as u32 {
             self.end_life_open(life, end);
         }
-        self.finish_sockets();
+        self.finish_causes();
         let Building { mut model, .. } = self;
         model.stretches.shrink_to_fit();
         // Samples of one run keep their order.

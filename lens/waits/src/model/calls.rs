@@ -19,6 +19,61 @@ static NAMES_X86_64: LazyLock<Vec<&str>> =
 static NAMES_AARCH64: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("calls-aarch64.txt").split_whitespace().collect());
 
+static EFFECTS_X86_64: LazyLock<Vec<Effect>> =
+    LazyLock::new(|| NAMES_X86_64.iter().map(|name| effect_of(name)).collect());
+static EFFECTS_AARCH64: LazyLock<Vec<Effect>> =
+    LazyLock::new(|| NAMES_AARCH64.iter().map(|name| effect_of(name)).collect());
+
+/// What a system call does with the file numbers of its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It opens and closes none, or tells only the program which ones.
+    None,
+    /// Its result is a new number.
+    Open,
+    /// Its result is a copy of its first argument.
+    Copy,
+    /// It closes the number that is its first argument.
+    Close,
+    /// It closes all numbers from its first argument to its second one.
+    CloseRange,
+}
+
+/// Calls whose result is a new file number.
+const OPEN_CALLS: [&str; 31] = [
+    "accept",
+    "accept4",
+    "creat",
+    "epoll_create",
+    "epoll_create1",
+    "eventfd",
+    "eventfd2",
+    "fanotify_init",
+    "fsmount",
+    "fsopen",
+    "fspick",
+    "inotify_init",
+    "inotify_init1",
+    "io_uring_setup",
+    "landlock_create_ruleset",
+    "memfd_create",
+    "memfd_secret",
+    "mq_open",
+    "open",
+    "open_by_handle_at",
+    "open_tree",
+    "openat",
+    "openat2",
+    "perf_event_open",
+    "pidfd_getfd",
+    "pidfd_open",
+    "signalfd",
+    "signalfd4",
+    "socket",
+    "timerfd_create",
+    "userfaultfd",
+];
+
 /// The meaning of the first argument of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
@@ -97,9 +152,37 @@ pub fn object(name: &str) -> Object {
     }
 }
 
+fn effect_of(name: &str) -> Effect {
+    match name {
+        "dup" | "dup2" | "dup3" | "fcntl" => Effect::Copy,
+        "close" => Effect::Close,
+        "close_range" => Effect::CloseRange,
+        _ if OPEN_CALLS.binary_search(&name).is_ok() => Effect::Open,
+        _ => Effect::None,
+    }
+}
+
+/// Returns what a system call does with file numbers. `architecture` is as in [`name`].
+#[inline]
+pub fn effect(architecture: u16, call: u32) -> Effect {
+    let effects: &[Effect] = match architecture {
+        0 | X86_64 => &EFFECTS_X86_64,
+        AARCH64 => &EFFECTS_AARCH64,
+        _ => &[],
+    };
+    effects.get(call as usize).copied().unwrap_or(Effect::None)
+}
+
 /// Returns whether the purpose of a call is to sleep.
 pub fn is_sleep(name: &str) -> bool {
     matches!(name, "nanosleep" | "clock_nanosleep")
+}
+
+/// Returns whether the first argument of a call is the file number of the socket that the call
+/// handles.
+pub fn is_of_socket(name: &str) -> bool {
+    let others = ["connect", "listen", "read", "readv", "write", "writev", "sendfile"];
+    name.starts_with("send") || name.starts_with("recv") || others.contains(&name)
 }
 
 /// Returns whether a call may send to a socket.
@@ -132,9 +215,26 @@ mod tests {
 
     #[test]
     fn the_first_argument_of_a_call_has_a_meaning() {
-        assert!(FILE_CALLS.is_sorted());
+        assert!(FILE_CALLS.is_sorted() && OPEN_CALLS.is_sorted());
         let found = ["read", "futex", "wait4", "poll"].map(object);
         assert_eq!(found, [Object::File, Object::Futex, Object::Process, Object::None]);
         assert!(is_sleep("clock_nanosleep") && !is_sleep("poll"));
+    }
+
+    #[test]
+    fn calls_that_open_and_close_file_numbers_have_effects() {
+        for (architecture, call, expected) in [
+            (X86_64, 257, Effect::Open),
+            (0, 43, Effect::Open),
+            (0, 33, Effect::Copy),
+            (0, 3, Effect::Close),
+            (0, 436, Effect::CloseRange),
+            (AARCH64, 56, Effect::Open),
+            (AARCH64, 57, Effect::Close),
+            (0, 0, Effect::None),
+            (40, 3, Effect::None),
+        ] {
+            assert_eq!(effect(architecture, call), expected, "{architecture} {call}");
+        }
     }
 }

@@ -138,9 +138,16 @@ impl Building {
             }
             _ if irq != NONE => Wake { aid: irq, ..by(Cause::Hardware) },
             _ if context == IN_UNKNOWN && waker != 0 => self.by_thread(at, waker),
-            _ if context == IN_SOFT && is_called && !is_interrupted => {
+            _ if context == IN_SOFT && (is_called || !self.model.has.calls) && !is_interrupted => {
                 let aid = self.soft_wake(at, running, Did::Unknown);
                 Wake { aid, ..by(Cause::Network) }
+            }
+            // Without rows of timers: nothing else ends this call by an interrupt.
+            _ if IN_INTERRUPT.contains(&context)
+                && !self.model.has.timers
+                && self.is_asleep(target) =>
+            {
+                by(Cause::Slept)
             }
             _ if IN_INTERRUPT.contains(&context) => by(Cause::Hardware),
             _ => by(Cause::Unknown),

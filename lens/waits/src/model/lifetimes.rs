@@ -7,8 +7,13 @@
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
 use super::building::{Building, cut};
+use super::calls::{self, Effect};
 use super::{Call, Cause, NEVER, NONE, Stretch, What};
 
+/// The result of a call whose file number is not open: `-EBADF`.
+const BAD_FILE: i64 = -9;
+/// The commands of `fcntl` that copy a file number.
+const COPY_COMMANDS: [u64; 2] = [0, 1030];
 /// Gaps of a processor that are kept, at most; further ones make the last one longer.
 const GAP_COUNT_MAX: usize = 1 << 16;
 
@@ -27,6 +32,7 @@ impl Building {
         }
         let of_parent = self.model.life(parent).map_or(0, |parent| parent.process);
         let process = if process == 0 { of_parent } else { process };
+        self.model.files.fork(of_parent, process, at);
         let from = self.model.life(parent).map_or(NONE, |parent| parent.last);
         let life = self.create(child, at, process, parent);
         self.open(life, at, What::Wait);
@@ -59,6 +65,7 @@ impl Building {
             }
         }
         let life = self.life_of(thread, at, What::Run);
+        self.model.files.exec(thread, at);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
             own.name = cut(name);
@@ -98,6 +105,33 @@ impl Building {
         }
     }
 
+    /// A call that ends may have opened or closed file numbers.
+    pub(super) fn handle_files(&mut self, at: u64, thread: u32, call: u32, result: i64) {
+        let architecture = self.model.architecture;
+        let effect = calls::effect(architecture, call);
+        if effect == Effect::None {
+            return;
+        }
+        let life = self.find(thread);
+        let process = self.model.life(life).map_or(0, |life| life.process);
+        let Some(state) = self.states.get(life as usize).filter(|_| process != 0) else { return };
+        let (called, own) = (state.called, state.call.filter(|own| own.number == call));
+        let files = &mut self.model.files;
+        match (effect, own, u32::try_from(result)) {
+            (Effect::Open, _, Ok(file)) => files.open((process, file), at, None),
+            (Effect::Copy, Some(own), Ok(file)) if is_copy(architecture, &own) => {
+                files.open((process, file), at, Some(own.object as u32));
+            }
+            (Effect::Close, Some(own), _) if result != BAD_FILE => {
+                files.close((process, own.object as u32), called, at);
+            }
+            (Effect::CloseRange, Some(own), Ok(_)) => {
+                files.close_range(process, [own.object, own.value], at);
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
         let life = self.life_of(thread, at, What::Unknown);
         if let Some(state) = self.states.get_mut(life as usize) {
@@ -109,6 +143,7 @@ impl Building {
     /// Events of a processor are missing.
     pub(super) fn lose(&mut self, at: u64, cpu: u32, from: u64) {
         self.model.counts.gaps += 1;
+        self.model.files.lose(at);
         let begin = self.model.begin;
         if let Some(own) = self.cpu(cpu) {
             // What the processor told is known.
@@ -165,4 +200,9 @@ impl Building {
             own.is_ended = is_exiting && until < end;
         }
     }
+}
+
+/// Returns whether a call copies a file number: `fcntl` does many other things.
+fn is_copy(architecture: u16, call: &Call) -> bool {
+    calls::name(architecture, call.number) != Some("fcntl") || COPY_COMMANDS.contains(&call.value)
 }

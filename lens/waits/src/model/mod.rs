@@ -13,16 +13,20 @@
 mod building;
 pub mod calls;
 mod causes;
+mod counts;
+mod files;
 mod implied;
 mod lifetimes;
 mod operations;
 pub mod rows;
 mod samples;
 mod sockets;
+mod things;
 mod threads;
 
-pub use operations::Operation;
-pub use sockets::{Did, NetworkOperation, NetworkWake, Socket};
+pub use counts::{Counts, Has};
+pub use files::{Files, OpenFile};
+pub use things::{Did, NetworkOperation, NetworkWake, Operation, Socket};
 
 use building::Building;
 use eventlog::reader::{Clock, Filter, Log, Order};
@@ -214,29 +218,6 @@ pub struct Life {
     pub samples_dropped: u32,
 }
 
-/// What could not be understood, or was left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Rows.
-    pub rows: u64,
-    /// Samples that belong to no run.
-    pub samples_dropped: u64,
-    /// Samples within unknown and lost parts of a life.
-    pub samples_unknown: u64,
-    /// Rows of a processor with an earlier time than the row before.
-    pub backwards: u64,
-    /// Rows that contradict earlier ones: a new thread has the number of one that lives.
-    pub contradictions: u64,
-    /// Switches that the log lacks, as far as other rows show it: not all kernels tell of each.
-    pub missing: u64,
-    /// Stretches that were not kept.
-    pub not_kept: u64,
-    /// Rows that were left out, as a table was full.
-    pub left_out: u64,
-    /// Gaps: rows that state a loss.
-    pub gaps: u64,
-}
-
 /// A fork, an exec, a wake, or the return from an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
@@ -275,8 +256,8 @@ pub struct Model {
     pub network_wakes: Vec<NetworkWake>,
     /// Interrupts by name.
     pub irqs: Vec<Box<[u8]>>,
-    /// Paths of open files, by process and file number.
-    pub files: HashMap<(u32, u32), Box<[u8]>, RandomState>,
+    /// Which file each number of a process was, and when.
+    pub files: Files,
     /// Names of functions, by address.
     pub symbols: HashMap<u64, Box<[u8]>, RandomState>,
     /// Frames: caller and address, by number minus 1.
@@ -285,6 +266,8 @@ pub struct Model {
     pub samples: Vec<(u32, u32)>,
     /// What could not be understood.
     pub counts: Counts,
+    /// Which rows the log has.
+    pub has: Has,
 }
 
 impl Model {

@@ -8,39 +8,11 @@
 
 use super::building::Building;
 use super::rows::Request;
+use super::things::{OPERATION_COUNT_MAX, Operation};
 use super::{NEVER, NONE};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 /// Operations of block devices that are open, at most.
 const OPEN_COUNT_MAX: usize = 1 << 16;
-/// Finished operations that are kept, at most.
-pub(super) const OPERATION_COUNT_MAX: usize = 1 << 22;
-
-/// An operation of a block device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// The life that asked for it; [`NONE`] if that is not known.
-    pub issuer: u32,
-    /// The device: major << 20 | minor.
-    pub device: u32,
-    /// Its first sector.
-    pub sector: u64,
-    /// Its sectors.
-    pub count: u32,
-    /// 0 reads, 1 writes, 2 flushes, 3 discards.
-    pub operation: u32,
-    /// When it was put into the queue, in ns.
-    pub inserted: u64,
-    /// When it was given to the device, in ns; without such an event, when it was inserted.
-    pub issued: u64,
-    /// When the device had done it, in ns.
-    pub done: u64,
-}
-
-/// Operations that are not finished, by device and sector.
-pub(super) type Open = HashMap<(u32, u64), Operation, RandomState>;
-
 impl Building {
     pub(super) fn insert(&mut self, at: u64, request: &Request) {
         let issuer = self.find(request.thread);

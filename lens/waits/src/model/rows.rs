@@ -67,7 +67,7 @@ const WORDS: [(&str, Word, &[&str]); 27] = [
     ("SocketState", Word::SocketState, &["socket", "state", "ports"]),
     ("SocketName", Word::SocketName, &["socket"]),
     ("Syscall", Word::Call, &["thread", "call", "object", "value"]),
-    ("SyscallDone", Word::CallDone, &["thread", "call"]),
+    ("SyscallDone", Word::CallDone, &["thread", "call", "result"]),
     ("OpenFile", Word::OpenFile, &["process", "file"]),
     ("CpuSample", Word::Sample, &["thread", "stack"]),
     ("ThreadName", Word::ThreadName, &["thread", "process"]),
@@ -111,7 +111,7 @@ pub enum Row<'e> {
     SocketState { socket: u64, state: u32, ports: u32 },
     SocketName { socket: u64, name: &'e [u8] },
     Call { thread: u32, call: u32, object: u64, value: u64 },
-    CallDone { thread: u32 },
+    CallDone { thread: u32, call: u32, result: u64 },
     OpenFile { process: u32, file: u32, path: &'e [u8] },
     Sample { thread: u32, stack: u32 },
     ThreadName { thread: u32, process: u32, name: &'e [u8] },
@@ -220,7 +220,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
             let (thread, call) = (number(0), number(1));
             Row::Call { thread, call, object: wide(2), value: wide(3) }
         }
-        Word::CallDone => Row::CallDone { thread: number(0) },
+        Word::CallDone => Row::CallDone { thread: number(0), call: number(1), result: wide(2) },
         Word::OpenFile => Row::OpenFile { process: number(0), file: number(1), path: text() },
         Word::Sample => Row::Sample { thread: number(0), stack: number(1) },
         Word::ThreadName => Row::ThreadName { thread: number(0), process: number(1), name: text() },

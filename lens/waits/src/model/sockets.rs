@@ -14,7 +14,7 @@
 
 use super::building::Building;
 use super::causes::NEAR;
-use super::operations::OPERATION_COUNT_MAX;
+use super::things::{Did, NetworkOperation, NetworkWake, OPERATION_COUNT_MAX, Socket};
 use super::{Cause, NEVER, NONE, calls};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -37,67 +37,6 @@ const CLOSE: u32 = 7;
 const CLOSE_WAIT: u32 = 8;
 const LAST_ACK: u32 = 9;
 const LISTEN: u32 = 10;
-
-/// An operation of the network: from the last send to the last receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkOperation {
-    /// The life that sent.
-    pub life: u32,
-    /// The socket, by its index in [`super::Model::sockets`].
-    pub socket: u32,
-    /// The last send, in ns.
-    pub from: u64,
-    /// The last receive, in ns.
-    pub to: u64,
-    /// Receives.
-    pub receives: u32,
-}
-
-/// A socket.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Socket {
-    /// Its address in the kernel.
-    pub address: u64,
-    /// Own address and the peer's, separated by a space; empty if unknown.
-    pub name: Box<[u8]>,
-    /// Own port << 16 | the peer's port; 0 unknown.
-    pub ports: u32,
-}
-
-/// What ended a wait for a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Did {
-    /// The log does not tell.
-    Unknown,
-    /// The peer sent data.
-    Sent,
-    /// The peer read data, so that there is room for more.
-    Read,
-    /// The peer connected.
-    Connected,
-    /// The peer closed its end.
-    Closed,
-    /// Data came from outside of this kernel.
-    Outside,
-    /// Nothing: a timer had fired, and no row names a socket.
-    Timer,
-}
-
-/// A wake by network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkWake {
-    /// The socket of the woken thread, by its index in [`super::Model::sockets`]; [`NONE`] if it is
-    /// not known.
-    pub socket: u32,
-    /// What ended the wait.
-    pub did: Did,
-    /// When the peer did it, in ns; [`NEVER`] if that is not known.
-    pub sent: u64,
-    /// The life that did; [`NONE`] if that is not known.
-    pub peer: u32,
-    /// The stretch in which it did; [`NONE`] if that is not known.
-    pub from: u32,
-}
 
 /// What a thread did with a socket.
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +72,6 @@ pub(super) struct Sockets {
     states: Vec<State>,
     by_name: HashMap<Box<[u8]>, u32, RandomState>,
     by_ports: HashMap<u32, u32, RandomState>,
-    /// Whether the kernel tells of data that arrived.
-    has_ready: bool,
 }
 
 impl Building {
@@ -156,7 +93,7 @@ impl Building {
 
     /// Takes the row of data that arrived. Returns the socket.
     pub(super) fn ready_socket(&mut self, address: u64) -> u32 {
-        self.sockets.has_ready = true;
+        self.model.has.data = true;
         self.socket(address)
     }
 
@@ -189,6 +126,10 @@ impl Building {
             own.ports = ports;
             self.sockets.by_ports.insert(ports, socket);
         }
+        let current = self.cpus.get(cpu as usize).map_or(NONE, |own| own.current);
+        if matches!(state, SYN_SENT | LISTEN) {
+            self.attach(at, current, socket);
+        }
         // A thread makes these states of its own sockets.
         let did = match state {
             SYN_SENT => Some(Did::Connected),
@@ -196,12 +137,25 @@ impl Building {
             _ => None,
         };
         if let Some(did) = did {
-            let life = self.cpus.get(cpu as usize).map_or(NONE, |own| own.current);
-            let place = self.model.life(life).map_or(NONE, |life| life.last);
+            let place = self.model.life(current).map_or(NONE, |life| life.last);
             let state = self.sockets.states.get_mut(socket as usize)?;
-            state.last = Some(Act { at, life, place, did }).filter(|_| life != NONE);
+            let act = Act { at, life: current, place, did };
+            state.last = Some(act).filter(|_| current != NONE);
         }
         matches!(state, ESTABLISHED | CLOSE | CLOSE_WAIT).then_some(socket)
+    }
+
+    /// The call of a thread handles a socket: its file number is this socket.
+    fn attach(&mut self, at: u64, life: u32, socket: u32) {
+        let Some(call) = self.states.get(life as usize).and_then(|own| own.call) else { return };
+        let name = calls::name(self.model.architecture, call.number);
+        if !name.is_some_and(calls::is_of_socket) {
+            return;
+        }
+        let process = self.model.life(life).map_or(0, |life| life.process);
+        if process != 0 && socket != NONE {
+            self.model.files.attach((process, call.object as u32), at, socket);
+        }
     }
 
     /// A thread has sent to a socket: its call ends. Wakes by data of this socket were its doing.
@@ -209,6 +163,7 @@ impl Building {
         let (socket, life) = (self.socket(address), self.find(thread));
         let place = self.model.life(life).map_or(NONE, |life| life.last);
         self.settle_own(at, life, socket, Did::Sent);
+        self.attach(at, life, socket);
         let called = self.states.get(life as usize).and_then(|own| own.call.and(Some(own.called)));
         let Some(state) = self.sockets.states.get_mut(socket as usize) else { return };
         state.last = Some(Act { at, life, place, did: Did::Sent });
@@ -225,6 +180,7 @@ impl Building {
     pub(super) fn receive(&mut self, at: u64, thread: u32, address: u64) {
         let (socket, life) = (self.socket(address), self.find(thread));
         self.settle_own(at, life, socket, Did::Read);
+        self.attach(at, life, socket);
         let sent = self.sockets.states.get(socket as usize).and_then(|state| state.last);
         let is_own = |sent: &Act| sent.did == Did::Sent && self.is_of_process(sent.life, life);
         let sent = sent.filter(is_own);
@@ -300,7 +256,7 @@ impl Building {
     /// Returns the wake by a soft interrupt in a call of the thread that ran, by its index in the
     /// model. The row that ends the call may name a socket; else `did` tells what the wake is.
     pub(super) fn soft_wake(&mut self, at: u64, running: u32, did: Did) -> u32 {
-        let sends_now = self.sends_now(at, running).filter(|_| !self.sockets.has_ready);
+        let sends_now = self.sends_now(at, running).filter(|_| !self.model.has.data);
         let act = sends_now.unwrap_or(Act { at: NEVER, life: NONE, place: NONE, did });
         let wake = self.push_wake(NONE, act);
         if let Some(running) = self.states.get_mut(running as usize) {
@@ -371,13 +327,18 @@ impl Building {
         }
     }
 
-    /// At the end, each wait by network learns which stretch ended it.
-    pub(super) fn finish_sockets(&mut self) {
+    /// At the end, each wait by network learns which stretch ended it. An interrupt that no row
+    /// tells is one of hardware only if the log has the rows of timers and of devices.
+    pub(super) fn finish_causes(&mut self) {
         let wakes = &self.model.network_wakes;
-        if wakes.is_empty() {
-            return;
-        }
-        for own in self.model.stretches.iter_mut().filter(|own| own.cause == Cause::Network) {
+        let has_all = self.model.has.timers && self.model.has.interrupts;
+        for own in &mut self.model.stretches {
+            if own.cause == Cause::Hardware && own.aid == NONE && !has_all {
+                own.cause = Cause::Unknown;
+            }
+            if own.cause != Cause::Network {
+                continue;
+            }
             match wakes.get(own.aid as usize) {
                 // A soft interrupt that no row explains.
                 Some(wake) if wake.did == Did::Timer => (own.cause, own.aid) = (Cause::Timer, NONE),

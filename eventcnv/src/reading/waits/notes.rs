@@ -1,0 +1,62 @@
+//! What a user must know about a kernel's log: gaps, contradictions, rows that it lacks.
+//!
+//! ```text
+//!  counts of the model, waits of the target ──▶ "note: …", one line each
+//! ```
+//!
+//! Design: `.waits.answer` in `design/waits.md`.
+
+use lens_waits::account::Window;
+use lens_waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use std::collections::HashSet;
+
+/// Returns what the user must know about the model.
+pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
+    let counts = &model.counts;
+    let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
+    let lives = || lives.iter().filter_map(|life| model.life(*life));
+    let missing = lives().map(|life| u64::from(life.missing)).sum();
+    let samples = lives().map(|life| u64::from(life.samples_dropped)).sum();
+    let all = [
+        (counts.gaps, "gaps: the kernel lost events there; their time is `lost`"),
+        (counts.contradictions, "new threads have the number of a thread that had not ended"),
+        (missing, "switches of these threads are not in the log: the time between is unknown"),
+        (samples, "samples of these threads belong to no run and are left out"),
+        (counts.backwards, "events have an earlier time than the event before on their processor"),
+        (counts.not_kept, "runs and waits are too many to be kept: their time is unknown"),
+        (counts.left_out, "events are left out, as a table is full"),
+        (dropped, "shorter waits are not listed"),
+    ];
+    let told = all.into_iter().filter(|(count, _)| *count > 0);
+    let mut told: Vec<String> = told.map(|(count, what)| format!("note: {count} {what}")).collect();
+    told.extend(lacking(model, windows));
+    told
+}
+
+/// Says which rows would tell what ended waits of a target, if the log lacks any.
+fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
+    let has = model.has;
+    let rows = [
+        (has.timers, "timer:hrtimer_expire_entry"),
+        (has.interrupts, "irq:irq_handler_entry"),
+        (has.data, "sock:sk_data_ready"),
+        (has.calls, "raw_syscalls:sys_enter"),
+    ];
+    let lacking: Vec<&str> = rows.iter().filter(|(has, _)| !has).map(|(_, name)| *name).collect();
+    let is_unknown = |wait: &Stretch| {
+        let is_over = wait.woken != NEVER && wait.before != NONE;
+        wait.what == What::Wait && wait.cause == Cause::Unknown && is_over
+    };
+    let count: usize = windows
+        .iter()
+        .map(|window| {
+            let own = model.backwards(window.life).map(|(_, stretch)| stretch);
+            let own = own.skip_while(|stretch| stretch.begin >= window.to);
+            own.take_while(|own| own.end > window.from).filter(|own| is_unknown(own)).count()
+        })
+        .sum();
+    let rows = lacking.join(", ");
+    (count > 0 && !lacking.is_empty()).then(|| {
+        format!("note: what ended {count} waits is unknown; the log has none of the events {rows}")
+    })
+}

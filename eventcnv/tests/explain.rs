@@ -179,17 +179,24 @@ fn a_busy_target_comes_before_an_idle_namesake() {
     out.finish().unwrap();
     let path = directory.path().join("k.log");
     fs::write(&path, bytes).unwrap();
-    let log = path.to_str().unwrap();
-    let told: Value = serde_json::from_str(&explain(&[log, "--of", "shop", "--json"])).unwrap();
-    let waits = told["waits"].as_array().unwrap();
+    let told = |of: &str| -> Value {
+        let (text, code, errors) =
+            run(&["waits", "explain", path.to_str().unwrap(), "--of", of, "--json"]);
+        // The log has no rows of timers: which interrupts these are is unknown.
+        let is_noted = errors.lines().count() == 1 && errors.contains("waits is unknown");
+        assert!(code == 0 && (of == "200" || is_noted), "{errors}");
+        serde_json::from_slice(&text).unwrap()
+    };
+    let all = told("shop");
+    let waits = all["waits"].as_array().unwrap();
     let of = |at: usize| waits[at]["ns"].as_u64().unwrap();
     let longest = waits.iter().map(|wait| wait["ns"].as_u64().unwrap()).max();
-    assert_eq!(Some(of(waits.len() - 1)), longest, "the namesake waited for longer: {told}");
-    assert!(waits.len() > 1 && of(0) < of(waits.len() - 1), "{told}");
-    assert!(told["path_of"].as_str().unwrap().contains("100"), "{told}");
+    assert_eq!(Some(of(waits.len() - 1)), longest, "the namesake waited for longer: {all}");
+    assert!(waits.len() > 1 && of(0) < of(waits.len() - 1), "{all}");
+    assert!(all["path_of"].as_str().unwrap().contains("100"), "{all}");
     // Alone, the namesake is the target.
-    let told: Value = serde_json::from_str(&explain(&[log, "--of", "200", "--json"])).unwrap();
-    assert!(told["path_of"].as_str().unwrap().contains("200"), "{told}");
+    let alone = told("200");
+    assert!(alone["path_of"].as_str().unwrap().contains("200"), "{alone}");
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn waits_between_other_events_are_another_group() {
     let text = String::from_utf8(text).unwrap();
     for expected in [
         "between GetEnd and TidyBegin; 2 times, the longest 3.00 ms",
-        "between TidyEnd and GetBegin; at +0.019000 s",
+        "between TidyEnd and GetBegin; at +0.020000 s",
     ] {
         assert!(text.contains(expected), "{text}");
     }

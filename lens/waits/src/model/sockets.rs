@@ -213,10 +213,10 @@ impl Building {
                 return Some(*peer);
             }
         }
-        let has_peer = own.ports as u16 != 0;
-        let reversed = own.ports.rotate_left(16);
-        let peer = self.sockets.by_ports.get(&reversed).filter(|_| own.ports != 0);
-        peer.copied().filter(|peer| *peer != socket && !(has_peer && !own.name.is_empty()))
+        // A socket that listens has the port of its peers to come.
+        let is_by_ports = own.ports != 0 && (own.name.is_empty() || own.ports as u16 == 0);
+        let peer = self.sockets.by_ports.get(&own.ports.rotate_left(16));
+        peer.copied().filter(|peer| is_by_ports && *peer != socket)
     }
 
     fn is_of_process(&self, life: u32, other: u32) -> bool {

@@ -10,16 +10,14 @@
 //! function as their caller. Design: `.calls.record` in `design/calls.md`.
 
 use crate::decision::word;
-use crate::events::{
-    CONTROL, CallEnter, CallLeave, CallSlow, CallUnwind, Kinds, PollEnter, PollLeave, Switch,
-};
+use crate::events::{CallEnter, CallLeave, CallSlow, CallUnwind, PollEnter, PollLeave, Switch};
 use crate::filter::TIME_UNIT;
 use crate::site::{self, Site};
-use crate::table::{self, BLOCKS, Left};
+use crate::table::{self, Left};
 use core::cell::Cell;
 use eventdef::field::P;
 use std::thread::panicking;
-use telemetry::__private::{IS_RECORDING, is_recorded, record, record_here, say};
+use telemetry::__private::{is_recorded, record, record_here, say};
 use telemetry::{Event, event};
 
 thread_local! {
@@ -83,26 +81,6 @@ pub struct Call {
     site: &'static Site,
     word: usize,
     begin: u64,
-}
-
-/// Returns whether calls are recorded: one load, one test.
-#[inline(always)]
-pub fn is_traced() -> bool {
-    is_recorded::<CallEnter>()
-}
-
-/// Returns whether calls are recorded, or statements profiled: one load, one test.
-#[inline(always)]
-pub fn is_profiled() -> bool {
-    IS_RECORDING && CONTROL.is_recorded(Kinds::Call.union(BLOCKS).bits())
-}
-
-/// Runs the body of a function that is recorded. It is apart from the plain one: so that one may
-/// become a part of its callers, and is laid out as if it were alone.
-#[cold]
-#[inline(never)]
-pub fn apart<T>(body: impl FnOnce() -> T) -> T {
-    body()
 }
 
 /// Begins a call. If calls are not recorded, this costs a load, a test and a branch.

@@ -84,6 +84,7 @@
 
 mod atomic;
 mod block;
+mod body;
 mod decision;
 pub mod events;
 mod filter;
@@ -117,9 +118,10 @@ pub use release::{Released, control, release};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::block::{Block, block};
+    pub use crate::body::{apart, is_profiled, is_traced};
     pub use crate::decision::{Decision, report_invalid, tell_filter, word, word_of};
     pub use crate::filter::TIME_UNIT;
-    pub use crate::guard::{Call, apart, call, is_profiled, is_traced};
+    pub use crate::guard::{Call, call};
     pub use crate::site::{Site, path_of, register};
     pub use crate::statement::{Place, Statements};
     pub use crate::task::{Task, task};

@@ -11,7 +11,7 @@
 //! Design: `.statements.correct` in `design/statements.md`.
 
 use super::block;
-use crate::guard::{apart, is_profiled};
+use crate::body::{apart, is_profiled};
 use crate::row::Sums;
 use crate::site::Site;
 use crate::statement::{OWN_ROW_COUNT, Place, Statements};
@@ -274,8 +274,8 @@ macro_rules! __block {
 mod tests {
     use super::{Cost, undisturbed};
 
-    /// Seven of twelve batches are disturbed, some of them for as long as a turn of another program:
-    /// the costs and their spread stay.
+    /// Seven of twelve batches are disturbed, some for as long as a turn of another program: the
+    /// costs and their spread stay.
     #[test]
     fn a_busy_machine_changes_no_costs() {
         let quiet = |at: usize| 40.0 + (at % 4) as f64 * 0.25;

@@ -35,7 +35,8 @@ impl Begin {
 }
 
 /// The sums of a table, and the time of its clock, when its thread left a stack: those with which
-/// the stack goes on. The default is that of a stack that begins, which goes on with what is there.
+/// the stack goes on. The default is that of a stack that begins, which goes on with those of the
+/// stack before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     begin: Begin,

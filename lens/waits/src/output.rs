@@ -122,6 +122,26 @@ impl<'o> Output<'o> {
         self.maker.lose::<Switch>(cpu + 1, cpu, Cause::Full, count.max(1))
     }
 
+    /// Counts lost events whose time is not known, of a processor if that is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::lose`] does.
+    pub fn count_lost(
+        &mut self,
+        cpu: Option<u32>,
+        ticks: u64,
+        count: u64,
+    ) -> Result<(), MakeError> {
+        match cpu {
+            Some(cpu) => {
+                let cpu = self.cpu(cpu, ticks)?;
+                self.maker.lose::<Switch>(cpu + 1, cpu, Cause::Full, count)
+            }
+            None => self.maker.lose::<Switch>(NAMES, 0, Cause::Full, count),
+        }
+    }
+
     /// Returns the number of a stack, whose innermost frame comes first: 0 if it has none.
     ///
     /// # Errors

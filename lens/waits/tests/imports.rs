@@ -8,45 +8,10 @@ mod fixtures;
 
 use eventlog::reader::{Filter, Log, Order};
 use eventlog::writer::uuid_of;
-use fixtures::{golden, text};
-use lens_waits::source::import::{Form, ImportError, Imported, Place, uuid_of_source};
-use lens_waits::source::{dat, perf, script};
+use fixtures::{counts, golden, import, rows, text};
+use lens_waits::source::import::Place;
+use lens_waits::source::perf;
 use std::collections::BTreeMap;
-
-/// Imports a source by its first bytes.
-fn import(bytes: &[u8]) -> Result<(Imported, Vec<u8>), ImportError> {
-    let source = bytes.to_vec();
-    let mut log = Vec::new();
-    let uuid = uuid_of_source(&source).unwrap();
-    let done = match Form::of(bytes).unwrap_or(Form::Script) {
-        Form::Perf => perf::import(&source, uuid.into(), &mut log),
-        Form::Dat => dat::import(&source, uuid.into(), &mut log),
-        Form::Script => script::import(&source, uuid.into(), &mut log),
-    }?;
-    Ok((done, log))
-}
-
-/// Returns the rows of a log in order of time, as "name thread of the buffer: parameters".
-fn rows(log: &[u8]) -> Vec<(String, String)> {
-    let log = Log::from_source(log.to_vec()).unwrap();
-    let mut events = log.events(Order::Time, &Filter::default());
-    let mut found = Vec::new();
-    while let Some(event) = events.next() {
-        let name = event.name().to_owned();
-        let params: Vec<String> =
-            event.params().map(|(param, value)| format!("{}={value:?}", param.name)).collect();
-        found.push((name, format!("{} {}: {}", event.ticks, event.buffer, params.join(" "))));
-    }
-    found
-}
-
-fn counts(log: &[u8]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for (name, _) in rows(log) {
-        *counts.entry(name).or_default() += 1;
-    }
-    counts
-}
 
 /// Returns how often `perf script` prints each tracepoint, by the name of its row.
 fn printed(text: &[u8]) -> BTreeMap<&'static str, usize> {

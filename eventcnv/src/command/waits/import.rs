@@ -160,6 +160,9 @@ fn report(name: &str, form: Form, done: &Imported) {
     if done.lost_count > 0 {
         say(&format!("note: {} events were lost while recording", done.lost_count));
     }
+    for note in &done.notes {
+        say(&format!("note: {note}"));
+    }
     // The text does not name its clock.
     if done.clock == Clock::Own && form != Form::Script {
         say(&format!("note: {}", advice(form)));

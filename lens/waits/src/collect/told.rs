@@ -8,10 +8,11 @@
 //! Design: `.waits.samples`, `.waits.degrees` in `design/waits.md`.
 
 use super::rings::Entry;
-use crate::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping, Switch};
+use crate::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping};
 use crate::output::Output;
 use crate::source::cursor::{Cursor, until_zero};
 use crate::source::format::Machine;
+use crate::source::switches::{GONE, IS_OUT, Switches};
 use eventdef::field::A;
 use eventlog::writer::MakeError;
 
@@ -24,18 +25,10 @@ const FORK: u16 = 7;
 const SAMPLE: u16 = 9;
 const LOST_SAMPLES: u16 = 13;
 const SWITCH: u16 = 14;
-/// SWITCH: the thread does not run any more. COMM: it runs another program.
-const IS_OUT: u16 = 1 << 13;
-/// SWITCH: it could still run.
-const IS_PREEMPTED: u16 = 1 << 14;
 /// From here on, a stack has markers of its context, and no addresses.
 const MARKER_MIN: u64 = 4096_u64.wrapping_neg();
 /// The end of each record but a sample: process, thread, time, processor.
 const TAIL_SIZE: usize = 24;
-/// The state of a thread that has ended.
-const ENDED: u32 = 0x20;
-/// The number of a thread that has ended.
-const GONE: u32 = u32::MAX;
 
 /// What the rings told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +50,9 @@ pub(super) struct Teller<'t> {
     /// The ticks of a time of CLOCK_MONOTONIC.
     ticks: &'t dyn Fn(u64) -> u64,
     pub(super) counts: Told,
-    /// By processor: the ticks of the last row, and the thread that runs.
-    cpus: Vec<(u64, u32)>,
+    /// The ticks of the last row, by processor.
+    last: Vec<u64>,
+    switches: Switches,
     frames: Vec<u64>,
 }
 
@@ -71,7 +65,8 @@ struct Facts {
 
 impl<'t> Teller<'t> {
     pub(super) fn new(is_own: bool, ticks: &'t dyn Fn(u64) -> u64) -> Teller<'t> {
-        Teller { is_own, ticks, counts: Told::default(), cpus: Vec::new(), frames: Vec::new() }
+        let (counts, switches) = (Told::default(), Switches::default());
+        Teller { is_own, ticks, counts, last: Vec::new(), switches, frames: Vec::new() }
     }
 
     /// Returns the addresses of the last stack.
@@ -95,16 +90,16 @@ impl<'t> Teller<'t> {
     /// Returns the ticks of a record, which are never before those of the row before.
     fn now(&mut self, cpu: u32, ns: u64) -> u64 {
         let at = cpu.min(crate::output::CPU_COUNT_MAX) as usize;
-        if self.cpus.len() <= at {
-            self.cpus.resize(at + 1, (0, 0));
+        if self.last.len() <= at {
+            self.last.resize(at + 1, 0);
         }
         if self.counts.first == 0 || ns < self.counts.first {
             self.counts.first = ns;
         }
         self.counts.last = self.counts.last.max(ns);
         let ticks = (self.ticks)(ns);
-        match self.cpus.get_mut(at) {
-            Some((last, _)) => {
+        match self.last.get_mut(at) {
+            Some(last) => {
                 *last = ticks.max(*last);
                 *last
             }
@@ -157,14 +152,15 @@ impl<'t> Teller<'t> {
                 if entry.misc & IS_OUT != 0 {
                     // The number before is not told: it differs only if a later thread ran it.
                     out.add(entry.cpu, ticks, &Exec { thread, was: thread, path: name })?;
-                    self.run(entry.cpu, thread);
+                    self.switches.told(entry.cpu, 0, thread);
                 }
             }
             LOST | LOST_SAMPLES => {
                 let skipped = if entry.kind == LOST { body.u64() } else { Some(0) };
                 let (Some(_), Some(count)) = (skipped, body.u64()) else { return Ok(None) };
-                let at = self.cpus.get(entry.cpu as usize).map_or(0, |(last, _)| *last);
+                let at = self.last.get(entry.cpu as usize).copied().unwrap_or(0);
                 let ticks = self.now(entry.cpu, ns);
+                self.switches.lost(entry.cpu);
                 self.counts.lost = self.counts.lost.saturating_add(count);
                 self.counts.gaps += 1;
                 if self.is_own {
@@ -176,13 +172,6 @@ impl<'t> Teller<'t> {
         Ok(Some(()))
     }
 
-    fn run(&mut self, cpu: u32, thread: u32) {
-        if let Some((_, running)) = self.cpus.get_mut(cpu as usize) {
-            *running = thread;
-        }
-    }
-
-    /// SWITCH names one thread: the other stands as idle.
     fn switch(
         &mut self,
         out: &mut Output<'_>,
@@ -190,26 +179,9 @@ impl<'t> Teller<'t> {
         facts: Facts,
     ) -> Result<Option<()>, MakeError> {
         let ticks = self.now(entry.cpu, facts.ns);
-        let running = self.cpus.get(entry.cpu as usize).map_or(0, |(_, running)| *running);
         self.counts.switches += 1;
-        if entry.misc & IS_OUT == 0 {
-            if facts.thread != GONE {
-                let row = Switch { prev: 0, next: facts.thread, state: 0, stack: 0 };
-                out.add(entry.cpu, ticks, &row)?;
-                self.run(entry.cpu, facts.thread);
-            }
-            return Ok(Some(()));
-        }
-        let is_gone = facts.thread == GONE;
-        let prev = if is_gone { running } else { facts.thread };
-        let state = match entry.misc & IS_PREEMPTED {
-            _ if is_gone => ENDED,
-            0 => 1,
-            _ => 0,
-        };
-        self.run(entry.cpu, 0);
-        if prev != 0 {
-            out.add(entry.cpu, ticks, &Switch { prev, next: 0, state, stack: 0 })?;
+        if let Some(row) = self.switches.switch(entry.cpu, facts.thread, entry.misc, 0) {
+            out.add(entry.cpu, ticks, &row)?;
         }
         Ok(Some(()))
     }
@@ -236,7 +208,7 @@ impl<'t> Teller<'t> {
         Ok(Some(()))
     }
 
-    /// FORK and EXIT. The kernel tells no switch of a thread after its end.
+    /// FORK and EXIT.
     fn task(
         &mut self,
         out: &mut Output<'_>,
@@ -254,9 +226,9 @@ impl<'t> Teller<'t> {
         let thread = if thread == GONE { facts.thread } else { thread };
         if thread != GONE {
             out.add(entry.cpu, ticks, &Exit { thread })?;
-            let row = Switch { prev: thread, next: 0, state: ENDED, stack: 0 };
-            out.add(entry.cpu, ticks, &row)?;
-            self.run(entry.cpu, 0);
+            if let Some(row) = self.switches.exit(entry.cpu, thread) {
+                out.add(entry.cpu, ticks, &row)?;
+            }
         }
         Ok(Some(()))
     }
@@ -265,6 +237,7 @@ impl<'t> Teller<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::switches::IS_PREEMPTED;
     use eventlog::reader::{Filter, Log, Order};
     use eventlog::writer::Origin;
 

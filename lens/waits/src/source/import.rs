@@ -90,6 +90,8 @@ pub struct Imported {
     pub fault_count: u64,
     /// The first faults.
     pub faults: Vec<Fault>,
+    /// What the log lacks, as sentences without a full stop.
+    pub notes: Vec<String>,
     /// Whether the ticks can be laid on those of other logs.
     pub clock: Clock,
     /// The log.

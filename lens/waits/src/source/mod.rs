@@ -16,4 +16,5 @@ pub mod page;
 pub mod perf;
 pub mod ring;
 pub mod script;
+pub(crate) mod switches;
 pub mod tracepoints;

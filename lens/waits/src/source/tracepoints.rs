@@ -195,6 +195,17 @@ impl Tracepoints {
         self.kind(bytes).is_some_and(|kind| matches!(kind.fields, Fields::Switch { .. }))
     }
 
+    /// Returns the threads before and after a record that is a switch.
+    #[inline]
+    pub(crate) fn switched(&self, bytes: &[u8]) -> Option<(u32, u32)> {
+        match self.kind(bytes)?.fields {
+            Fields::Switch { prev, next, .. } => {
+                prev.number_u32(self.machine, bytes).zip(next.number_u32(self.machine, bytes))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether the row of a record has a stack: switches and wakes.
     #[inline]
     pub fn has_stack(&self, bytes: &[u8]) -> bool {

@@ -10,6 +10,7 @@
 //! Design: `.waits.perf` in `design/waits.md`.
 
 use super::layout::Layout;
+use super::places::Places;
 use crate::source::cursor::Cursor;
 use crate::source::format::{ByteOrder, Machine};
 use crate::source::import::{ImportError, Imported, Input, Place};
@@ -38,6 +39,8 @@ pub(super) struct Head {
     pub(super) machine: Machine,
     pub(super) is_pipe: bool,
     pub(super) attrs: Vec<Layout>,
+    /// Where the events were recorded.
+    pub(super) places: Places,
     /// The description of the tracepoints.
     pub(super) tracing: Option<Vec<u8>>,
     /// One instant on CLOCK_MONOTONIC and of the time of day.
@@ -60,6 +63,7 @@ impl Head {
             machine,
             is_pipe: false,
             attrs: Vec::new(),
+            places: Places::default(),
             tracing: None,
             sync: None,
             records: (PIPE_HEADER_SIZE, source.size()),

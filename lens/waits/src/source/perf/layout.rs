@@ -27,6 +27,7 @@ const GROUP: u64 = 1 << 3;
 /// Bits of the flags of an attribute.
 const SAMPLE_ID_ALL: u32 = 18;
 const USE_CLOCK: u32 = 25;
+const CONTEXT_SWITCH: u32 = 26;
 /// Bytes of the first published attribute.
 const ATTR_SIZE_MIN: usize = 64;
 const TRACEPOINT: u32 = 2;
@@ -40,6 +41,8 @@ pub(super) struct Layout {
     read: u64,
     /// Whether other records than samples have their time, thread and processor.
     has_ends: bool,
+    /// Whether the kernel writes a record for each switch.
+    pub(super) has_switches: bool,
     /// The clock that was chosen; `None`: that of the kernel's scheduler.
     pub(super) clock: Option<u32>,
     /// The numbers of its events.
@@ -53,7 +56,10 @@ pub(super) struct Facts {
     pub(super) thread: u32,
     /// In ns; 0 if unknown.
     pub(super) time: u64,
-    pub(super) cpu: u32,
+    /// The processor, if the record states it.
+    pub(super) cpu: Option<u32>,
+    /// The number of the event; 0 if unknown.
+    pub(super) id: u64,
 }
 
 /// A sample: its stack and the record of its tracepoint, as bytes.
@@ -82,8 +88,8 @@ impl Layout {
         };
         let clock = bytes.get(92..96).and_then(|bytes| machine.number(bytes));
         let clock = clock.filter(|_| has(USE_CLOCK)).map(|clock| clock as u32);
-        let has_ends = has(SAMPLE_ID_ALL);
-        Some(Layout { kind, config, sample, read, has_ends, clock, ids })
+        let (has_ends, has_switches) = (has(SAMPLE_ID_ALL), has(CONTEXT_SWITCH));
+        Some(Layout { kind, config, sample, read, has_ends, has_switches, clock, ids })
     }
 
     /// Returns the number of the tracepoint, if the attribute is one.
@@ -113,6 +119,16 @@ impl Layout {
         self.sample & IDENTIFIER != 0
     }
 
+    /// Returns whether records tell their processor.
+    pub(super) fn has_cpu(&self) -> bool {
+        self.sample & CPU != 0 && self.has_ends
+    }
+
+    /// Returns whether records tell the number of their event.
+    pub(super) fn has_id(&self) -> bool {
+        self.sample & (ID | IDENTIFIER) != 0 && self.has_ends
+    }
+
     /// Returns the number of the event in a sample. All layouts of a source agree on its place.
     #[inline]
     pub(super) fn id(&self, machine: Machine, body: &[u8]) -> Option<u64> {
@@ -130,10 +146,11 @@ impl Layout {
         let mut cursor = Cursor::new(machine, body);
         let mut found = Sample::default();
         let has = |bit: u64| self.sample & bit != 0;
-        for bit in [IDENTIFIER, IP] {
-            if has(bit) {
-                cursor.take(8)?;
-            }
+        if has(IDENTIFIER) {
+            found.facts.id = cursor.u64()?;
+        }
+        if has(IP) {
+            cursor.take(8)?;
         }
         if has(TID) {
             (found.facts.process, found.facts.thread) = (cursor.u32()?, cursor.u32()?);
@@ -141,13 +158,17 @@ impl Layout {
         if has(TIME) {
             found.facts.time = cursor.u64()?;
         }
-        for bit in [ADDR, ID, STREAM_ID] {
-            if has(bit) {
-                cursor.take(8)?;
-            }
+        if has(ADDR) {
+            cursor.take(8)?;
+        }
+        if has(ID) {
+            found.facts.id = cursor.u64()?;
+        }
+        if has(STREAM_ID) {
+            cursor.take(8)?;
         }
         if has(CPU) {
-            found.facts.cpu = cursor.u32()?;
+            found.facts.cpu = Some(cursor.u32()?);
             cursor.take(4)?;
         }
         if has(PERIOD) {
@@ -193,7 +214,8 @@ impl Layout {
             match bit {
                 TID => (facts.process, facts.thread) = (cursor.u32()?, cursor.u32()?),
                 TIME => facts.time = cursor.u64()?,
-                CPU => (facts.cpu, _) = (cursor.u32()?, cursor.u32()?),
+                CPU => (facts.cpu, _) = (Some(cursor.u32()?), cursor.u32()?),
+                ID | IDENTIFIER => facts.id = cursor.u64()?,
                 _ => _ = cursor.u64()?,
             }
         }
@@ -209,7 +231,8 @@ mod tests {
 
     fn layout(sample: u64, read: u64) -> Layout {
         let ids = Vec::new();
-        Layout { kind: 2, config: 7, sample, read, has_ends: true, clock: None, ids }
+        let (has_ends, has_switches, clock) = (true, false, None);
+        Layout { kind: 2, config: 7, sample, read, has_ends, has_switches, clock, ids }
     }
 
     #[test]
@@ -223,7 +246,7 @@ mod tests {
         body.extend(*b"rawd");
         let layout = layout(sample, GROUP | 1 << 2);
         let found = layout.sample(LITTLE, &body).unwrap();
-        let facts = Facts { process: 5, thread: 6, time: 1000, cpu: 3 };
+        let facts = Facts { process: 5, thread: 6, time: 1000, cpu: Some(3), id: 99 };
         assert_eq!((found.facts, found.raw), (facts, &b"rawd"[..]));
         assert_eq!(found.chain, [0xAAu64.to_le_bytes(), 0xBBu64.to_le_bytes()].concat());
         assert_eq!(layout.id(LITTLE, &body), Some(99));
@@ -239,7 +262,7 @@ mod tests {
         for word in [5 | 6u64 << 32, 1000, 3, 99] {
             body.extend(word.to_le_bytes());
         }
-        let facts = Facts { process: 5, thread: 6, time: 1000, cpu: 3 };
+        let facts = Facts { process: 5, thread: 6, time: 1000, cpu: Some(3), id: 99 };
         assert_eq!(layout.end(LITTLE, &body), Some(facts));
         assert_eq!(layout.end(LITTLE, &body[..31]), None);
     }

@@ -7,8 +7,11 @@
 //!
 //! Design: `.waits.perf` in `design/waits.md`.
 
+mod attrs;
 mod head;
 mod layout;
+mod losses;
+mod places;
 mod records;
 mod rounds;
 mod rows;
@@ -18,14 +21,19 @@ use super::cursor::Cursor;
 use super::description::{Description, Head as DescriptionHead};
 use super::format::Machine;
 use super::import::{Clock, Identity, ImportError, Imported, Input, Place, origin};
+use super::switches::Switches;
 use crate::output::Output;
+use attrs::{Attrs, Conversion};
 use eventlog::format::ClockSource;
 use eventlog::reader::Source;
 use eventlog::writer::{MakeError, Origin};
 use head::Head;
+use losses::Losses;
+use places::Places;
 use records::{HEADER_SIZE, Header, Records};
 use rounds::Rounds;
-use rows::{Attrs, Conversion, Rows};
+use rows::{Has, Rows};
+use std::collections::HashMap;
 use std::io::Write;
 
 /// Bytes of the description of tracepoints in a pipe, at most.
@@ -34,6 +42,9 @@ const DESCRIPTION_SIZE_MAX: usize = 64 << 20;
 const EARLY_COUNT_MAX: usize = 1 << 16;
 /// CLOCK_MONOTONIC.
 const MONOTONIC: u32 = 1;
+/// What a source lacks whose switches do not tell where.
+const NO_PROCESSORS: &str = "its records do not tell their processors: a thread that runs takes the \
+                             first number that is free; record with --sample-cpu";
 
 /// Makes a log of a perf.data, or of what `perf record` wrote to a pipe.
 ///
@@ -65,13 +76,16 @@ pub fn import(
     if let Some(sync) = head.sync.filter(|_| done.clock == Clock::Monotonic) {
         out.sync(sync)?;
     }
-    let mut rows = rows(out, &attrs, &description, conversion);
+    if !head.places.learn(&attrs.layouts) {
+        done.notes.push(NO_PROCESSORS.into());
+    }
+    let mut rows = rows(out, &attrs, head.places, &description, conversion);
     read(source, records, &mut rows, &mut done)?;
     if done.known_count == 0 && done.fault_count > 0 {
         let fault = done.faults.first().map(|fault| format!(": {fault}")).unwrap_or_default();
         return Err(ImportError::Refused(format!("perf.data has no readable event{fault}")));
     }
-    done.made = rows.finish()?;
+    done.made = rows.finish(&mut done)?;
     Ok(done)
 }
 
@@ -104,6 +118,7 @@ fn early(source: &dyn Source, head: &mut Head) -> Result<Option<Conversion>, Imp
             records::TRACING_DATA => {
                 head.tracing = Some(records.data(&header, DESCRIPTION_SIZE_MAX)?);
             }
+            records::ID_INDEX => head.places.index(cursor),
             records::TIME_CONV => {
                 let words = [cursor.u64(), cursor.u64(), cursor.u64()];
                 if let [Some(shift), Some(mult @ 1..), Some(zero)] = words {
@@ -164,6 +179,7 @@ fn set_clock(origin: &mut Origin, clock: Option<u32>, conversion: Option<Convers
 fn rows<'o, 'a>(
     out: Output<'o>,
     attrs: &'a Attrs,
+    places: Places,
     description: &Description,
     conversion: Option<Conversion>,
 ) -> Rows<'o, 'a> {
@@ -183,11 +199,19 @@ fn rows<'o, 'a>(
         tracepoints: description.tracepoints(|format| is_recorded(format.id)),
         conversion,
         with_stack: with_stack.map(|format| format.id).collect(),
-        has_switch: has("sched_switch"),
-        has_fork: has("sched_process_fork"),
-        has_exit: has("sched_process_exit"),
+        has: Has {
+            switch: has("sched_switch"),
+            fork: has("sched_process_fork"),
+            exec: has("sched_process_exec"),
+            exit: has("sched_process_exit"),
+        },
+        switches: Switches::default(),
+        is_bound: places.are_bound(),
+        aliases: HashMap::default(),
+        places,
         frames: Vec::new(),
-        last: Vec::new(),
+        losses: Losses::default(),
+        timeless_count: 0,
         now: 0,
     }
 }

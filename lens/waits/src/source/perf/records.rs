@@ -27,6 +27,7 @@ pub(super) const TOOL: u32 = 64;
 pub(super) const ATTR: u32 = 64;
 pub(super) const TRACING_DATA: u32 = 66;
 pub(super) const FINISHED_ROUND: u32 = 68;
+pub(super) const ID_INDEX: u32 = 69;
 const AUXTRACE: u32 = 71;
 pub(super) const TIME_CONV: u32 = 79;
 pub(super) const FEATURE: u32 = 80;

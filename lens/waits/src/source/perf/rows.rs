@@ -7,16 +7,19 @@
 //!
 //! Design: `.waits.perf` in `design/waits.md`.
 
+use super::attrs::{Attrs, Conversion};
 use super::layout::{Facts, Layout};
+use super::losses::{Losses, Rest};
+use super::places::Places;
 use super::records::{
     COMM, EXIT, FORK, LOST, LOST_SAMPLES, MMAP, MMAP2, SAMPLE, SWITCH, SWITCH_CPU_WIDE,
 };
 use super::rounds::Entry;
-use crate::events::kernel::{CpuSample, Exit, Fork, Mapping, Member, Switch};
-use crate::output::{CPU_COUNT_MAX, Output};
+use crate::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping, Member};
+use crate::output::Output;
 use crate::source::cursor::{Cursor, until_zero};
-use crate::source::format::Machine;
 use crate::source::import::Imported;
+use crate::source::switches::{IS_OUT, Switches};
 use crate::source::tracepoints::{Record, Seen, Tracepoints};
 use eventdef::field::A;
 use eventlog::writer::{Made, MakeError};
@@ -25,95 +28,24 @@ use std::collections::{HashMap, HashSet};
 
 /// Addresses from here on are markers: the frames after it are of the kernel, of the program.
 const MARKER_MIN: u64 = -4095i64 as u64;
-/// Flag of SWITCH: the thread is switched out.
-const IS_OUT: u16 = 1 << 13;
-/// Flag of SWITCH: … while it can run.
-const IS_PREEMPTED: u16 = 1 << 14;
 /// Flag of MMAP: the file is not code.
 const IS_DATA: u16 = 1 << 13;
 /// The protection of code.
 const EXECUTABLE: u32 = 4;
+/// Flag of LOST_SAMPLES: a filter dropped them, as the user wished.
+const IS_FILTERED: u16 = 1 << 15;
+/// How records get a time.
+const WITH_TIME: &str = "record with --timestamp";
+/// Threads with a second number, at most.
+const THREAD_COUNT_MAX: usize = 1 << 20;
 
-/// The attributes of a source.
-#[derive(Debug)]
-pub(super) struct Attrs {
-    pub(super) machine: Machine,
-    pub(super) layouts: Vec<Layout>,
-    by_id: HashMap<u64, usize, RandomState>,
-    /// Whether the first layout reads the records of all.
-    is_alike: bool,
-    /// Whether a sample of any attribute has a tracepoint's number or is a clock's.
-    has_clock: bool,
-}
-
-impl Attrs {
-    /// Returns the attributes; `None` if their records cannot be told apart.
-    pub(super) fn new(machine: Machine, layouts: Vec<Layout>) -> Option<Attrs> {
-        let first = layouts.first()?;
-        let is_alike = layouts.iter().all(|layout| layout.is_like(first));
-        if !is_alike && !layouts.iter().all(Layout::has_identifier) {
-            return None;
-        }
-        let ids = layouts.iter().enumerate();
-        let ids = ids.flat_map(|(index, layout)| layout.ids.iter().map(move |id| (*id, index)));
-        let by_id = ids.collect();
-        let has_clock = layouts.iter().any(Layout::is_clock);
-        Some(Attrs { machine, layouts, by_id, is_alike, has_clock })
-    }
-
-    /// Returns the layout of a record's fields.
-    #[inline]
-    fn layout(&self, kind: u32, body: &[u8]) -> Option<&Layout> {
-        let first = self.layouts.first()?;
-        if self.is_alike { Some(first) } else { self.attr(kind, body) }
-    }
-
-    /// Returns the attribute of a record.
-    fn attr(&self, kind: u32, body: &[u8]) -> Option<&Layout> {
-        let first = self.layouts.first()?;
-        if self.layouts.len() == 1 {
-            return Some(first);
-        }
-        let id = match kind {
-            SAMPLE => first.id(self.machine, body),
-            _ => body.last_chunk::<8>().and_then(|bytes| self.machine.number(bytes)),
-        };
-        let index = id.and_then(|id| self.by_id.get(&id));
-        index.map_or(Some(first).filter(|_| kind != SAMPLE), |index| self.layouts.get(*index))
-    }
-
-    /// Returns the time of a record; 0 if unknown.
-    #[inline]
-    pub(super) fn time(&self, kind: u32, body: &[u8]) -> u64 {
-        let Some(layout) = self.layout(kind, body) else { return 0 };
-        match kind {
-            SAMPLE => layout.sample(self.machine, body).map_or(0, |sample| sample.facts.time),
-            _ => layout.end(self.machine, body).map_or(0, |facts| facts.time),
-        }
-    }
-}
-
-/// The rate of the processor's counter, as TIME_CONV tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Conversion {
-    pub(super) shift: u32,
-    pub(super) mult: u64,
-    pub(super) zero: u64,
-}
-
-impl Conversion {
-    /// Returns the ticks of the counter at a time of the kernel's scheduler.
-    fn ticks(&self, time: u64) -> u64 {
-        let ns = u128::from(time.wrapping_sub(self.zero));
-        let mult = u128::from(self.mult.max(1));
-        ((ns << self.shift.min(63)) / mult) as u64
-    }
-
-    /// Returns the ticks in a second.
-    pub(super) fn rate(&self) -> u64 {
-        let ticks = (1_000_000_000u128 << self.shift.min(63)) / u128::from(self.mult.max(1));
-        u64::try_from(ticks).unwrap_or(0)
-    }
+/// The tracepoints that a source has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Has {
+    pub(super) switch: bool,
+    pub(super) fork: bool,
+    pub(super) exec: bool,
+    pub(super) exit: bool,
 }
 
 /// The rows of a source.
@@ -125,13 +57,18 @@ pub(super) struct Rows<'o, 'a> {
     /// Tracepoints whose rows keep stacks.
     pub(super) with_stack: HashSet<u16, RandomState>,
     /// What tracepoints tell: records of perf do not repeat it.
-    pub(super) has_switch: bool,
-    pub(super) has_fork: bool,
-    pub(super) has_exit: bool,
+    pub(super) has: Has,
+    pub(super) switches: Switches,
+    /// Whether all records are of one thread and of those that it makes.
+    pub(super) is_bound: bool,
+    /// The kernel's numbers of threads that have others where perf ran: in a namespace of processes.
+    pub(super) aliases: HashMap<u32, u32, RandomState>,
+    pub(super) places: Places,
     /// Addresses of a stack.
     pub(super) frames: Vec<u64>,
-    /// The ticks of the last record, by processor.
-    pub(super) last: Vec<u64>,
+    pub(super) losses: Losses,
+    /// Records that would need a time and have none.
+    pub(super) timeless_count: u64,
     /// The ticks of the last record with a time.
     pub(super) now: u64,
 }
@@ -153,8 +90,12 @@ impl Rows<'_, '_> {
             kind => {
                 let layout = self.attrs.layout(kind, body);
                 let facts = layout.and_then(|layout| layout.end(self.attrs.machine, body));
-                let seen = self.other(entry, body, facts.unwrap_or_default(), done)?;
-                seen.unwrap_or(Seen::Damaged)
+                let facts = facts.unwrap_or_default();
+                if facts.time == 0 && matches!(kind, SWITCH | SWITCH_CPU_WIDE | EXIT) {
+                    self.timeless_count += 1;
+                    return Ok(());
+                }
+                self.other(entry, body, facts, done)?.unwrap_or(Seen::Damaged)
             }
         };
         match seen {
@@ -165,13 +106,9 @@ impl Rows<'_, '_> {
         Ok(())
     }
 
-    /// Notes that a processor had a record now, and returns the ticks of the one before.
-    fn note(&mut self, cpu: u32) -> u64 {
-        let at = cpu.min(CPU_COUNT_MAX) as usize;
-        if self.last.len() <= at {
-            self.last.resize(at + 1, 0);
-        }
-        self.last.get_mut(at).map_or(0, |last| std::mem::replace(last, self.now))
+    /// Returns the kernel's number of a thread.
+    fn alias(&self, thread: u32) -> u32 {
+        self.aliases.get(&thread).copied().unwrap_or(thread)
     }
 
     fn sample(&mut self, body: &[u8]) -> Result<Seen, MakeError> {
@@ -180,8 +117,12 @@ impl Rows<'_, '_> {
         let Some(sample) = layout.and_then(|layout| layout.sample(machine, body)) else {
             return Ok(Seen::Damaged);
         };
-        let (cpu, ticks) = (sample.facts.cpu, self.now);
-        self.note(cpu);
+        if sample.facts.time == 0 {
+            self.timeless_count += 1;
+            return Ok(Seen::Known);
+        }
+        let (cpu, ticks) = (self.places.of(&sample.facts), self.now);
+        self.losses.note(cpu, ticks);
         if sample.raw.is_empty() {
             let is_clock =
                 self.attrs.has_clock && self.attrs.attr(SAMPLE, body).is_some_and(Layout::is_clock);
@@ -189,8 +130,16 @@ impl Rows<'_, '_> {
                 return Ok(Seen::Unknown);
             }
             let stack = self.stack(sample.chain)?;
-            self.out.add(cpu, ticks, &CpuSample { thread: sample.facts.thread, stack })?;
+            let thread = self.alias(sample.facts.thread);
+            self.out.add(cpu, ticks, &CpuSample { thread, stack })?;
             return Ok(Seen::Known);
+        }
+        if let Some((prev, next)) = self.tracepoints.switched(sample.raw) {
+            self.switches.told(cpu, prev, next);
+            let own = sample.facts.thread;
+            if own != prev && own != 0 && self.aliases.len() < THREAD_COUNT_MAX {
+                self.aliases.insert(own, prev);
+            }
         }
         let id = sample.raw.get(..2).and_then(|id| machine.number(id));
         let is_kept = id.is_some_and(|id| self.with_stack.contains(&(id as u16)));
@@ -226,8 +175,14 @@ impl Rows<'_, '_> {
                     return Ok(None);
                 };
                 self.tracepoints.member(thread, process);
+                let name = until_zero(cursor.rest);
                 if thread != 0 {
-                    self.out.thread(ticks, thread, process, until_zero(cursor.rest))?;
+                    self.out.thread(ticks, thread, process, name)?;
+                }
+                // The number before is not told: it differs only if a later thread ran it.
+                if entry.misc & IS_OUT != 0 && facts.time != 0 && !self.has.exec {
+                    let cpu = self.places.of(&facts);
+                    self.out.add(cpu, ticks, &Exec { thread, was: thread, path: name })?;
                 }
             }
             FORK | EXIT => return self.task(entry.kind, &mut cursor, facts),
@@ -235,11 +190,9 @@ impl Rows<'_, '_> {
             LOST | LOST_SAMPLES => {
                 let id = if entry.kind == LOST { cursor.u64() } else { Some(0) };
                 let (Some(_), Some(count)) = (id, cursor.u64()) else { return Ok(None) };
-                let from = self.note(facts.cpu);
-                self.tracepoints.lose(&mut self.out, facts.cpu, from, ticks, count)?;
-                done.lost_count = done.lost_count.saturating_add(count.max(1));
+                self.lost(entry, facts, count, done)?;
             }
-            SWITCH | SWITCH_CPU_WIDE if !self.has_switch => {
+            SWITCH | SWITCH_CPU_WIDE => {
                 let other = match entry.kind {
                     SWITCH => 0,
                     _ => match (cursor.u32(), cursor.u32()) {
@@ -247,32 +200,65 @@ impl Rows<'_, '_> {
                         _ => return Ok(None),
                     },
                 };
-                return self.switch(entry, facts, other);
+                self.switch(entry, &facts, other)?;
             }
             _ => return Ok(Some(Seen::Unknown)),
         }
         Ok(Some(Seen::Known))
     }
 
-    /// Adds the row of SWITCH. That of one thread does not tell the other: it stands as idle. That
-    /// of a processor tells both, and comes twice: at the end of a run, and at the next beginning.
-    fn switch(
+    /// Takes a loss. LOST_SAMPLES without a time is of the tool: all that an event lost, part of which
+    /// LOST has told.
+    fn lost(
         &mut self,
         entry: &Entry,
         facts: Facts,
-        other: u32,
-    ) -> Result<Option<Seen>, MakeError> {
-        let (cpu, thread, is_out) = (facts.cpu, facts.thread, entry.misc & IS_OUT != 0);
-        self.note(cpu);
-        if entry.kind == SWITCH_CPU_WIDE && !is_out {
-            return Ok(Some(Seen::Known));
+        count: u64,
+        done: &mut Imported,
+    ) -> Result<(), MakeError> {
+        if facts.time == 0 {
+            match entry.kind {
+                LOST => self.losses.timeless(count),
+                _ if entry.misc & IS_FILTERED != 0 => {}
+                _ => self.losses.total(self.places.of_event(facts.id), count),
+            }
+            return Ok(());
         }
-        let (prev, next) = if is_out { (thread, other) } else { (other, thread) };
-        // Without the thread's state, it sleeps unless it was preempted.
-        let can_run = prev == 0 || entry.misc & IS_PREEMPTED != 0;
-        let state = if can_run { 0 } else { 1 };
-        self.out.add(cpu, self.now, &Switch { prev, next, state, stack: 0 })?;
-        Ok(Some(Seen::Known))
+        let cpu = self.places.of(&facts);
+        let from = self.losses.note(cpu, self.now);
+        if entry.kind == LOST {
+            self.losses.placed(cpu, count);
+        }
+        self.lose(cpu, from, count, done)
+    }
+
+    fn lose(
+        &mut self,
+        cpu: u32,
+        from: u64,
+        count: u64,
+        done: &mut Imported,
+    ) -> Result<(), MakeError> {
+        self.switches.lost(cpu);
+        done.lost_count = done.lost_count.saturating_add(count.max(1));
+        self.tracepoints.lose(&mut self.out, cpu, from, self.now, count)
+    }
+
+    /// Adds the row of SWITCH, which is of one thread, unless the tracepoint has told it. That of a
+    /// processor names both threads, and comes twice: at the end of a run, and at the next beginning.
+    fn switch(&mut self, entry: &Entry, facts: &Facts, other: u32) -> Result<(), MakeError> {
+        let cpu = self.places.of(facts);
+        self.losses.note(cpu, self.now);
+        if entry.kind == SWITCH_CPU_WIDE && (self.has.switch || entry.misc & IS_OUT == 0) {
+            return Ok(());
+        }
+        self.places.switched(facts.thread, entry.misc);
+        self.is_bound |= entry.kind == SWITCH;
+        let thread = self.alias(facts.thread);
+        match self.switches.switch(cpu, thread, entry.misc, other) {
+            Some(row) => self.out.add(cpu, self.now, &row),
+            None => Ok(()),
+        }
     }
 
     fn task(
@@ -286,18 +272,25 @@ impl Rows<'_, '_> {
         let (Some(process), Some(child), Some(parent)) = (process, thread, parent) else {
             return Ok(None);
         };
-        let ticks = self.now;
-        match kind {
-            EXIT if self.has_exit => {}
-            EXIT => self.out.add(facts.cpu, ticks, &Exit { thread: child })?,
-            _ => {
-                self.tracepoints.member(child, process);
-                // Those of the beginning have no time: the thread exists.
-                match self.has_fork || facts.time == 0 {
-                    true => self.out.add(facts.cpu, ticks, &Member { thread: child, process })?,
-                    false => self.out.add(facts.cpu, ticks, &Fork { parent, child, process })?,
-                }
+        let (cpu, ticks) = (self.places.of(&facts), self.now);
+        if kind == EXIT {
+            let thread = self.alias(child);
+            if !self.has.exit {
+                self.out.add(cpu, ticks, &Exit { thread })?;
             }
+            self.places.leave(child);
+            // The events of a thread end before its last switch.
+            let row = self.is_bound.then(|| self.switches.exit(cpu, thread)).flatten();
+            if let Some(row) = row {
+                self.out.add(cpu, ticks, &row)?;
+            }
+            return Ok(Some(Seen::Known));
+        }
+        self.tracepoints.member(child, process);
+        // Those of the beginning have no time: the thread exists.
+        match self.has.fork || facts.time == 0 {
+            true => self.out.add(cpu, ticks, &Member { thread: child, process })?,
+            false => self.out.add(cpu, ticks, &Fork { parent, child, process })?,
         }
         Ok(Some(Seen::Known))
     }
@@ -331,7 +324,20 @@ impl Rows<'_, '_> {
     }
 
     /// Ends the log.
-    pub(super) fn finish(mut self) -> Result<Made, MakeError> {
+    pub(super) fn finish(mut self, done: &mut Imported) -> Result<Made, MakeError> {
+        for Rest { after, count } in self.losses.rests() {
+            match after {
+                Some((cpu, from)) => self.lose(cpu, from, count, done)?,
+                None => {
+                    done.lost_count = done.lost_count.saturating_add(count);
+                    self.out.count_lost(None, self.now, count)?;
+                }
+            }
+        }
+        if self.timeless_count > 0 {
+            let count = self.timeless_count;
+            done.notes.push(format!("{count} records have no time and are left out; {WITH_TIME}"));
+        }
         self.tracepoints.finish(&mut self.out)?;
         self.out.finish()
     }

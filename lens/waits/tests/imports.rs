@@ -6,10 +6,11 @@
 
 mod fixtures;
 
+use eventlog::format::ClockSource;
 use eventlog::reader::{Filter, Log, Order};
 use eventlog::writer::uuid_of;
 use fixtures::{counts, golden, import, rows, text};
-use lens_waits::source::import::Place;
+use lens_waits::source::import::{Clock, Place};
 use lens_waits::source::perf;
 use std::collections::BTreeMap;
 
@@ -286,4 +287,15 @@ fn the_uuid_of_a_log_is_that_of_its_source() {
     perf::import(&source, uuid_of(b"x").into(), &mut log).unwrap();
     let log = Log::from_source(log).unwrap();
     assert_eq!(log.streams()[0].uuid, uuid_of(b"x"));
+}
+
+#[test]
+fn an_instance_of_trace_dat_has_the_clock_of_traceclock() {
+    // The same of both versions: trace-cmd record -B foo -C x86-tsc … sleep 0.2.
+    for name in ["instance.7.dat.gz", "instance.6.dat.gz"] {
+        let (done, log) = import(&golden(name)).unwrap();
+        assert_eq!((done.fault_count, done.clock), (0, Clock::Counter), "{:?}", done.faults);
+        let log = Log::from_source(log).unwrap();
+        assert_eq!(log.streams()[0].clock_source, ClockSource::Tsc as u32, "{name}");
+    }
 }

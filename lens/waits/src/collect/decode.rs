@@ -10,13 +10,14 @@
 use super::CollectError;
 use super::clock::Syncs;
 use super::drain::Chunk;
-use super::recording::{Recorded, Stats, Trace, Work};
+use super::recording::{Recorded, Trace, Work};
 use super::rings::each;
 use super::threads::{Place, Symbols, Thread};
 use super::told::{Teller, Told};
 use crate::events::kernel::{Mapping, OpenFile, There};
 use crate::output::Output;
 use crate::source::ring::{Counts, Ring};
+use crate::source::stats::Stats;
 use crate::source::tracepoints::Sort;
 use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
@@ -183,11 +184,7 @@ fn records(
     })?;
     let end = syncs.all().last().map_or(0, |sync| sync.ticks);
     for stats in stats {
-        let left = if *is_cut { stats.unread } else { 0 };
-        let count = stats.dropped.saturating_add(left);
-        if count > 0 || *is_cut {
-            ring.lose(tracepoints, output, stats.cpu, end, count)?;
-        }
+        ring.settle(tracepoints, output, stats, end, *is_cut)?;
     }
     ring.finish(tracepoints, output)?;
     Ok(ring.counts())

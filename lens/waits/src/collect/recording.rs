@@ -17,6 +17,7 @@ use super::tracefs::{Instance, Tracefs};
 use crate::source::format::{Format, Machine};
 use crate::source::page::Layout;
 use crate::source::ring::Counts;
+use crate::source::stats::Stats;
 use crate::source::tracepoints::{RECORDED, Tracepoints};
 use std::fs::{self, File};
 use std::io::{PipeWriter, Write, pipe};
@@ -260,7 +261,8 @@ impl Recording {
         work.clocks.mark(MARK_COUNT);
         self.instance.write("tracing_on", "0")?;
         drain.all(true);
-        let stats: Vec<Stats> = self.cpus.iter().map(|cpu| stats(&self.instance, *cpu)).collect();
+        let text = |cpu| self.instance.read(&format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
+        let stats = self.cpus.iter().map(|cpu| Stats::parse(*cpu, &text(cpu))).collect();
         if let Some(error) = &drain.failed {
             self.notes.push(format!("events are missing at the end: cannot keep them ({error})"));
         }
@@ -280,30 +282,6 @@ impl Recording {
             Decoded { spill, chunks, work, before, after, symbols, samples, stats, is_cut };
         decode(trace, decoded, notes, out)
     }
-}
-
-/// What the kernel counted on a processor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stats {
-    pub(super) cpu: u32,
-    /// Records that nobody read.
-    pub(super) unread: u64,
-    /// Records that were overwritten: their page states it.
-    pub(super) overwritten: u64,
-    /// Records that were lost without a trace in a page.
-    pub(super) dropped: u64,
-    pub(super) read: u64,
-}
-
-fn stats(instance: &Instance, cpu: u32) -> Stats {
-    let text = instance.read(&format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
-    let of = |name: &str| {
-        let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        found.and_then(|count| count.trim().parse().ok()).unwrap_or(0u64)
-    };
-    let dropped = of("dropped events").saturating_add(of("commit overrun"));
-    let (unread, overwritten, read) = (of("entries"), of("overrun"), of("read events"));
-    Stats { cpu, unread, overwritten, dropped, read }
 }
 
 /// Chooses the clock. Returns whether it is the processor's counter.

@@ -16,5 +16,6 @@ pub mod page;
 pub mod perf;
 pub mod ring;
 pub mod script;
+pub mod stats;
 pub(crate) mod switches;
 pub mod tracepoints;

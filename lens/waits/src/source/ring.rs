@@ -10,6 +10,7 @@
 //! Design: `.waits.page`, `.waits.lost` in `design/waits.md`.
 
 use super::page::{Layout, Page};
+use super::stats::Stats;
 use super::tracepoints::{Record, Seen, Sort, Tracepoints};
 use crate::output::{CPU_COUNT_MAX, Output};
 use eventlog::writer::MakeError;
@@ -56,6 +57,10 @@ struct Cpu {
     held: Option<(u64, Vec<u8>)>,
     /// The ticks from which records are unknown, after a damaged page.
     broken: Option<u64>,
+    /// Lost records that pages count.
+    lost: u64,
+    /// Gaps whose page had no room for a count.
+    uncounted: u64,
 }
 
 impl Ring {
@@ -92,6 +97,8 @@ impl Ring {
             return Ok(());
         };
         if let Some(count) = page.lost() {
+            state.lost = state.lost.saturating_add(count);
+            state.uncounted += u64::from(count == 0);
             self.counts.gaps += 1;
             self.counts.lost = self.counts.lost.saturating_add(count);
         }
@@ -115,25 +122,38 @@ impl Ring {
         Ok(())
     }
 
-    /// States that a processor lost further records, after those that were read.
+    /// Counts the losses that a kernel's statistics tell and no page. Those of gaps whose page had no
+    /// room for a count are theirs; others came after the pages, until `end`. `is_cut` states that
+    /// the last pages were not read.
     ///
     /// # Errors
     ///
     /// Fails as [`Output::add`] does.
-    pub fn lose(
+    pub fn settle(
         &mut self,
         tracepoints: &mut Tracepoints,
         out: &mut Output<'_>,
-        cpu: u32,
-        ticks: u64,
-        count: u64,
+        stats: &Stats,
+        end: u64,
+        is_cut: bool,
     ) -> Result<(), MakeError> {
-        let cpu = cpu.min(CPU_COUNT_MAX);
+        let cpu = stats.cpu.min(CPU_COUNT_MAX);
         let mut state = self.take(cpu);
-        self.flush(tracepoints, out, cpu, &mut state)?;
-        self.counts.gaps += 1;
-        self.counts.lost = self.counts.lost.saturating_add(count);
-        tracepoints.lose(out, cpu, state.last, ticks.max(state.last), count)?;
+        let rest = stats.overwritten.saturating_sub(state.lost);
+        let mut after = stats.dropped.saturating_add(if is_cut { stats.unread } else { 0 });
+        if state.uncounted > 0 {
+            // Each of these gaps counts as one already.
+            out.count_lost(Some(cpu), state.last, rest.saturating_sub(state.uncounted))?;
+            self.counts.lost = self.counts.lost.saturating_add(rest);
+        } else {
+            after = after.saturating_add(rest);
+        }
+        self.counts.lost = self.counts.lost.saturating_add(after);
+        if after > 0 || is_cut {
+            self.flush(tracepoints, out, cpu, &mut state)?;
+            self.counts.gaps += 1;
+            tracepoints.lose(out, cpu, state.last, end.max(state.last), after)?;
+        }
         self.put_back(cpu, state);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! The head of a trace.dat: formats, names of threads, the clock, and where the pages are.
 //!
 //! ```text
-//!  6: header_page │ formats │ functions │ printk │ names │ processors │ options │ places
 //!  7: codec │ offset of options ──▶ id, size, data │ … │ 0: offset of further options
 //!                                    └▶ offsets of sections, each with 16 bytes of its own
 //! ```
@@ -9,29 +8,30 @@
 //! Design: `.waits.dat` in `design/waits.md`.
 
 use super::chunks::{Codec, PLAIN_SIZE_MAX};
+use super::options::{Options, chosen};
 use crate::source::cursor::{Cursor, until_zero};
 use crate::source::description::{Description, Head as Begin};
 use crate::source::format::ByteOrder;
 use crate::source::import::{ImportError, Imported, Input, Place};
 use crate::source::page::Layout;
+use crate::source::stats::Stats;
 use crate::source::tracepoints::Tracepoints;
 use eventlog::reader::Source;
 use std::collections::HashSet;
 
 /// Processors of a source, at most.
-const CPU_COUNT_MAX: u32 = 1 << 12;
+pub(super) const CPU_COUNT_MAX: u32 = 1 << 12;
 /// Sections of options, at most.
-const OPTIONS_COUNT_MAX: usize = 1 << 10;
-/// Bytes before the pages of version 6, at most.
-const HEAD_SIZE_MAX: u64 = 256 << 20;
+pub(super) const OPTIONS_COUNT_MAX: usize = 1 << 10;
+/// Bytes that have the facts before all sections.
+const HEAD_SIZE: u64 = 4096;
 /// Bytes of the sizes that a page may have.
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
 /// Flag of a section: its data is compressed.
 const IS_COMPRESSED: u16 = 1;
 /// Options.
 const DONE: u16 = 0;
-const BUFFER: u16 = 3;
-const CLOCK: u16 = 4;
+pub(super) const BUFFER: u16 = 3;
 const TSC_RATE: u16 = 14;
 const PAGE_HEADER: u16 = 16;
 const FTRACE: u16 = 17;
@@ -53,22 +53,27 @@ pub(super) struct CpuPlace {
 /// What is known before the pages.
 #[derive(Debug)]
 pub(super) struct Head {
-    description: Description,
-    order: ByteOrder,
+    pub(super) description: Description,
+    pub(super) order: ByteOrder,
     pub(super) codec: Codec,
     pub(super) cpus: Vec<CpuPlace>,
-    /// The name of the clock, as `mono`; empty if unknown.
-    pub(super) clock: Vec<u8>,
+    pub(super) options: Options,
+    /// The instance that is read, and the clock that stands with its pages. The name of the first
+    /// one is empty.
+    instance: Vec<u8>,
+    stated: Vec<u8>,
+    /// Instances before it whose pages are empty, without the first one.
+    empty_count: usize,
     /// Ticks of the processor's counter in a second; 0 if unknown.
     pub(super) rate: u64,
-    names: Vec<u8>,
+    pub(super) names: Vec<u8>,
     page_size: usize,
 }
 
 impl Head {
     /// Reads the head.
     pub(super) fn read(source: &dyn Source, done: &mut Imported) -> Result<Head, ImportError> {
-        let bytes = part(source, 0, HEAD_SIZE_MAX.min(4096))?;
+        let bytes = part(source, 0, HEAD_SIZE)?;
         let refused = |what: &str| ImportError::Refused(what.to_owned());
         let parsed = Begin::parse(&bytes);
         let (begin, rest) = parsed.ok_or_else(|| refused("the head of trace.dat is damaged"))?;
@@ -77,14 +82,17 @@ impl Head {
             order: begin.machine.order,
             codec: Codec::None,
             cpus: Vec::new(),
-            clock: Vec::new(),
+            options: Options::default(),
+            instance: Vec::new(),
+            stated: Vec::new(),
+            empty_count: 0,
             rate: 0,
             names: Vec::new(),
             page_size: begin.page_size as usize,
         };
         let from = (bytes.len() - rest.len()) as u64;
         match begin.version {
-            b"6" => head.version_6(source, from)?,
+            b"6" => head.version_6(source, from, done)?,
             b"7" => head.version_7(source, &mut Cursor::new(begin.machine, rest), done)?,
             version => {
                 let version = version.escape_ascii();
@@ -97,6 +105,17 @@ impl Head {
             done.fault(Place::Offset(0), what);
         }
         Ok(head)
+    }
+
+    /// Returns the name of the clock, as `mono`; empty if unknown. The option is that of the instance
+    /// that is recorded first.
+    pub(super) fn clock(&self) -> &[u8] {
+        if self.empty_count > 0 { &[] } else { self.options.clock(&self.stated) }
+    }
+
+    /// Returns what the kernel counted of the processors.
+    pub(super) fn stats(&self) -> impl Iterator<Item = &Stats> {
+        self.options.stats(&self.instance)
     }
 
     /// Returns the layout of the pages.
@@ -126,47 +145,10 @@ impl Head {
         })
     }
 
-    /// Reads version 6: one part after another.
-    fn version_6(&mut self, source: &dyn Source, from: u64) -> Result<(), ImportError> {
-        let bytes = part(source, from, HEAD_SIZE_MAX)?;
-        let mut cursor = Cursor::new(self.description.layout.machine, &bytes);
-        let mut read = || -> Option<Option<&'static str>> {
-            self.description.pages(&mut cursor)?;
-            self.description.ftrace(&mut cursor)?;
-            self.description.systems(&mut cursor)?;
-            self.description.functions(&mut cursor)?;
-            let size = cursor.u32()?;
-            cursor.take(size as usize)?;
-            let size = cursor.u64()?;
-            self.names = cursor.take_u64(size)?.to_vec();
-            let count = cursor.u32()?.min(CPU_COUNT_MAX);
-            loop {
-                match cursor.take(10)? {
-                    b"options  \0" => {
-                        while let id @ 1.. = cursor.u16()? {
-                            let size = cursor.u32()?;
-                            let data = cursor.take(size as usize)?;
-                            option(id, data, &mut self.clock);
-                        }
-                    }
-                    b"flyrecord\0" => break,
-                    b"latency  \0" => return Some(Some("latency")),
-                    _ => return None,
-                }
-            }
-            let is_big_endian = self.order == ByteOrder::Big;
-            for cpu in 0..count {
-                let (offset, size) = (cursor.u64()?, cursor.u64()?);
-                let place = CpuPlace { cpu, offset, size, is_compressed: false, is_big_endian };
-                self.cpus.push(place);
-            }
-            Some(None)
-        };
-        match read() {
-            Some(None) => Ok(()),
-            Some(Some(_)) => Err(ImportError::Refused(TEXT_REFUSED.into())),
-            None => Err(ImportError::Refused("the head of trace.dat is cut or damaged".into())),
-        }
+    /// Reads this instance, unless further ones have pages and this one has none.
+    pub(super) fn take_instance(&mut self, name: Vec<u8>, clock: Vec<u8>, cpus: Vec<CpuPlace>) {
+        self.empty_count += usize::from(!self.instance.is_empty());
+        (self.instance, self.stated, self.cpus) = (name, clock, cpus);
     }
 
     /// Reads version 7: sections that options lead to.
@@ -244,7 +226,7 @@ impl Head {
             return Ok(());
         }
         if !matches!(id, PAGE_HEADER | FTRACE | SYSTEMS | FUNCTIONS | NAMES) {
-            option(id, value.rest, &mut self.clock);
+            self.options.take(id, value.rest);
             return Ok(());
         }
         let Some(from) = value.u64() else { return Ok(()) };
@@ -273,10 +255,9 @@ impl Head {
         done: &mut Imported,
     ) -> Result<(), ImportError> {
         let Some(from) = value.u64() else { return Ok(()) };
+        let name = value.string().unwrap_or_default().to_vec();
         if !self.cpus.is_empty() {
-            let name = value.string().unwrap_or_default().escape_ascii();
-            let what = format!("instance \"{name}\" is left out: only the first one is read");
-            done.fault(Place::Offset(from), what);
+            done.fault(Place::Offset(from), left_out(&name));
             return Ok(());
         }
         let head = part(source, from, 4)?;
@@ -284,23 +265,21 @@ impl Head {
         let is_compressed =
             head.u16().zip(head.u16()).is_some_and(|(_, flags)| flags & IS_COMPRESSED != 0);
         let is_big_endian = self.order == ByteOrder::Big;
+        let (mut clock, mut cpus) = (Vec::new(), Vec::new());
         let mut read = || {
-            value.string()?;
-            let clock = value.string()?;
-            if !clock.is_empty() {
-                self.clock = chosen(clock);
-            }
+            clock = chosen(value.string()?);
             self.page_size = value.u32()? as usize;
             for _ in 0..value.u32()?.min(CPU_COUNT_MAX) {
                 let cpu = value.u32()?;
                 let (offset, size) = (value.u64()?, value.u64()?);
-                self.cpus.push(CpuPlace { cpu, offset, size, is_compressed, is_big_endian });
+                cpus.push(CpuPlace { cpu, offset, size, is_compressed, is_big_endian });
             }
             Some(())
         };
         if read().is_none() {
             done.fault(Place::Offset(from), "the places of the pages are cut");
         }
+        self.take_instance(name, clock, cpus);
         Ok(())
     }
 
@@ -343,40 +322,20 @@ impl Head {
 }
 
 /// Why a trace of text is refused.
-const TEXT_REFUSED: &str = "has the text of a latency tracer, which tells no switches; record with \
+pub(super) const TEXT_REFUSED: &str = "has the text of a latency tracer, which tells no switches; record with \
                             trace-cmd record -e sched";
 
-/// Takes an option that both versions have.
-fn option(id: u16, data: &[u8], clock: &mut Vec<u8>) {
-    if id == CLOCK && clock.is_empty() {
-        *clock = chosen(until_zero(data));
-    }
-}
-
-/// Returns the clock between brackets in the text of `trace_clock`, or the whole text.
-fn chosen(text: &[u8]) -> Vec<u8> {
-    let after = text.split(|byte| *byte == b'[').nth(1);
-    let within = after.and_then(|after| after.split(|byte| *byte == b']').next());
-    within.unwrap_or(text).trim_ascii().to_vec()
+/// Says that an instance is not read.
+pub(super) fn left_out(name: &[u8]) -> String {
+    let name = name.escape_ascii();
+    format!("instance \"{name}\" is left out: only the first one with events is read")
 }
 
 /// Returns the bytes of a part of a source, as far as the source has them.
-fn part(source: &dyn Source, from: u64, size: u64) -> Result<Vec<u8>, ImportError> {
+pub(super) fn part(source: &dyn Source, from: u64, size: u64) -> Result<Vec<u8>, ImportError> {
     let end = from.saturating_add(size).min(source.size());
     let size = end.saturating_sub(from);
     let mut input = Input::new(source, from, end);
     let bytes = input.fill(size as usize).map_err(ImportError::Read)?;
     Ok(bytes.to_vec())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::chosen;
-
-    #[test]
-    fn the_clock_is_the_one_between_brackets() {
-        assert_eq!(chosen(b"local global [mono] boot\n"), b"mono");
-        assert_eq!(chosen(b"x86-tsc"), b"x86-tsc");
-        assert_eq!(chosen(b"[local"), b"local");
-    }
 }

@@ -9,6 +9,8 @@
 
 mod chunks;
 mod head;
+mod options;
+mod version6;
 
 use super::import::{Clock, Identity, ImportError, Imported, Place, origin};
 use super::ring::Ring;
@@ -75,6 +77,10 @@ pub fn import(
             cpus.swap_remove(next);
         }
     }
+    let end = ring.counts().last;
+    for stats in head.stats() {
+        ring.settle(&mut tracepoints, &mut out, stats, end, false)?;
+    }
     ring.finish(&mut tracepoints, &mut out)?;
     let counts = ring.counts();
     (done.known_count, done.unknown_count) = (counts.known, counts.unknown);
@@ -113,7 +119,7 @@ fn next(cpus: &[Pages<'_>], layout: &super::page::Layout) -> Option<usize> {
 
 /// States the clock in the header of the log.
 fn set_clock(origin: &mut Origin, head: &Head) -> Clock {
-    match &*head.clock {
+    match head.clock() {
         b"mono" => Clock::Monotonic,
         b"x86-tsc" => {
             origin.clock_source = ClockSource::Tsc;

@@ -245,7 +245,9 @@ impl Shown<'_> {
             writeln!(text, "{:>3}. {}.", at + 1, self.sentence(at, group))?;
         }
         if groups.iter().all(|group| group.ns == 0) {
-            writeln!(text, "It never waited.")?;
+            let has_switches = self.explained.kernel.model.counts.switches > 0;
+            let what = if has_switches { "It never waited." } else { "Its waits are unknown." };
+            writeln!(text, "{what}")?;
         }
         let more = groups.iter().filter(|group| group.ns > 0).count().saturating_sub(self.top);
         if more > 0 {

@@ -7,9 +7,10 @@
 mod fixtures;
 
 use eventlog::format::ClockSource;
-use eventlog::reader::{Filter, Log, Order};
+use eventlog::reader::{ClockBase, Filter, Log, Order};
 use eventlog::writer::uuid_of;
 use fixtures::{counts, golden, import, rows, text};
+use lens_waits::model::What;
 use lens_waits::source::import::{Clock, Place};
 use lens_waits::source::perf;
 use std::collections::BTreeMap;
@@ -298,4 +299,79 @@ fn an_instance_of_trace_dat_has_the_clock_of_traceclock() {
         let log = Log::from_source(log).unwrap();
         assert_eq!(log.streams()[0].clock_source, ClockSource::Tsc as u32, "{name}");
     }
+}
+
+#[test]
+fn a_group_of_events_in_text_gives_no_wakes() {
+    // perf record -e '{sched:sched_switch,sched:sched_waking}:S', as perf script prints it: each
+    // record of a switch also stands there as a wake.
+    let text = golden("group.txt.gz");
+    let count = |name| memchr::memmem::find_iter(&text, name).count();
+    let (switches, wakes) = (count(b" sched:sched_switch: "), count(b" sched:sched_waking: "));
+    assert!(switches > 100 && wakes > 100);
+    let (done, log) = import(&text).unwrap();
+    assert_eq!(done.fault_count, 0, "{:?}", done.faults);
+    assert_eq!(counts(&log).get("Switch"), Some(&switches));
+    assert_eq!(counts(&log).get("Waking"), None);
+    assert!(done.notes[0].starts_with(&format!("{wakes} lines are left out")), "{:?}", done.notes);
+    // The recording has the records of the switches alone.
+    let (_, log) = import(&golden("group.perf.data.gz")).unwrap();
+    assert_eq!(counts(&log).get("Switch"), Some(&switches));
+    assert_eq!(counts(&log).get("Waking"), None);
+}
+
+#[test]
+fn times_that_count_from_the_event_before_are_refused() {
+    // perf script --deltatime of load.perf.data.
+    let error = import(&golden("delta.txt.gz")).unwrap_err().to_string();
+    assert!(error.contains("--deltatime"), "{error}");
+}
+
+#[test]
+fn tracepoints_of_one_system_call_are_system_calls() {
+    let text = golden("calls.txt.gz");
+    let count = |name: &[u8]| memchr::memmem::find_iter(&text, name).count();
+    let (done, log) = import(&golden("calls.perf.data.gz")).unwrap();
+    let counts = counts(&log);
+    assert_eq!(counts.get("Syscall"), Some(&count(b" syscalls:sys_enter_")));
+    assert_eq!(counts.get("SyscallDone"), Some(&count(b" syscalls:sys_exit_")));
+    // perf script: "sys_enter_write: fd: 0x00000005, buf: …" and "sys_exit_wait4: …".
+    let rows: Vec<(String, String)> = rows(&log);
+    let has = |name: &str, row: &str| rows.iter().any(|own| own.0 == name && own.1.contains(row));
+    assert!(has("Syscall", "call=U(1) object=A(5)"), "{rows:?}");
+    assert!(has("Syscall", "call=U(230) object=A(0) value=W(0)"), "{rows:?}");
+    assert!(has("SyscallDone", "call=U(1) result=W(1)"), "{rows:?}");
+    // What has no meaning is named.
+    let expected = [
+        ("irq:softirq_entry", b" irq:softirq_entry: ".as_slice()),
+        ("page-faults", b" page-faults: "),
+    ];
+    for (name, mark) in expected {
+        let known = done.left_out.iter().find(|(own, _)| own == name).map(|(_, count)| *count);
+        assert_eq!(known.unwrap_or(0), count(mark) as u64, "{name}: {:?}", done.left_out);
+    }
+    assert_eq!(done.left_out.iter().map(|(_, count)| count).sum::<u64>(), done.unknown_count);
+}
+
+#[test]
+fn system_calls_of_trace_dat_are_rows_and_the_rest_is_named() {
+    let (done, log) = import(&golden("calls.7.dat.gz")).unwrap();
+    let counts = counts(&log);
+    // trace-cmd report prints 3 + 2 + 1 ways in, 2 + 2 + 1 ways out, and 21 soft interrupts.
+    assert_eq!((counts["Syscall"], counts["SyscallDone"]), (6, 5));
+    assert_eq!(done.left_out, [("irq:softirq_entry".to_owned(), 21)]);
+}
+
+#[test]
+fn clocks_that_do_not_count_ns_state_their_rate() {
+    // trace-cmd record -C uptime -e sched_switch -e sched_waking sleep 0.5
+    let (_, log) = import(&golden("uptime.7.dat.gz")).unwrap();
+    let model = fixtures::model(&log);
+    let life = model.lives.iter().find(|life| *life.name == *b"sleep").unwrap();
+    let waited = fixtures::ms(&model, life, What::Wait);
+    assert!((490.0..560.0).contains(&waited), "{waited}");
+    // A count of events has no rate.
+    let (_, log) = import(&golden("counter.7.dat.gz")).unwrap();
+    let log = Log::from_source(log).unwrap();
+    assert_eq!(eventlog::reader::Clock::new(&log).base, ClockBase::Ticks);
 }

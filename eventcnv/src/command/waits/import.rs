@@ -57,6 +57,9 @@ Exit status:
   1  faults were found and reported on standard error; the log has the readable events
   2  a source could not be read, the log could not be written, or the command line is wrong";
 
+/// Types of events that are left out and named, at most.
+const TYPE_COUNT_MAX: usize = 12;
+
 /// Make a log of perf.data, trace.dat or the text of perf script
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
@@ -155,7 +158,8 @@ fn report(name: &str, form: Form, done: &Imported) {
         rest => say(&format!("and {rest} more faults")),
     }
     if done.unknown_count > 0 {
-        say(&format!("note: {} events of other types are left out", done.unknown_count));
+        let types = left_out(&done.left_out);
+        say(&format!("note: {} events of other types are left out{types}", done.unknown_count));
     }
     if done.lost_count > 0 {
         say(&format!("note: {} events were lost while recording", done.lost_count));
@@ -166,6 +170,17 @@ fn report(name: &str, form: Form, done: &Imported) {
     // The text does not name its clock.
     if done.clock == Clock::Own && form != Form::Script {
         say(&format!("note: {}", advice(form)));
+    }
+}
+
+/// Lists types of events that are left out, with their numbers.
+fn left_out(types: &[(String, u64)]) -> String {
+    let named = types.iter().take(TYPE_COUNT_MAX).map(|(name, count)| format!("{name} ({count})"));
+    let named: Vec<String> = named.collect();
+    match types.len().saturating_sub(TYPE_COUNT_MAX) {
+        _ if named.is_empty() => String::new(),
+        0 => format!(": {}", named.join(", ")),
+        more => format!(": {}, and {more} more types", named.join(", ")),
     }
 }
 

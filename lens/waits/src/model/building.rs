@@ -100,6 +100,7 @@ impl Building {
         self.model.end = at;
         match *row {
             Row::Switch { prev, next, state, stack } => {
+                self.model.counts.switches += 1;
                 self.switch(at, cpu, [prev, next], state, stack);
             }
             Row::Waking { waker, target, context, stack: _ } => {

@@ -7,6 +7,8 @@
 pub struct Counts {
     /// Rows.
     pub rows: u64,
+    /// Switches among them.
+    pub switches: u64,
     /// Samples that belong to no run.
     pub samples_dropped: u64,
     /// Samples within unknown and lost parts of a life.

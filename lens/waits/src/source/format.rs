@@ -169,6 +169,13 @@ impl Slot {
         Some(self.extend(machine.number(bytes)?, size))
     }
 
+    /// Returns where an element of an array is.
+    pub fn at(&self, index: u32) -> Option<Slot> {
+        let size = self.size / self.count.max(1);
+        let from = index.checked_mul(size).filter(|_| index < self.count)?;
+        Some(Slot { offset: self.offset.checked_add(from)?, size, count: 1, ..*self })
+    }
+
     /// Returns the string of the field, up to its first zero byte.
     pub fn string<'r>(&self, machine: Machine, record: &'r [u8]) -> Option<&'r [u8]> {
         let bytes = self.value(machine, record)?;

@@ -82,6 +82,8 @@ pub struct Imported {
     pub known_count: u64,
     /// Sound events of the source that have no meaning here.
     pub unknown_count: u64,
+    /// The types of these events with their numbers, the most frequent first.
+    pub left_out: Vec<(String, u64)>,
     /// Events that are too short for their fields, and left out.
     pub damaged_count: u64,
     /// Events that the source states as lost; at least 1 for each gap.
@@ -111,6 +113,12 @@ pub enum Clock {
 }
 
 impl Imported {
+    /// Names the types of events that have no meaning here.
+    pub(crate) fn leave_out(&mut self, types: impl IntoIterator<Item = (String, u64)>) {
+        self.left_out.extend(types);
+        self.left_out.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+    }
+
     /// Counts a fault, and keeps it if it is one of the first.
     pub(crate) fn fault(&mut self, place: Place, what: impl Into<String>) {
         self.fault_count += 1;

@@ -208,7 +208,10 @@ impl Ring {
                     text(record.ticks, tracepoints.text(record.bytes).unwrap_or_default());
                 }
                 Sort::KernelStack | Sort::UserStack => self.counts.known += 1,
-                Sort::Unknown => self.counts.unknown += 1,
+                Sort::Unknown => {
+                    self.counts.unknown += 1;
+                    tracepoints.leave_out(record.bytes);
+                }
             }
         }
         Ok(())

@@ -112,6 +112,8 @@ pub struct Tracepoints {
     timers: Timers,
     /// The process of each thread, as far as it is known.
     processes: HashMap<u32, u32, RandomState>,
+    /// The tracepoints without a meaning here: their names, and the records of them.
+    others: HashMap<u16, (String, u64), RandomState>,
     /// New threads whose `Fork` is to come: whether they share their maker's process.
     new: HashMap<u32, bool, RandomState>,
 }
@@ -125,6 +127,7 @@ impl Tracepoints {
             has_waking: false,
             timers: Timers::default(),
             processes: HashMap::default(),
+            others: HashMap::default(),
             new: HashMap::default(),
         }
     }
@@ -132,8 +135,12 @@ impl Tracepoints {
     /// Takes the format of a tracepoint. Returns whether its records have a meaning here: `false`
     /// if the tracepoint is another one, or lacks a field that is needed.
     pub fn learn(&mut self, format: &Format) -> bool {
-        let Some(kind) = Kind::of(format) else { return false };
         let id = usize::from(format.id);
+        let Some(kind) = Kind::of(format) else {
+            let name = format!("{}:{}", format.system, format.name);
+            self.others.insert(format.id, (name, 0));
+            return false;
+        };
         if self.kinds.len() <= id {
             self.kinds.resize_with(id + 1, || None);
         }
@@ -232,6 +239,7 @@ impl Tracepoints {
     pub fn put(&mut self, out: &mut Output<'_>, record: &Record<'_>) -> Result<Seen, MakeError> {
         let id = id(self.machine, record.bytes);
         let Some(Some(kind)) = id.and_then(|id| self.kinds.get(usize::from(id))) else {
+            self.leave_out(record.bytes);
             return Ok(if id.is_some() { Seen::Unknown } else { Seen::Damaged });
         };
         let kind = **kind;
@@ -241,6 +249,19 @@ impl Tracepoints {
             Some(()) => Seen::Known,
             None => Seen::Damaged,
         })
+    }
+
+    /// Counts a record without a meaning here.
+    pub(crate) fn leave_out(&mut self, bytes: &[u8]) {
+        let id = id(self.machine, bytes);
+        if let Some((_, count)) = id.and_then(|id| self.others.get_mut(&id)) {
+            *count += 1;
+        }
+    }
+
+    /// Returns the names of the tracepoints that have no meaning here, with the number of records.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (String, u64)> {
+        self.others.values().filter(|(_, count)| *count > 0).cloned()
     }
 
     /// States that records of a processor were lost, as [`Output::lose`] does.
@@ -333,8 +354,13 @@ impl Tracepoints {
             }
             Fields::Enter { call, args } => {
                 let (Some(thread), Some(call)) = (thread, u32_of(call)) else { return Ok(None) };
-                let arg = |index| args.element(machine, bytes, index).map(|arg| arg as usize);
-                let (Some(object), Some(value)) = (arg(0), arg(1)) else { return Ok(None) };
+                let arg = |slot: Option<Slot>| match slot {
+                    Some(slot) => slot.number(machine, bytes).map(|arg| arg as usize),
+                    None => Some(0),
+                };
+                let (Some(object), Some(value)) = (arg(args[0]), arg(args[1])) else {
+                    return Ok(None);
+                };
                 out.add(cpu, ticks, &Syscall { thread, call, object: A(object), value })?;
             }
             Fields::Leave { call, result } => {

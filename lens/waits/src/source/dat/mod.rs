@@ -85,6 +85,7 @@ pub fn import(
     let counts = ring.counts();
     (done.known_count, done.unknown_count) = (counts.known, counts.unknown);
     done.damaged_count = counts.damaged;
+    done.leave_out(tracepoints.left_out());
     done.lost_count = counts.lost.max(counts.gaps);
     done.made = out.finish()?;
     Ok(done)
@@ -125,6 +126,16 @@ fn set_clock(origin: &mut Origin, head: &Head) -> Clock {
             origin.clock_source = ClockSource::Tsc;
             origin.clock_rate = head.rate;
             Clock::Counter
+        }
+        // USER_HZ of Linux.
+        b"uptime" => {
+            (origin.clock_source, origin.clock_rate) = (ClockSource::C, 100);
+            Clock::Own
+        }
+        // It counts events: the log has an order and no times.
+        b"counter" => {
+            (origin.clock_source, origin.clock_rate) = (ClockSource::C, 0);
+            Clock::Own
         }
         _ => Clock::Own,
     }

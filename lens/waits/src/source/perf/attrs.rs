@@ -52,12 +52,21 @@ impl Attrs {
         if self.layouts.len() == 1 {
             return Some(first);
         }
-        let id = match kind {
-            SAMPLE => first.id(self.machine, body),
+        let index = match kind {
+            SAMPLE => return self.layouts.get(self.index(body)),
             _ => body.last_chunk::<8>().and_then(|bytes| self.machine.number(bytes)),
         };
-        let index = id.and_then(|id| self.by_id.get(&id));
-        index.map_or(Some(first).filter(|_| kind != SAMPLE), |index| self.layouts.get(*index))
+        let index = index.and_then(|id| self.by_id.get(&id));
+        index.map_or(Some(first), |index| self.layouts.get(*index))
+    }
+
+    /// Returns the index of the attribute of a sample; beyond all of them if it is unknown.
+    pub(super) fn index(&self, body: &[u8]) -> usize {
+        if self.layouts.len() == 1 {
+            return 0;
+        }
+        let id = self.layouts.first().and_then(|first| first.id(self.machine, body));
+        id.and_then(|id| self.by_id.get(&id)).copied().unwrap_or(usize::MAX)
     }
 
     /// Returns the time of a record; 0 if unknown.

@@ -11,7 +11,7 @@
 
 use super::layout::Layout;
 use super::places::Places;
-use crate::source::cursor::Cursor;
+use crate::source::cursor::{Cursor, until_zero};
 use crate::source::format::{ByteOrder, Machine};
 use crate::source::import::{ImportError, Imported, Input, Place};
 use eventlog::format::ClockSync;
@@ -29,6 +29,7 @@ pub(super) const ID_COUNT_MAX: usize = 1 << 20;
 const SECTION_SIZE_MAX: u64 = 64 << 20;
 /// The features that are read.
 pub(super) const TRACING_DATA: u32 = 1;
+const EVENT_DESC: u32 = 12;
 pub(super) const CLOCK_DATA: u32 = 29;
 /// CLOCK_MONOTONIC.
 const MONOTONIC: u32 = 1;
@@ -148,7 +149,7 @@ impl Head {
                 done.fault(Place::Offset(place), "the table of features is cut");
                 break;
             };
-            if matches!(feature, TRACING_DATA | CLOCK_DATA) {
+            if matches!(feature, TRACING_DATA | EVENT_DESC | CLOCK_DATA) {
                 let bytes = section(source, (from, size))?;
                 if bytes.len() as u64 != size {
                     let what = format!("the section of feature {feature} is cut, or too long");
@@ -164,9 +165,27 @@ impl Head {
     pub(super) fn feature(&mut self, feature: u32, bytes: Vec<u8>) {
         match feature {
             TRACING_DATA => self.tracing = Some(bytes),
+            EVENT_DESC => _ = self.names(&bytes),
             CLOCK_DATA => self.sync = sync(self.machine, &bytes).or(self.sync),
             _ => {}
         }
+    }
+}
+
+impl Head {
+    /// Reads EVENT_DESC: a count and a size; then an attribute, a count of numbers, the size of a
+    /// name, the name, and the numbers of each.
+    fn names(&mut self, bytes: &[u8]) -> Option<()> {
+        let mut cursor = Cursor::new(self.machine, bytes);
+        let (count, size) = (cursor.u32()?, cursor.u32()?);
+        for at in 0..count as usize {
+            cursor.take(size as usize)?;
+            let (id_count, name_size) = (cursor.u32()?, cursor.u32()?);
+            let name = until_zero(cursor.take(name_size as usize)?);
+            cursor.take_u64(u64::from(id_count) * 8)?;
+            self.attrs.get_mut(at)?.name = String::from_utf8_lossy(name).into_owned();
+        }
+        Some(())
     }
 }
 

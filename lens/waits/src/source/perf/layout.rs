@@ -47,6 +47,8 @@ pub(super) struct Layout {
     pub(super) clock: Option<u32>,
     /// The numbers of its events.
     pub(super) ids: Vec<u64>,
+    /// Its name, as `page-faults`; empty if unknown.
+    pub(super) name: String,
 }
 
 /// The facts that all records may have.
@@ -89,7 +91,17 @@ impl Layout {
         let clock = bytes.get(92..96).and_then(|bytes| machine.number(bytes));
         let clock = clock.filter(|_| has(USE_CLOCK)).map(|clock| clock as u32);
         let (has_ends, has_switches) = (has(SAMPLE_ID_ALL), has(CONTEXT_SWITCH));
-        Some(Layout { kind, config, sample, read, has_ends, has_switches, clock, ids })
+        Some(Layout {
+            kind,
+            config,
+            sample,
+            read,
+            has_ends,
+            has_switches,
+            clock,
+            ids,
+            name: String::new(),
+        })
     }
 
     /// Returns the number of the tracepoint, if the attribute is one.
@@ -232,7 +244,8 @@ mod tests {
     fn layout(sample: u64, read: u64) -> Layout {
         let ids = Vec::new();
         let (has_ends, has_switches, clock) = (true, false, None);
-        Layout { kind: 2, config: 7, sample, read, has_ends, has_switches, clock, ids }
+        let name = String::new();
+        Layout { kind: 2, config: 7, sample, read, has_ends, has_switches, clock, ids, name }
     }
 
     #[test]

@@ -211,6 +211,7 @@ fn rows<'o, 'a>(
         places,
         frames: Vec::new(),
         losses: Losses::default(),
+        others: HashMap::default(),
         timeless_count: 0,
         now: 0,
     }

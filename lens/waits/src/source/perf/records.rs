@@ -34,6 +34,26 @@ pub(super) const FEATURE: u32 = 80;
 pub(super) const COMPRESSED: u32 = 81;
 pub(super) const COMPRESSED2: u32 = 83;
 
+/// Returns the name of a record that the kernel makes.
+pub(super) fn name(kind: u32) -> String {
+    let name = match kind {
+        5 => "THROTTLE",
+        6 => "UNTHROTTLE",
+        8 => "READ",
+        SAMPLE => "SAMPLE",
+        11 => "AUX",
+        12 => "ITRACE_START",
+        16 => "NAMESPACES",
+        17 => "KSYMBOL",
+        18 => "BPF_EVENT",
+        19 => "CGROUP",
+        20 => "TEXT_POKE",
+        21 => "AUX_OUTPUT_HW_ID",
+        _ => return format!("PERF_RECORD_{kind}"),
+    };
+    format!("PERF_RECORD_{name}")
+}
+
 /// A record, without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {

@@ -12,7 +12,7 @@ use super::layout::{Facts, Layout};
 use super::losses::{Losses, Rest};
 use super::places::Places;
 use super::records::{
-    COMM, EXIT, FORK, LOST, LOST_SAMPLES, MMAP, MMAP2, SAMPLE, SWITCH, SWITCH_CPU_WIDE,
+    self, COMM, EXIT, FORK, LOST, LOST_SAMPLES, MMAP, MMAP2, SAMPLE, SWITCH, SWITCH_CPU_WIDE,
 };
 use super::rounds::Entry;
 use crate::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping, Member};
@@ -67,6 +67,8 @@ pub(super) struct Rows<'o, 'a> {
     /// Addresses of a stack.
     pub(super) frames: Vec<u64>,
     pub(super) losses: Losses,
+    /// Records without a meaning here, by their kind and the attribute of samples.
+    pub(super) others: HashMap<(u32, usize), u64, RandomState>,
     /// Records that would need a time and have none.
     pub(super) timeless_count: u64,
     /// The ticks of the last record with a time.
@@ -100,10 +102,38 @@ impl Rows<'_, '_> {
         };
         match seen {
             Seen::Known => done.known_count += 1,
-            Seen::Unknown => done.unknown_count += 1,
+            Seen::Unknown => {
+                done.unknown_count += 1;
+                self.leave_out(entry.kind, body);
+            }
             Seen::Damaged => done.damaged_count += 1,
         }
         Ok(())
+    }
+
+    /// Counts a record without a meaning here, unless a tracepoint has counted it.
+    fn leave_out(&mut self, kind: u32, body: &[u8]) {
+        let attr = match kind {
+            SAMPLE => self.attrs.index(body),
+            _ => 0,
+        };
+        let is_tracepoint = |own: &Layout| own.tracepoint().is_some();
+        if kind != SAMPLE || !self.attrs.layouts.get(attr).is_some_and(is_tracepoint) {
+            *self.others.entry((kind, attr)).or_default() += 1;
+        }
+    }
+
+    /// Returns the names of the types of records that have no meaning here.
+    fn left_out(&self) -> impl Iterator<Item = (String, u64)> {
+        self.others.iter().map(|((kind, attr), count)| {
+            let attr = self.attrs.layouts.get(*attr).filter(|_| *kind == SAMPLE);
+            let name = match attr.map(|attr| &*attr.name) {
+                Some("") => "samples of an event without a name".into(),
+                Some(name) => name.into(),
+                None => records::name(*kind),
+            };
+            (name, *count)
+        })
     }
 
     /// Returns the kernel's number of a thread.
@@ -334,6 +364,7 @@ impl Rows<'_, '_> {
                 }
             }
         }
+        done.leave_out(self.left_out().chain(self.tracepoints.left_out()));
         if self.timeless_count > 0 {
             let count = self.timeless_count;
             done.notes.push(format!("{count} records have no time and are left out; {WITH_TIME}"));

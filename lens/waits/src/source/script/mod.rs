@@ -25,6 +25,7 @@ use header::{COMM_SIZE_MAX, Header};
 use memchr::memmem;
 use payload::Payload;
 use rows::{Event, Rows};
+use std::collections::HashMap;
 use std::io::Write;
 
 /// Bytes of a line, at most. Longer lines are counted as faults.
@@ -35,6 +36,14 @@ const TEXT_SIZE_MAX: usize = 1 << 13;
 const LOOK_SIZE: usize = 1 << 20;
 /// Bytes of a line that a fault repeats.
 const SHOWN_SIZE_MAX: usize = 80;
+/// Names of events without a meaning here that are counted, at most.
+const OTHER_COUNT_MAX: usize = 1 << 12;
+/// Why a text whose times go back is refused. perf prints events in order of time.
+const DELTAS: &str = "its times go back again and again, as those of perf script --deltatime do: \
+                      they tell no time; print it without --deltatime";
+/// Why lines are left out that follow the first event of a group.
+const COPIES: &str = "perf script prints the record of a group's first event under the names of the \
+                      others, too; record without \":S\"";
 /// A byte order mark, which some tools put before text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -63,6 +72,9 @@ pub fn import(
     let look = input.fill(LOOK_SIZE).map_err(ImportError::Read)?;
     let has_waking = memmem::find(look, b" sched:sched_waking: ").is_some();
     let cpu_count = cpu_count(look);
+    if are_deltas(look) {
+        return Err(ImportError::Refused(DELTAS.into()));
+    }
     if look.starts_with(MARK) {
         input.skip(MARK.len() as u64);
     }
@@ -95,6 +107,19 @@ fn cpu_count(text: &[u8]) -> u32 {
     let numbers = numbers.filter_map(header::number).map(|(cpu, _)| cpu);
     let count = numbers.max().map_or(1, |cpu| cpu.saturating_add(1));
     u32::try_from(count).unwrap_or(u32::MAX).min(CPU_COUNT_MAX)
+}
+
+/// Returns whether times in a text count from the event before: then more than one in eight is
+/// earlier than the one before.
+fn are_deltas(text: &[u8]) -> bool {
+    let times = text.split(|byte| *byte == b'\n').filter(|line| line.first() != Some(&b'\t'));
+    let (mut last, mut count, mut back_count) = (0, 0, 0);
+    for time in times.filter_map(Header::parse).map(|header| header.time) {
+        back_count += usize::from(time < last);
+        count += 1;
+        last = time;
+    }
+    back_count > 1 && back_count * 8 > count
 }
 
 /// Returns the size of the next line, and whether its end is in it; `None` at the end. A size
@@ -143,6 +168,10 @@ struct Text<'o> {
     prefix: Option<(Vec<u8>, u64)>,
     /// Buffers of earlier events.
     spare: Vec<u8>,
+    /// Events without a meaning here, by their names.
+    others: HashMap<Box<[u8]>, u64>,
+    /// Lines that repeat the record of the event before them.
+    copy_count: u64,
 }
 
 impl<'o> Text<'o> {
@@ -157,6 +186,8 @@ impl<'o> Text<'o> {
             has_stack: false,
             prefix: None,
             spare: Vec::new(),
+            others: HashMap::new(),
+            copy_count: 0,
         }
     }
 
@@ -241,22 +272,41 @@ impl<'o> Text<'o> {
         let Some((text, number)) = self.event.take() else { return Ok(()) };
         let header = Header::parse(&text);
         let event = header.as_ref().map(Event::of);
+        let is_copy = header.as_ref().zip(event.as_ref());
+        let is_copy = is_copy.is_some_and(|(header, event)| self.rows.is_copy(header, event));
+        if is_copy {
+            self.copy_count += 1;
+            self.frames.clear();
+            self.spare = text;
+            return Ok(());
+        }
         match (header, event) {
             (Some(_), None | Some(Event::Fields(Payload::Part))) | (None, _) => {
                 self.lost(number, &text);
             }
             (Some(header), Some(event)) => {
                 let is_known = self.rows.put(&mut self.frames, &header, &event, &mut self.done)?;
-                let count = match is_known {
-                    true => &mut self.done.known_count,
-                    false => &mut self.done.unknown_count,
-                };
-                *count += 1;
+                match is_known {
+                    true => self.done.known_count += 1,
+                    false => {
+                        self.done.unknown_count += 1;
+                        self.leave_out(header.event);
+                    }
+                }
             }
         }
         self.frames.clear();
         self.spare = text;
         Ok(())
+    }
+
+    /// Counts an event without a meaning here.
+    fn leave_out(&mut self, event: &[u8]) {
+        if let Some(count) = self.others.get_mut(event) {
+            *count += 1;
+        } else if self.others.len() < OTHER_COUNT_MAX {
+            self.others.insert(event.into(), 1);
+        }
     }
 
     /// Takes a line that is a fault.
@@ -286,6 +336,12 @@ impl<'o> Text<'o> {
                 fault.unwrap_or_default()
             )));
         }
+        if self.copy_count > 0 {
+            let count = self.copy_count;
+            done.notes.push(format!("{count} lines are left out: {COPIES}"));
+        }
+        let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        done.leave_out(self.others.iter().map(|(event, count)| (name(event), *count)));
         done.made = self.rows.finish()?;
         Ok(self.done)
     }

@@ -82,6 +82,16 @@ pub(super) struct Rows<'o> {
     named: HashMap<u32, bool, RandomState>,
     /// The time of the last event, by processor.
     last: Vec<u64>,
+    /// The event before: time, processor if printed, and thread; what it was.
+    before: Option<((u64, Option<u32>, u32), Was)>,
+}
+
+/// What an event of the text was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Was {
+    Switch,
+    Waking(u32),
+    Other,
 }
 
 /// Where and when an event was.
@@ -102,7 +112,36 @@ impl<'o> Rows<'o> {
             has_waking,
             named: HashMap::default(),
             last: Vec::new(),
+            before: None,
         }
+    }
+
+    /// Returns whether a line has the record of the event before it under another name: perf prints
+    /// the record of a group's first event for each event of the group. A thread that was switched
+    /// out makes no event, and a switch of a thread that was woken just now is none.
+    pub(super) fn is_copy(&mut self, header: &Header<'_>, event: &Event<'_>) -> bool {
+        let own = (header.time, header.cpu, header.thread);
+        let before = self.before.filter(|(place, _)| *place == own).map(|(_, was)| was);
+        let switch = header.event.ends_with(b"sched:sched_switch");
+        let is_copy = match before {
+            Some(Was::Switch) => !switch && header.thread != 0,
+            Some(Was::Waking(target)) if switch => match event {
+                Event::Fields(Payload::Whole(Fields::Switch { prev, .. })) => {
+                    prev.thread == target && target != header.thread
+                }
+                _ => true,
+            },
+            _ => false,
+        };
+        let was = match event {
+            _ if switch => Was::Switch,
+            Event::Fields(Payload::Whole(Fields::Waking { target })) => Was::Waking(target.thread),
+            _ => Was::Other,
+        };
+        if !is_copy {
+            self.before = Some((own, was));
+        }
+        is_copy
     }
 
     /// Adds the rows of an event. Returns whether it has a meaning here.

@@ -8,7 +8,7 @@
 //!
 //! Design: `.waits.page` in `design/waits.md`.
 
-use crate::source::format::{Format, Slot};
+use crate::source::format::{Format, Place, Slot};
 
 /// The tracepoints that a recording needs, each with its group: those with a row, except
 /// `sched_wakeup`, since `sched_waking` tells the same earlier and in the waker's context.
@@ -130,9 +130,10 @@ pub(super) enum Fields {
         peer: Slot,
         addresses: Addresses,
     },
+    /// The first two arguments, as far as the call has them.
     Enter {
         call: Slot,
-        args: Slot,
+        args: [Option<Slot>; 2],
     },
     Leave {
         call: Slot,
@@ -186,8 +187,10 @@ impl Kind {
                 ("timer", "hrtimer_expire_entry") => Fields::Timer { function: slot("function")? },
                 ("timer", "hrtimer_expire_exit") => Fields::TimerEnd,
                 ("raw_syscalls", "sys_enter") => {
-                    Fields::Enter { call: slot("id")?, args: slot("args")? }
+                    let args = slot("args")?;
+                    Fields::Enter { call: slot("id")?, args: [0, 1].map(|at| args.at(at)) }
                 }
+                ("syscalls", name) => syscall(format, name)?,
                 ("raw_syscalls", "sys_exit") => {
                     Fields::Leave { call: slot("id")?, result: slot("ret")? }
                 }
@@ -229,6 +232,18 @@ fn sched(format: &Format) -> Option<Fields> {
         }
         "sched_process_exit" => Fields::Exit { thread: slot("pid")? },
         _ => return None,
+    })
+}
+
+/// Returns the fields of a tracepoint of one system call: its number, then its arguments.
+fn syscall(format: &Format, name: &str) -> Option<Fields> {
+    let number = |name: &str| matches!(name, "__syscall_nr" | "nr");
+    let at = format.fields.iter().position(|field| number(&field.name))?;
+    let (call, rest) = format.fields.get(at..)?.split_first()?;
+    let mut rest = rest.iter().map(|field| field.slot).filter(|slot| slot.place == Place::Own);
+    Some(match name.starts_with("sys_exit_") {
+        true => Fields::Leave { call: call.slot, result: rest.next()? },
+        false => Fields::Enter { call: call.slot, args: [rest.next(), rest.next()] },
     })
 }
 

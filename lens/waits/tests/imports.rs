@@ -375,3 +375,38 @@ fn clocks_that_do_not_count_ns_state_their_rate() {
     let log = Log::from_source(log).unwrap();
     assert_eq!(eventlog::reader::Clock::new(&log).base, ClockBase::Ticks);
 }
+
+#[test]
+fn a_folder_of_perf_record_threads_is_read_in_order_of_time() {
+    let parts = ["threads.data.gz", "threads.0.gz", "threads.1.gz"].map(golden);
+    let [head, threads @ ..] = &parts;
+    let mut log = Vec::new();
+    let [one, other] = threads;
+    perf::import_parts(head, &[one, other], [7; 16].into(), &mut log).unwrap();
+    // As perf script prints the folder.
+    let all = counts(&log);
+    assert_eq!((all["Switch"], all["Waking"]), (1296, 719));
+    assert_eq!(fixtures::model(&log).counts.backwards, 0);
+    // A part that is missing takes its events with it, and no others.
+    let mut log = Vec::new();
+    perf::import_parts(head, &[other], [7; 16].into(), &mut log).unwrap();
+    let rest = counts(&log)["Switch"];
+    let mut log = Vec::new();
+    perf::import_parts(head, &[one], [7; 16].into(), &mut log).unwrap();
+    assert_eq!(rest + counts(&log)["Switch"], 1296);
+}
+
+#[test]
+fn files_of_one_recording_are_joined_in_order_of_time() {
+    // Two files of perf record --switch-output: perf script prints 201 and 287 switches.
+    let [one, other] = ["series.1.perf.data.gz", "series.2.perf.data.gz"].map(golden);
+    assert!(perf::are_of_one_recording(&one, &other));
+    assert!(!perf::are_of_one_recording(&one, &golden("load.perf.data.gz")));
+    for (first, second) in [(&one, &other), (&other, &one)] {
+        let mut log = Vec::new();
+        perf::import_parts(first, &[second], [7; 16].into(), &mut log).unwrap();
+        assert_eq!(counts(&log)["Switch"], 201 + 287);
+        let model = fixtures::model(&log);
+        assert_eq!((model.counts.backwards, model.counts.contradictions), (0, 0));
+    }
+}

@@ -10,8 +10,8 @@ use crate::command::output::Output;
 use crate::input::{self, AnySource};
 use crate::reading::{Known, Reading};
 use cli::{Stop, complain};
-use eventlog::reader::OpenError;
-use eventlog::writer::MakeError;
+use eventlog::reader::{OpenError, Source};
+use eventlog::writer::{MakeError, uuid_of};
 use lens_waits::source::import::{Clock, Form, Identity, ImportError, Imported, uuid_of_source};
 use lens_waits::source::{dat, perf, script};
 use std::io;
@@ -93,32 +93,33 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
         return Err(Stop::Message("standard input can be a source only once".into()));
     }
     let boot_id = args.boot_of.as_deref().map(boot_of).transpose()?;
-    let (mut sources, mut is_whole) = (Vec::new(), true);
+    let (mut sources, mut is_whole) = (Vec::<Opened>::new(), true);
     for path in &args.sources {
-        let name = cli::log::name(path);
-        let stop = |what: &dyn std::fmt::Display| Stop::Message(format!("{name}: {what}"));
-        // A pipe may be endless: it is read on only if it has a form.
-        let mut check = |head: &[u8]| form_of(head).map(drop).map_err(OpenError::Io);
-        let (source, damage) = input::open_one(path, &mut check).map_err(|error| stop(&error))?;
-        is_whole &= damage.is_none();
-        input::complain_of(&name, damage);
-        let (form, uuid) = examine(&source).map_err(|error| stop(&error))?;
-        if sources.iter().any(|(_, _, _, known)| *known == uuid) {
-            return Err(stop(&"is a source twice; name it once"));
+        let opened = open(path, &mut is_whole)?;
+        if sources.iter().any(|other| other.uuid == opened.uuid) {
+            let what = format!("{}: is a source twice; name it once", opened.name);
+            return Err(Stop::Message(what));
         }
-        sources.push((name, source, form, uuid));
+        // Files of one recording are one log, as a thread may run from one to the next.
+        let is_perf = |own: &Opened| own.form == Form::Perf;
+        let mut known = sources.iter_mut().filter(|own| is_perf(own) && is_perf(&opened));
+        match known.find(|own| perf::are_of_one_recording(&*own.source, &*opened.source)) {
+            Some(own) => own.join(opened),
+            None => sources.push(opened),
+        }
     }
     let mut refused = None;
     let written = args.output.write(&args.sources, |out| {
         let mut all = Vec::new();
-        for (name, source, form, uuid) in &sources {
-            let import = match form {
-                Form::Perf => perf::import,
-                Form::Dat => dat::import,
-                Form::Script => script::import,
-            };
+        for Opened { name, source, others, form, uuid } in &sources {
             let identity = Identity { uuid: *uuid, boot_id: boot_id.unwrap_or_default() };
-            match import(&**source, identity, out) {
+            let others: Vec<&dyn Source> = others.iter().map(|own| &**own as _).collect();
+            let imported = match form {
+                Form::Perf => perf::import_parts(&**source, &others, identity, out),
+                Form::Dat => dat::import(&**source, identity, out),
+                Form::Script => script::import(&**source, identity, out),
+            };
+            match imported {
                 Ok(done) if boot_id.is_some() && done.clock != Clock::Monotonic => {
                     refused = Some(format!("{name}: --boot-of: {}", advice(*form)));
                     return Err(io::ErrorKind::InvalidData.into());
@@ -137,7 +138,7 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
         return Err(Stop::Message(refused));
     }
     let all = written?;
-    for ((name, _, form, _), done) in sources.iter().zip(&all) {
+    for (Opened { name, form, .. }, done) in sources.iter().zip(&all) {
         is_whole &= done.fault_count == 0;
         report(name, *form, done);
     }
@@ -145,6 +146,75 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
     let size: u64 = all.iter().map(|done| done.made.size).sum();
     args.output.print(&format!("{events} events, {size} bytes"))?;
     Ok(is_whole)
+}
+
+/// A source that is open.
+struct Opened {
+    name: String,
+    source: AnySource,
+    /// The records of the threads of `perf record --threads`, and further files of the recording.
+    others: Vec<AnySource>,
+    form: Form,
+    uuid: [u8; 16],
+}
+
+impl Opened {
+    /// Adds another file of the same recording.
+    fn join(&mut self, other: Opened) {
+        complain(&format!("eventcnv: {}: note: goes on in {}\n", self.name, other.name));
+        self.uuid = uuid_of(&[self.uuid, other.uuid].concat());
+        self.others.push(other.source);
+        self.others.extend(other.others);
+    }
+}
+
+/// Opens a source: a file, a pipe, or the folder of `perf record --threads`. Reports its damage.
+fn open(path: &Path, is_whole: &mut bool) -> Result<Opened, Stop> {
+    let name = cli::log::name(path);
+    let stop = |what: &dyn std::fmt::Display| Stop::Message(format!("{name}: {what}"));
+    let is_folder = path.is_dir() && path.join("data").is_file();
+    let head = if is_folder { path.join("data") } else { path.to_owned() };
+    // A pipe may be endless: it is read on only if it has a form.
+    let mut check = |head: &[u8]| form_of(head).map(drop).map_err(OpenError::Io);
+    let (source, damage) = input::open_one(&head, &mut check).map_err(|error| stop(&error))?;
+    *is_whole &= damage.is_none();
+    input::complain_of(&name, damage);
+    let (form, mut uuid) = examine(&source).map_err(|error| stop(&error))?;
+    let mut threads = Vec::new();
+    if is_folder {
+        let mut uuids = uuid.to_vec();
+        let mut next = 0;
+        for (number, part) in parts(path).map_err(|error| stop(&error))? {
+            if number > next {
+                let count = number - next;
+                let what = format!("{count} parts before data.{number} are missing");
+                complain(&format!("eventcnv: {name}: {what}, with their events\n"));
+                *is_whole = false;
+            }
+            next = number.saturating_add(1);
+            let (thread, damage) = input::open_one(&part, &mut |_| Ok(())).map_err(|e| stop(&e))?;
+            *is_whole &= damage.is_none();
+            input::complain_of(&cli::log::name(&part), damage);
+            uuids.extend(uuid_of_source(&*thread).map_err(|error| stop(&error))?);
+            threads.push(thread);
+        }
+        uuid = uuid_of(&uuids);
+    }
+    Ok(Opened { name, source, others: threads, form, uuid })
+}
+
+/// Returns the files with the records of threads in a folder, by their numbers.
+fn parts(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix("data."));
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            found.push((number, path));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Reports faults, losses, and what the log lacks.

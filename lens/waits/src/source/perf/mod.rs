@@ -11,6 +11,7 @@ mod attrs;
 mod head;
 mod layout;
 mod losses;
+mod parts;
 mod places;
 mod records;
 mod rounds;
@@ -26,12 +27,11 @@ use crate::output::Output;
 use attrs::{Attrs, Conversion};
 use eventlog::format::ClockSource;
 use eventlog::reader::Source;
-use eventlog::writer::{MakeError, Origin};
+use eventlog::writer::Origin;
 use head::Head;
 use losses::Losses;
 use places::Places;
-use records::{HEADER_SIZE, Header, Records};
-use rounds::Rounds;
+use records::Records;
 use rows::{Has, Rows};
 use std::collections::HashMap;
 use std::io::Write;
@@ -50,10 +50,34 @@ const NO_PROCESSORS: &str = "its records do not tell their processors: a thread 
 ///
 /// # Errors
 ///
-/// Fails if the source cannot be read, the log cannot be written, or the source describes no
-/// events. Damage after that is a fault, and the log has the rows before it.
+/// Fails as [`import_parts`] does.
 pub fn import(
     source: &dyn Source,
+    identity: Identity,
+    out: &mut dyn Write,
+) -> Result<Imported, ImportError> {
+    import_parts(source, &[], identity, out)
+}
+
+/// Returns whether two sources are files of one recording, as `perf record --switch-output` makes
+/// them: their events have the same numbers.
+pub fn are_of_one_recording(one: &dyn Source, other: &dyn Source) -> bool {
+    let attrs = |source| Head::read(source, &mut Imported::default()).map(|head| head.attrs);
+    let (Ok(one), Ok(other)) = (attrs(one), attrs(other)) else { return false };
+    let has_numbers = one.iter().any(|attr| !attr.ids.is_empty());
+    has_numbers && one.len() == other.len() && one.iter().zip(&other).all(|(a, b)| a.ids == b.ids)
+}
+
+/// Makes a log of several files: of a folder of `perf record --threads`, whose file `data` is the
+/// source, and whose `data.0` and so on are the records of its threads; or of files of one recording.
+///
+/// # Errors
+///
+/// Fails if the source cannot be read, the log cannot be written, or the source describes no
+/// events. Damage after that is a fault, and the log has the rows before it.
+pub fn import_parts(
+    source: &dyn Source,
+    others: &[&dyn Source],
     identity: Identity,
     out: &mut dyn Write,
 ) -> Result<Imported, ImportError> {
@@ -61,7 +85,17 @@ pub fn import(
     let mut head = Head::read(source, &mut done)?;
     let conversion = early(source, &mut head)?;
     let machine = head.machine;
-    let records = head.records;
+    let (from, to) = head.records;
+    let mut places = vec![(source, from, to)];
+    for part in others {
+        // The records of a thread have no head.
+        let (from, to) = match Head::read(*part, &mut done) {
+            Ok(head) => head.records,
+            Err(ImportError::Read(error)) => return Err(ImportError::Read(error)),
+            Err(_) => (0, part.size()),
+        };
+        places.push((*part, from, to));
+    }
     let has_tracepoints = head.attrs.iter().any(|attr| attr.tracepoint().is_some());
     let description = describe(machine, head.tracing.take(), has_tracepoints, &mut done);
     let attrs = Attrs::new(machine, head.attrs).ok_or_else(|| {
@@ -80,7 +114,7 @@ pub fn import(
         done.notes.push(NO_PROCESSORS.into());
     }
     let mut rows = rows(out, &attrs, head.places, &description, conversion);
-    read(source, records, &mut rows, &mut done)?;
+    parts::read(&places, &mut rows, &mut done)?;
     if done.known_count == 0 && done.fault_count > 0 {
         let fault = done.faults.first().map(|fault| format!(": {fault}")).unwrap_or_default();
         return Err(ImportError::Refused(format!("perf.data has no readable event{fault}")));
@@ -215,98 +249,4 @@ fn rows<'o, 'a>(
         timeless_count: 0,
         now: 0,
     }
-}
-
-/// Reads the records, and passes those of the kernel by time.
-fn read(
-    source: &dyn Source,
-    (from, to): (u64, u64),
-    rows: &mut Rows<'_, '_>,
-    done: &mut Imported,
-) -> Result<(), ImportError> {
-    let machine = rows.attrs.machine;
-    let mut records = Records::new(machine, Input::new(source, from, to));
-    let mut rounds = Rounds::default();
-    let mut stream = zstd::Stream::default();
-    let (mut plain, mut is_late) = (Vec::new(), false);
-    while let Some(header) = records.next(done)? {
-        let body = records.body(&header);
-        let compressed = match header.kind {
-            records::COMPRESSED => Some(body),
-            records::COMPRESSED2 => {
-                let mut cursor = Cursor::new(machine, body);
-                cursor.u64().map(|size| cursor.take_u64(size).unwrap_or(cursor.rest))
-            }
-            _ => None,
-        };
-        let Some(compressed) = compressed else {
-            // The decoder holds records back: rounds do not bound their times.
-            if is_late && header.kind == records::FINISHED_ROUND {
-                continue;
-            }
-            take(&mut rounds, rows, &header, body, done)?;
-            continue;
-        };
-        if stream.add(compressed, &mut plain).is_none() {
-            done.fault(Place::Offset(header.offset), "compressed records are damaged");
-            break;
-        }
-        is_late = true;
-        let used = unpacked(&mut rounds, rows, &plain, header.offset, done)?;
-        plain.drain(..used);
-    }
-    if stream.end(&mut plain).is_none() {
-        done.fault(Place::Offset(to), "compressed records are damaged");
-    }
-    unpacked(&mut rounds, rows, &plain, to, done)?;
-    rounds.end(|entry, body| rows.put(entry, body, done))?;
-    if done.damaged_count > 0 {
-        let what = format!("{} records are too short, and left out", done.damaged_count);
-        done.fault(Place::Offset(from), what);
-    }
-    Ok(())
-}
-
-/// Takes decompressed records. Returns the bytes that they take.
-fn unpacked(
-    rounds: &mut Rounds,
-    rows: &mut Rows<'_, '_>,
-    plain: &[u8],
-    offset: u64,
-    done: &mut Imported,
-) -> Result<usize, MakeError> {
-    let mut used = 0;
-    while let Some(rest) = plain.get(used..)
-        && let Some(header) = Header::parse(rows.attrs.machine, rest, offset)
-    {
-        if header.size < HEADER_SIZE {
-            done.fault(Place::Offset(offset), "a compressed record has no size");
-            return Ok(plain.len());
-        }
-        let Some(body) = rest.get(HEADER_SIZE..header.size) else { break };
-        take(rounds, rows, &header, body, done)?;
-        used += header.size;
-    }
-    Ok(used)
-}
-
-/// Takes a record, and passes those whose turn has come.
-#[inline]
-fn take(
-    rounds: &mut Rounds,
-    rows: &mut Rows<'_, '_>,
-    header: &Header,
-    body: &[u8],
-    done: &mut Imported,
-) -> Result<(), MakeError> {
-    if header.kind < records::TOOL {
-        let time = rows.attrs.time(header.kind, body);
-        rounds.push(time, header.kind, header.misc, body);
-        if rounds.is_full() {
-            rounds.half(|entry, body| rows.put(entry, body, done))?;
-        }
-    } else if header.kind == records::FINISHED_ROUND {
-        rounds.round(|entry, body| rows.put(entry, body, done))?;
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Records in order of time: each processor's records come in their order, but processors by turns.
 //!
 //! ```text
-//!  cpu 0: 1 4 │ cpu 1: 2 3 │ round ── records up to the latest time of the round before ──▶ 1 2 …
+//!  cpu 0: 1 4 │ cpu 1: 2 3 │ up to the latest time of the round before ──▶ 1 2 …
 //! ```
 //!
 //! A source without rounds is put in order by halves of the memory limit.
@@ -29,8 +29,7 @@ pub(super) struct Entry {
 pub(super) struct Rounds {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
-    /// The latest time of the records up to the last round, and up to now.
-    before: u64,
+    /// The latest time of the records up to now.
     latest: u64,
     /// The other buffer.
     spare: Vec<u8>,
@@ -52,12 +51,12 @@ impl Rounds {
         self.bytes.len() >= SIZE_MAX || self.entries.len() >= COUNT_MAX
     }
 
-    /// Ends a round: passes records that no further record can precede.
-    pub(super) fn round<E>(
+    /// Passes records up to a time: no further record can precede them.
+    pub(super) fn up_to<E>(
         &mut self,
+        limit: u64,
         pass: impl FnMut(&Entry, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let limit = std::mem::replace(&mut self.before, self.latest);
         self.sort();
         let count = self.entries.partition_point(|entry| entry.time <= limit);
         self.pass(count, pass)
@@ -138,14 +137,17 @@ mod tests {
             // Records of round n + 2 are later than those of round n.
             let mut naive: Vec<(u64, Vec<u8>)> = Vec::new();
             let (mut found, mut queue) = (Vec::new(), Rounds::default());
+            let (mut before, mut latest) = (0, 0);
             for (round, times) in (0u64..).zip(&rounds) {
                 for (index, time) in times.iter().enumerate() {
                     let time = round * 25 + time;
                     let body = vec![index as u8; index];
                     queue.push(time, 9, 0, &body);
+                    latest = time.max(latest);
                     naive.push((time, body));
                 }
-                queue.round(take(&mut found)).unwrap();
+                let limit = std::mem::replace(&mut before, latest);
+                queue.up_to(limit, take(&mut found)).unwrap();
             }
             queue.end(take(&mut found)).unwrap();
             naive.sort_by_key(|(time, _)| *time);

@@ -160,6 +160,7 @@ impl Shown<'_> {
             Cause::TimedOut => format!("{call}, until its time was over"),
             Cause::Timer => format!("{call}, until a timer of the kernel fired"),
             Cause::Disk | Cause::Network | Cause::Hardware => format!("{call} for {cause}"),
+            Cause::Stopped => format!(", {cause}"),
             Cause::Preempted => " for a processor, while it could run".to_owned(),
             Cause::Open => format!("{call}, until the end of the log"),
             Cause::Unknown => format!("{call} for something that the log does not tell"),

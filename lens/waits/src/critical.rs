@@ -377,7 +377,7 @@ fn own_part(
         Cause::Slept => pass(begin, woken, Share::Sleep),
         Cause::Timer => pass(begin, woken, Share::TimedOut),
         Cause::Hardware => pass(begin, woken, Share::Hardware),
-        Cause::Preempted => pass(begin, woken, Share::Involuntary),
+        Cause::Preempted | Cause::Stopped => pass(begin, woken, Share::Involuntary),
         Cause::Unknown | Cause::Open => pass(begin, woken, Share::Unknown),
         // The caller decides: it may be a part of a longer wait.
         Cause::TimedOut => {}

@@ -156,6 +156,9 @@ impl<'m> Names<'m> {
         match wait.cause {
             Cause::Thread => format!("woken by {}", self.threads(wakers)),
             Cause::Forked => format!("made by {}", self.threads(wakers)),
+            Cause::Stopped if !wakers.iter().all(|waker| *waker == NONE) => {
+                format!("stopped, until {} let it go on", self.threads(wakers))
+            }
             Cause::Disk => self.disk(wait),
             Cause::Network => self.socket(wait, wakers),
             Cause::Hardware => match self.model.irqs.get(wait.aid as usize) {

@@ -287,7 +287,7 @@ impl Making<'_, '_> {
                 let is_near = work.life == parent || self.targets.contains_key(&work.life);
                 is_near || work.life == wait.life || !self.walker.is_fit(wait, work)
             }
-            Cause::Preempted | Cause::Disk => false,
+            Cause::Preempted | Cause::Stopped | Cause::Disk => false,
             _ => true,
         }
     }
@@ -364,7 +364,7 @@ impl Model {
     /// Returns the life that ended a wait; [`NONE`] if no thread did, or if that is not known.
     pub fn waker(&self, wait: &Stretch) -> u32 {
         match wait.cause {
-            Cause::Thread | Cause::Forked => wait.aid,
+            Cause::Thread | Cause::Forked | Cause::Stopped => wait.aid,
             Cause::Network => {
                 let wake = self.network_wakes.get(wait.aid as usize);
                 wake.map_or(NONE, |wake| wake.peer)

@@ -10,7 +10,7 @@ use eventlog::format::ClockSource;
 use eventlog::reader::{ClockBase, Filter, Log, Order};
 use eventlog::writer::uuid_of;
 use fixtures::{counts, golden, import, rows, text};
-use lens_waits::model::What;
+use lens_waits::model::{Cause, What};
 use lens_waits::source::import::{Clock, Place};
 use lens_waits::source::perf;
 use std::collections::BTreeMap;
@@ -409,4 +409,19 @@ fn files_of_one_recording_are_joined_in_order_of_time() {
         let model = fixtures::model(&log);
         assert_eq!((model.counts.backwards, model.counts.contradictions), (0, 0));
     }
+}
+
+#[test]
+fn a_thread_that_a_signal_stopped_is_stopped() {
+    // A program stops its child by SIGSTOP. perf script: the child is switched out in state T at
+    // 17473.643048165, and woken at 17473.921541309.
+    let (_, log) = import(&golden("stop.perf.data.gz")).unwrap();
+    let model = fixtures::model(&log);
+    let stopped = model.stretches.iter().filter(|own| own.cause == Cause::Stopped);
+    let stopped: Vec<_> = stopped.collect();
+    assert_eq!(stopped.len(), 1);
+    assert_eq!(stopped[0].woken - stopped[0].begin, 921_541_309 - 643_048_165);
+    let by = |life: u32| model.life(life).map(|life| (life.thread, life.name.clone()));
+    assert_eq!(by(stopped[0].life).unwrap().0, 21219);
+    assert_eq!(by(stopped[0].aid), Some((21208, b"spin".as_slice().into())));
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  SOURCE ── first bytes: perf.data │ trace.dat │ text ── lens_waits::source ──▶ log "kernel"
+//!  a folder, files of one recording ── their parts ──▶ one log
 //! ```
 //!
 //! Design: `.waits.import` in `design/waits.md`.
@@ -47,6 +48,11 @@ Other sources:
   perf script -F comm,tid,time,event,trace,sym,ip,dso > events.txt
   eventcnv waits import events.txt -o kernel.log           without processors: found by what runs
   eventcnv waits import perf.data.xz -o kernel.log         also of gzip, zstd and lz4
+  eventcnv waits import perf.data/ -o kernel.log           a folder of perf record --threads
+  eventcnv waits import perf.data.2* -o kernel.log         files of perf record --switch-output
+
+Of one program alone:
+  perf record -k mono -e sched:sched_switch --switch-events -o perf.data -- ./program
 
 Then:
   eventcnv stats kernel.log
@@ -63,7 +69,7 @@ const TYPE_COUNT_MAX: usize = 12;
 /// Make a log of perf.data, trace.dat or the text of perf script
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
-    /// What was recorded; "-" is standard input
+    /// What was recorded: files, or a folder of perf record --threads; "-" is standard input
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
 

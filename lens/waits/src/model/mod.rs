@@ -102,11 +102,13 @@ pub enum Cause {
     Hardware,
     /// It was not over at the end of the log.
     Open,
+    /// A signal or a debugger had stopped it, until a thread let it go on.
+    Stopped,
 }
 
 impl Cause {
     /// The name of each cause.
-    pub const ALL: [(&str, Cause); 11] = [
+    pub const ALL: [(&str, Cause); 12] = [
         ("unknown", Cause::Unknown),
         ("preempted", Cause::Preempted),
         ("woken by a thread", Cause::Thread),
@@ -118,6 +120,7 @@ impl Cause {
         ("network", Cause::Network),
         ("hardware", Cause::Hardware),
         ("not over", Cause::Open),
+        ("stopped", Cause::Stopped),
     ];
 
     /// Returns the name.

@@ -15,6 +15,8 @@ use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
 const ENDED: u32 = 0x30;
 /// The state of a thread that the kernel switched out while it could run.
 const PREEMPTED: u32 = 0x100;
+/// States of a thread that a signal or a debugger stopped.
+const STOPPED: u32 = 0xC;
 /// System calls that are kept, at most.
 const CALL_COUNT_MAX: usize = 1 << 24;
 /// Gaps in one wait, at most; more are one gap.
@@ -311,6 +313,8 @@ impl Building {
         }
         if is_preempted {
             (now.woken, now.cause) = (at, Cause::Preempted);
+        } else if bits & STOPPED != 0 {
+            (now.woken, now.cause, now.from, now.aid) = (NEVER, Cause::Stopped, NONE, NONE);
         }
     }
 
@@ -393,7 +397,14 @@ impl Building {
         // A wake that came before the wait was an earlier attempt.
         let is_kept = !matches!(now.cause, Cause::Preempted | Cause::Forked);
         if now.woken == NEVER || now.woken == now.begin && is_kept {
-            let Wake { cause, from, aid } = wake;
+            let Wake { cause, from, aid } = match now.cause {
+                // A thread lets it go on: the time is not of what that thread did.
+                Cause::Stopped if wake.cause == Cause::Thread => {
+                    Wake { cause: Cause::Stopped, ..wake }
+                }
+                Cause::Stopped => Wake { cause: Cause::Stopped, from: NONE, aid: NONE },
+                _ => wake,
+            };
             (now.woken, now.cause, now.from, now.aid) = (at.max(now.begin), cause, from, aid);
         }
     }

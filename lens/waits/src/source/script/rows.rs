@@ -82,9 +82,12 @@ pub(super) struct Rows<'o> {
     named: HashMap<u32, bool, RandomState>,
     /// The time of the last event, by processor.
     last: Vec<u64>,
-    /// The event before: time, processor if printed, and thread; what it was.
-    before: Option<((u64, Option<u32>, u32), Was)>,
+    /// The event before: where it was, and what.
+    before: Option<(Place, Was)>,
 }
+
+/// Where an event was: its time, its processor if printed, and its thread.
+type Place = (u64, Option<u32>, u32);
 
 /// What an event of the text was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

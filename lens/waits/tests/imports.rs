@@ -341,7 +341,7 @@ fn tracepoints_of_one_system_call_are_system_calls() {
     assert!(has("Syscall", "call=U(1) object=A(5)"), "{rows:?}");
     assert!(has("Syscall", "call=U(230) object=A(0) value=W(0)"), "{rows:?}");
     assert!(has("SyscallDone", "call=U(1) result=W(1)"), "{rows:?}");
-    // What has no meaning is named.
+    // The types without a meaning are named.
     let expected = [
         ("irq:softirq_entry", b" irq:softirq_entry: ".as_slice()),
         ("page-faults", b" page-faults: "),

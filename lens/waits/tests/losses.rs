@@ -1,4 +1,4 @@
-//! Losses of recordings by `perf record` and `trace-cmd record` with small buffers: each counts once.
+//! Losses of `perf record` and `trace-cmd record` with small buffers: each counts once.
 //!
 //! ```text
 //!  perf record -a -k mono -m 1 -e sched:sched_switch -e raw_syscalls:sys_enter   next to two dd

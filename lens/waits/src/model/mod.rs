@@ -349,7 +349,8 @@ pub fn read(
     options: &Options,
 ) -> Option<(Model, eventlog::reader::Faults)> {
     let rows = Rows::of(log, stream)?;
-    let times = |index: usize| if index == usize::from(stream) { 0..=u64::MAX } else { no_times() };
+    let of = |index: usize| if index == usize::from(stream) { (0, u64::MAX) } else { (1, 0) };
+    let times = |index: usize| std::ops::RangeInclusive::new(of(index).0, of(index).1);
     let mut filter = Filter::default();
     filter.times = (0..log.streams().len()).map(times).collect();
     let mut building = Building::new(*options);
@@ -368,10 +369,4 @@ pub fn read(
     });
     let faults = events.faults().clone();
     Some((building.finish(), faults))
-}
-
-/// Returns a range without any time.
-fn no_times() -> std::ops::RangeInclusive<u64> {
-    let (from, to) = (1, 0);
-    from..=to
 }

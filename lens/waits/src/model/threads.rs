@@ -13,9 +13,8 @@ use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
 
 /// States of a thread that has ended: EXIT_DEAD and EXIT_ZOMBIE.
 const ENDED: u32 = 0x30;
-/// The state of a thread that the kernel switched out while it could run.
+/// The state of a thread that the kernel switched out while it could run; those of a stop.
 const PREEMPTED: u32 = 0x100;
-/// States of a thread that a signal or a debugger stopped.
 const STOPPED: u32 = 0xC;
 /// System calls that are kept, at most.
 const CALL_COUNT_MAX: usize = 1 << 24;
@@ -397,14 +396,10 @@ impl Building {
         // A wake that came before the wait was an earlier attempt.
         let is_kept = !matches!(now.cause, Cause::Preempted | Cause::Forked);
         if now.woken == NEVER || now.woken == now.begin && is_kept {
-            let Wake { cause, from, aid } = match now.cause {
-                // A thread lets it go on: the time is not of what that thread did.
-                Cause::Stopped if wake.cause == Cause::Thread => {
-                    Wake { cause: Cause::Stopped, ..wake }
-                }
-                Cause::Stopped => Wake { cause: Cause::Stopped, from: NONE, aid: NONE },
-                _ => wake,
-            };
+            let Wake { cause, from, aid } = wake;
+            let is_stop = now.cause == Cause::Stopped;
+            let aid = if is_stop && cause != Cause::Thread { NONE } else { aid };
+            let cause = if is_stop { Cause::Stopped } else { cause };
             (now.woken, now.cause, now.from, now.aid) = (at.max(now.begin), cause, from, aid);
         }
     }

@@ -122,9 +122,9 @@ impl Ring {
         Ok(())
     }
 
-    /// Counts the losses that a kernel's statistics tell and no page. Those of gaps whose page had no
-    /// room for a count are theirs; others came after the pages, until `end`. `is_cut` states that
-    /// the last pages were not read.
+    /// Counts the losses that a kernel's statistics tell and no page. If the page after a gap had
+    /// no room for a count, they belong to that gap; else they came after the pages, until `end`.
+    /// `is_cut` states that the last pages were not read.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ impl Stats {
         Stats { cpu, unread, overwritten, dropped, read }
     }
 
-    /// Reads the counts with the line that names their processor before them, as trace.dat has them.
+    /// Reads the counts after the line that names their processor, as trace.dat has them.
     pub(crate) fn of_processor(text: &str) -> Option<Stats> {
         let cpu = u32::try_from(number(text, "CPU")?).ok()?;
         Some(Stats::parse(cpu, text))

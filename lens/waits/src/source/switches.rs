@@ -1,4 +1,4 @@
-//! Switches as records of single threads tell them: perf's SWITCH, EXIT, and what a tracepoint adds.
+//! Switches as records of single threads tell them: SWITCH and EXIT of perf, next to a tracepoint.
 //!
 //! ```text
 //!  tracepoint: A ──▶ X   SWITCH: A is out, told above   SWITCH: A is in ──▶ Switch { 0, A }
@@ -43,7 +43,7 @@ impl Switches {
         }
     }
 
-    /// Returns the row of SWITCH; `None` if it tells nothing new. `other` is the other thread, where
+    /// Returns the row of SWITCH; `None` if it tells nothing new. `other` is the other thread, if
     /// the record names both.
     pub(crate) fn switch(
         &mut self,
@@ -65,7 +65,7 @@ impl Switches {
         Some(Switch { prev: other, next: thread, state: 0, stack: 0 })
     }
 
-    /// Returns the row of the end of a thread, of which no switch is told.
+    /// Returns the row of the end of a thread: the kernel tells no switch of it.
     pub(crate) fn exit(&mut self, cpu: u32, thread: u32) -> Option<Switch> {
         self.out(cpu, thread, ENDED, 0)
     }

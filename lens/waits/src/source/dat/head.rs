@@ -107,8 +107,8 @@ impl Head {
         Ok(head)
     }
 
-    /// Returns the name of the clock, as `mono`; empty if unknown. The option is that of the instance
-    /// that is recorded first.
+    /// Returns the name of the clock, as `mono`; empty if unknown. The option is that of the
+    /// instance that is recorded first.
     pub(super) fn clock(&self) -> &[u8] {
         if self.empty_count > 0 { &[] } else { self.options.clock(&self.stated) }
     }
@@ -322,8 +322,8 @@ impl Head {
 }
 
 /// Why a trace of text is refused.
-pub(super) const TEXT_REFUSED: &str = "has the text of a latency tracer, which tells no switches; record with \
-                            trace-cmd record -e sched";
+pub(super) const TEXT_REFUSED: &str = "has the text of a latency tracer, which tells no switches; \
+                                       record with trace-cmd record -e sched";
 
 /// Says that an instance is not read.
 pub(super) fn left_out(name: &[u8]) -> String {

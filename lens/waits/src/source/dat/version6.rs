@@ -1,8 +1,8 @@
 //! The head of a trace.dat of version 6: one part after another.
 //!
 //! ```text
-//!  header_page │ formats │ functions │ printk │ names │ processors │ options │ "flyrecord" │ places
-//!              an option BUFFER: an instance, and where its "flyrecord" and its places are ─┘
+//!  header_page │ formats │ functions │ printk │ names │ processors │ options │ "flyrecord" │ …
+//!  an option BUFFER: an instance ──▶ its "flyrecord" ──▶ the places of its pages
 //! ```
 //!
 //! Design: `.waits.dat` in `design/waits.md`.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  LOST: the ring of a processor had no room, until now ──▶ Lost in place ──┐ both count the same
-//!  LOST_SAMPLES without a time: what each event lost in all ────────────────┘  └▶ the rest: at the end
+//!  LOST_SAMPLES without a time: what each event lost in all ────────────────┘
+//!  the rest of them: the ring had no room again before the end ──▶ Lost after its last record
 //! ```
 //!
 //! Design: `.waits.perf` in `design/waits.md`.

@@ -43,8 +43,8 @@ const EARLY_COUNT_MAX: usize = 1 << 16;
 /// CLOCK_MONOTONIC.
 const MONOTONIC: u32 = 1;
 /// What a source lacks whose switches do not tell where.
-const NO_PROCESSORS: &str = "its records do not tell their processors: a thread that runs takes the \
-                             first number that is free; record with --sample-cpu";
+const NO_PROCESSORS: &str = "its records do not tell their processors: a thread that runs takes \
+                             the first number that is free; record with --sample-cpu";
 
 /// Makes a log of a perf.data, or of what `perf record` wrote to a pipe.
 ///
@@ -69,7 +69,8 @@ pub fn are_of_one_recording(one: &dyn Source, other: &dyn Source) -> bool {
 }
 
 /// Makes a log of several files: of a folder of `perf record --threads`, whose file `data` is the
-/// source, and whose `data.0` and so on are the records of its threads; or of files of one recording.
+/// source, and whose `data.0` and so on are the records of its threads; or of files of one
+/// recording.
 ///
 /// # Errors
 ///

@@ -61,7 +61,7 @@ pub(super) struct Rows<'o, 'a> {
     pub(super) switches: Switches,
     /// Whether all records are of one thread and of those that it makes.
     pub(super) is_bound: bool,
-    /// The kernel's numbers of threads that have others where perf ran: in a namespace of processes.
+    /// The kernel's numbers of threads that perf numbers otherwise: in a namespace of processes.
     pub(super) aliases: HashMap<u32, u32, RandomState>,
     pub(super) places: Places,
     /// Addresses of a stack.
@@ -237,8 +237,8 @@ impl Rows<'_, '_> {
         Ok(Some(Seen::Known))
     }
 
-    /// Takes a loss. LOST_SAMPLES without a time is of the tool: all that an event lost, part of which
-    /// LOST has told.
+    /// Takes a loss. LOST_SAMPLES without a time is of the tool: all that an event lost. LOST has
+    /// told a part of that.
     fn lost(
         &mut self,
         entry: &Entry,
@@ -275,7 +275,7 @@ impl Rows<'_, '_> {
     }
 
     /// Adds the row of SWITCH, which is of one thread, unless the tracepoint has told it. That of a
-    /// processor names both threads, and comes twice: at the end of a run, and at the next beginning.
+    /// processor names both threads, and comes twice: at the end of a run, and as the next begins.
     fn switch(&mut self, entry: &Entry, facts: &Facts, other: u32) -> Result<(), MakeError> {
         let cpu = self.places.of(facts);
         self.losses.note(cpu, self.now);

@@ -42,8 +42,8 @@ const OTHER_COUNT_MAX: usize = 1 << 12;
 const DELTAS: &str = "its times go back again and again, as those of perf script --deltatime do: \
                       they tell no time; print it without --deltatime";
 /// Why lines are left out that follow the first event of a group.
-const COPIES: &str = "perf script prints the record of a group's first event under the names of the \
-                      others, too; record without \":S\"";
+const COPIES: &str = "perf script prints the record of a group's first event under the names of \
+                      the others, too; record without \":S\"";
 /// A byte order mark, which some tools put before text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 

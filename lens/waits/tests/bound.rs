@@ -65,3 +65,12 @@ fn records_without_a_time_are_left_out_and_counted() {
     let counts = fixtures::counts(&log);
     assert_eq!((counts.get("CpuSample"), counts.get("Exit")), (None, None), "{counts:?}");
 }
+
+#[test]
+fn a_recording_without_switches_has_no_switches() {
+    // perf record -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit, without -a.
+    let (_, log) = import(&golden("noswitch.perf.data.gz")).unwrap();
+    let counts = fixtures::counts(&log);
+    assert!(counts["Syscall"] > 20 && counts.contains_key("Exit"), "{counts:?}");
+    assert_eq!(model(&log).counts.switches, 0);
+}

@@ -192,9 +192,8 @@ fn open(path: &Path, is_whole: &mut bool) -> Result<Opened, Stop> {
         let mut next = 0;
         for (number, part) in parts(path).map_err(|error| stop(&error))? {
             if number > next {
-                let count = number - next;
-                let what = format!("{count} parts before data.{number} are missing");
-                complain(&format!("eventcnv: {name}: {what}, with their events\n"));
+                let last = number - 1;
+                complain(&format!("eventcnv: {name}: data.{next} to data.{last} are missing\n"));
                 *is_whole = false;
             }
             next = number.saturating_add(1);

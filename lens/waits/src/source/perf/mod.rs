@@ -228,6 +228,8 @@ fn rows<'o, 'a>(
     let with_stack = formats
         .iter()
         .filter(|format| matches!(&*format.name, "sched_switch" | "sched_waking" | "sched_wakeup"));
+    let tells_switches =
+        has("sched_switch") || attrs.layouts.iter().any(|layout| layout.has_switches);
     Rows {
         out,
         attrs,
@@ -241,7 +243,7 @@ fn rows<'o, 'a>(
             exit: has("sched_process_exit"),
         },
         switches: Switches::default(),
-        is_bound: places.are_bound(),
+        is_bound: places.are_bound() && tells_switches,
         aliases: HashMap::default(),
         places,
         frames: Vec::new(),

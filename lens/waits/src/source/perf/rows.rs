@@ -59,7 +59,7 @@ pub(super) struct Rows<'o, 'a> {
     /// What tracepoints tell: records of perf do not repeat it.
     pub(super) has: Has,
     pub(super) switches: Switches,
-    /// Whether all records are of one thread and of those that it makes.
+    /// Whether all records, switches among them, are of one thread and of those that it makes.
     pub(super) is_bound: bool,
     /// The kernel's numbers of threads that perf numbers otherwise: in a namespace of processes.
     pub(super) aliases: HashMap<u32, u32, RandomState>,

@@ -25,10 +25,6 @@ use std::ops::RangeInclusive;
 
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
-/// What a log without switches cannot tell.
-const NO_SWITCHES: &str = "note: the log has no switches, so it does not tell when threads waited; \
-                           record sched:sched_switch";
-
 /// A question about a target.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
@@ -232,13 +228,7 @@ impl<'k> Explained<'k> {
                 open.insert(waited.place, own);
             }
         }
-        let mut notes = notes::of(model, &windows, dropped);
-        if clock.base == ClockBase::Ticks {
-            notes.push("note: the log does not tell how long a tick is: 1 ns is 1 tick".into());
-        }
-        if model.counts.switches == 0 {
-            notes.push(NO_SWITCHES.into());
-        }
+        let mut notes = notes::of(model, clock.base, &windows, dropped);
         if !walker.is_complete() {
             notes
                 .push("the log has too many wakes: some waits for threads are not followed".into());

@@ -6,12 +6,17 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
+use eventlog::reader::ClockBase;
 use lens_waits::account::Window;
 use lens_waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
 use std::collections::HashSet;
 
+/// What a log without switches cannot tell.
+const NO_SWITCHES: &str = "note: the log has no switches, so it does not tell when threads waited; \
+                           record sched:sched_switch";
+
 /// Returns what the user must know about the model.
-pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
+pub(super) fn of(model: &Model, base: ClockBase, windows: &[Window], dropped: u64) -> Vec<String> {
     let counts = &model.counts;
     let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
     let lives = || lives.iter().filter_map(|life| model.life(*life));
@@ -30,6 +35,12 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
     let told = all.into_iter().filter(|(count, _)| *count > 0);
     let mut told: Vec<String> = told.map(|(count, what)| format!("note: {count} {what}")).collect();
     told.extend(lacking(model, windows));
+    if base == ClockBase::Ticks {
+        told.push("note: the log does not tell how long a tick is: 1 ns is 1 tick".into());
+    }
+    if model.counts.switches == 0 {
+        told.push(NO_SWITCHES.into());
+    }
     told
 }
 

@@ -23,6 +23,14 @@ impl Building {
         }
     }
 
+    /// Counts a switch that the log lacks: what it tells of this thread shows that.
+    pub(super) fn miss(&mut self, life: u32) {
+        self.model.counts.missing += 1;
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.missing = own.missing.saturating_add(1);
+        }
+    }
+
     fn imply(&mut self, at: u64, cpu: u32, thread: u32) {
         let Some(own) = self.cpus.get(cpu as usize) else { return };
         let (current, since) = (own.current, own.switched.max(own.last_at));

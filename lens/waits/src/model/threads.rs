@@ -268,14 +268,6 @@ impl Building {
         }
     }
 
-    /// Counts a switch that the log lacks: what it tells of this thread shows that.
-    pub(super) fn miss(&mut self, life: u32) {
-        self.model.counts.missing += 1;
-        if let Some(own) = self.model.lives.get_mut(life as usize) {
-            own.missing = own.missing.saturating_add(1);
-        }
-    }
-
     /// The processor on which a life ran does not run it any more.
     pub(super) fn leave(&mut self, life: u32) {
         let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);

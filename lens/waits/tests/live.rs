@@ -151,14 +151,22 @@ fn a_clean_recording_contradicts_nothing() {
 fn what_a_full_buffer_loses_is_counted_alike_everywhere() {
     let mut options = Options::default();
     options.buffer_size = 8192;
-    let Some(recording) = begin(&options) else { return };
-    // Two pages a processor fill while the reader waits for a quarter of them.
-    for _ in 0..10 {
-        work();
+    // Two pages a processor fill while the reader waits for a quarter of them; now and then it keeps
+    // up with all.
+    let mut kept = None;
+    for _ in 0..20 {
+        let Some(recording) = begin(&options) else { return };
+        for _ in 0..10 {
+            work();
+        }
+        let mut bytes = Vec::new();
+        let recorded = recording.finish(&mut bytes).unwrap();
+        if recorded.lost_count > 0 {
+            kept = Some((recorded, bytes));
+            break;
+        }
     }
-    let mut bytes = Vec::new();
-    let recorded = recording.finish(&mut bytes).unwrap();
-    assert!(recorded.lost_count > 0, "{recorded:?}");
+    let (recorded, bytes) = kept.expect("a buffer of two pages is too small");
     let log = Log::from_source(bytes).unwrap();
     let mut events = log.events(Order::Time, &Filter::default());
     let (mut count, mut gaps, mut uncounted) = (0, 0, 0);

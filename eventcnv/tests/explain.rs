@@ -69,9 +69,9 @@ fn syncs() -> [ClockSync; 2] {
 
 /// The process 100 has the threads 100 and 101. The first waits for a lock that the second holds,
 /// then for a disk. Thread 900 is a stranger.
-fn kernel() -> Vec<u8> {
+fn kernel(boot: [u8; 16]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut out = Output::new(&mut bytes, &origin("kernel", BOOT)).unwrap();
+    let mut out = Output::new(&mut bytes, &origin("kernel", boot)).unwrap();
     for (thread, process, name) in
         [(100, 100, "store"), (101, 100, "tidier"), (900, 900, "stranger")]
     {
@@ -147,7 +147,7 @@ fn logs_with(program: Vec<u8>) -> Logs {
     let directory = TempDir::new().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (kernel_path, program_path, out) = (path("kernel.log"), path("p.log"), path("waits.log"));
-    fs::write(&kernel_path, kernel()).unwrap();
+    fs::write(&kernel_path, kernel(BOOT)).unwrap();
     fs::write(&program_path, program).unwrap();
     Logs { _directory: directory, kernel: kernel_path, program: program_path, out }
 }
@@ -201,7 +201,7 @@ fn a_busy_target_comes_before_an_idle_namesake() {
 
 #[test]
 fn the_logs_are_the_golden_ones_which_the_examples_use() {
-    assert_golden("explain/kernel.log", &kernel());
+    assert_golden("explain/kernel.log", &kernel(BOOT));
     assert_golden("explain/store.log", &program(BOOT, 0));
 }
 
@@ -364,6 +364,7 @@ fn errors_say_what_is_wrong_with_the_logs() {
     let good = logs();
     let other = logs_with(program([9; 16], 0));
     let later = logs_with(program(BOOT, 50 * MS));
+    let strange = logs_with(program(BOOT, 15 * MS));
     for (args, expected) in [
         (vec![&*good.program], "no log of a kernel is among the logs"),
         (vec![&good.kernel], "state whose time to explain: --of"),
@@ -371,6 +372,11 @@ fn errors_say_what_is_wrong_with_the_logs() {
         (vec![&good.kernel, "--of", "77"], "unknown thread \"77\"; the log has"),
         (vec![&other.program, &other.kernel], "the log of store is of another boot"),
         (vec![&later.program, &later.kernel], "have no time in common: 21.0 ms lie between"),
+        (
+            vec![&strange.program, &strange.kernel],
+            "the log of store does not belong to the log of the kernel: of 4 events that were \
+             compared, 3 were recorded while the process did not run",
+        ),
         (
             vec![&good.kernel, "--of", "100", "--from", "A", "--to", "B"],
             "need the log of the program",

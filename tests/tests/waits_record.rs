@@ -153,6 +153,51 @@ fn the_log_tells_why_a_thread_slept() {
     assert!(rows.iter().any(|row| row.starts_with("Fork ")));
 }
 
+/// The program is process 2 in its own log, or its clock is a second ahead.
+#[test]
+fn a_program_in_namespaces_is_explained_as_itself() {
+    if !can_record() {
+        return;
+    }
+    let houses = [["--pid", "--mount-proc"], ["--time", "--monotonic=1"]];
+    for house in houses {
+        let words = [&["unshare", "--fork"], &house[..]].concat();
+        let [program, arguments @ ..] = &words[..] else { return };
+        if !Command::new(program).args(arguments).arg("true").status().unwrap().success() {
+            println!("skipped: {words:?} is refused");
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let lodger = env!("CARGO_BIN_EXE_lodger");
+        let command = record(folder.path(), &[&["--"], &words[..], &[lodger]].concat());
+        let (_, code, out, errors) =
+            end(start(programs::recording(command, "all", &folder.path().join("p.log"))));
+        assert_eq!(code, Some(0), "{errors}");
+        let truth = |what: &str| -> f64 {
+            let line = out.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+            line.trim().parse().unwrap()
+        };
+        let mut explain = programs::eventcnv();
+        explain.current_dir(folder.path()).args(["waits", "explain", "--json", "p.log", "k.log"]);
+        let told: serde_json::Value =
+            serde_json::from_slice(&programs::run(&mut explain).stdout).unwrap();
+        assert!(told["path_of"].as_str().unwrap().starts_with("lodger ("), "{told:#}");
+        let waits = told["waits"].as_array().unwrap();
+        for (event, call, what) in [("in Round", "futex", "lock"), ("in Care", "wait4", "child")] {
+            let is_it = |wait: &&serde_json::Value| wait["event"] == event && wait["call"] == call;
+            let ns: u64 = waits.iter().filter(is_it).filter_map(|wait| wait["ns"].as_u64()).sum();
+            let truth = truth(what);
+            let is_close = (ns as f64 - truth).abs() <= truth / 50.0 + 200_000.0;
+            assert!(is_close, "{house:?} {what}: {ns}, in truth {truth}\n{told:#}");
+        }
+        let sleeps = waits.iter().filter(|wait| wait["call"] == "clock_nanosleep");
+        assert!(sleeps.clone().count() > 0 && sleeps.clone().all(|own| own["event"] != "in Round"));
+        let objects = waits.iter().filter(|wait| wait["call"] == "wait4");
+        let mut objects = objects.filter_map(|wait| wait["object"].as_str());
+        assert!(objects.all(|object| object.starts_with("sleep (")), "{told:#}");
+    }
+}
+
 #[test]
 fn a_signal_ends_a_recording_and_leaves_a_whole_log() {
     if !can_record() {

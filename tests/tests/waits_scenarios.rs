@@ -80,10 +80,15 @@ fn explain(folder: &Path, words: &[&str]) -> Value {
 
 /// Records a scenario, and explains the time of its window.
 fn record(words: &[&str]) -> Recorded {
+    record_in(&[], words)
+}
+
+/// Does the same with a scenario that a command runs: in namespaces.
+fn record_in(house: &[&str], words: &[&str]) -> Recorded {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let place = folder.path();
     let mut command = recording(eventcnv(), "all", &place.join("%p.log"));
-    command.args(["waits", "record", "-o"]).arg(place.join("kernel.log")).arg("--");
+    command.args(["waits", "record", "-o"]).arg(place.join("kernel.log")).arg("--").args(house);
     let output = command.args(scenario(place, words)).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}", errors.trim());
@@ -283,6 +288,30 @@ fn seven_scenarios_are_accounted_as_they_say_themselves() {
     assert!(mended.shares(&["timed out"]) < 1.0, "{}", mended.text);
     assert!(!mended.has_wait("ppoll", "timed out"), "{}", mended.text);
     row::record(&root().join("telemetry/benches"), &table);
+}
+
+/// `.waits.same`: the truth is as true in a namespace.
+#[test]
+#[ignore = "records the kernel, and takes the processors: ./proofs waits runs it"]
+fn namespaces_of_processes_and_times_change_no_answer() {
+    let _stranger = Stranger::start();
+    for house in [["--pid", "--mount-proc"], ["--time", "--monotonic=1"]] {
+        let house = [&["unshare", "--fork"], &house[..]].concat();
+        let recorded = record_in(&house, &["pass-a"]);
+        recorded.check();
+        // By their logs alone, without a name.
+        for log in logs(recorded.folder.path()) {
+            if log.ends_with("kernel.log") {
+                continue;
+            }
+            let mut command = eventcnv();
+            command.args(["waits", "explain"]).arg(&log);
+            let text = lines(command.arg(recorded.folder.path().join("kernel.log"))).join("\n");
+            assert!(text.starts_with("pass-"), "{house:?}: {text}");
+        }
+        let mended = record_in(&house, &["curl-mended"]);
+        mended.check();
+    }
 }
 
 /// A run as perf tells it: its end in ns, wait, delay, run in µs.

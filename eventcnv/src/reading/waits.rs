@@ -7,9 +7,10 @@
 //!
 //! Design: `.waits.answer`, `.waits.under` in `design/waits.md`.
 
+mod logs;
 mod notes;
 
-use eventlog::reader::{Clock, ClockBase, Faults, Filter, Log, Order};
+use eventlog::reader::{Clock, Faults, Log};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of};
 use lens_waits::critical::Walker;
@@ -18,10 +19,11 @@ use lens_waits::frames::Locks;
 use lens_waits::model::{self, Cause, Life, Model, NONE, Options, What};
 use lens_waits::names::Names;
 use lens_waits::path::{Path, path};
-use lens_waits::under::{Around, Moment, Own, Threads, Under, intervals, under};
+use lens_waits::tracks::Tracks;
+use lens_waits::under::{Around, Moment, Own, Under, intervals, under};
 use lens_waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
+use logs::{check_clocks, check_overlap, check_strangers};
 use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
 
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
@@ -44,7 +46,7 @@ pub(crate) struct Kernel {
     pub(crate) stream: u16,
     pub(crate) model: Model,
     pub(crate) faults: Faults,
-    pub(crate) threads: Threads,
+    pub(crate) tracks: Tracks,
 }
 
 /// What is known of a target.
@@ -70,8 +72,9 @@ pub(crate) struct Explained<'k> {
 }
 
 impl Kernel {
-    /// Reads the kernel of a log. Says what is wrong with the logs.
-    pub(crate) fn read(log: &Log, clock: &Clock) -> Result<Kernel, String> {
+    /// Reads the kernel of a log. Says what is wrong with the logs. With `is_same_boot` the user
+    /// says that all logs are of one boot.
+    pub(crate) fn read(log: &Log, is_same_boot: bool) -> Result<(Kernel, Clock), String> {
         let streams = model::kernel_streams(log);
         let [stream] = streams[..] else {
             return Err(match streams.len() {
@@ -79,31 +82,19 @@ impl Kernel {
                 count => format!("{count} logs of a kernel are among the logs; name one"),
             });
         };
-        check_clocks(log, clock, stream)?;
-        let read = model::read(log, stream, clock, &Options::default());
+        let clock = Clock::led_by(log, stream, is_same_boot);
+        check_clocks(log, &clock, stream, is_same_boot)?;
+        let read = model::read(log, stream, &clock, &Options::default());
         let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
-        check_overlap(log, clock, stream, &model)?;
-        let threads = Threads::of(log, stream);
-        Ok(Kernel { stream, model, faults, threads })
+        check_overlap(log, &clock, stream, &model)?;
+        let tracks = Tracks::of(log, &clock, stream, &model);
+        check_strangers(log, &tracks)?;
+        Ok((Kernel { stream, model, faults, tracks }, clock))
     }
 
     /// Returns the lives that are asked for, or what is wrong with the question.
     fn lives(&self, log: &Log, of: Option<&str>) -> Result<Vec<u32>, String> {
-        let own;
-        let target = match of {
-            Some(target) => target,
-            None => {
-                let others = (0..).zip(log.streams()).filter(|(at, _)| *at != self.stream);
-                let mut pids: Vec<u64> = others.map(|(_, stream)| stream.pid).collect();
-                pids.sort_unstable();
-                pids.dedup();
-                let [pid] = pids[..] else {
-                    return Err("state whose time to explain: --of NAME, PID or THREAD".into());
-                };
-                own = format!("pid:{pid}");
-                &own
-            }
-        };
+        let Some(target) = of else { return self.lives_of_program(log) };
         let lives = lives_of(&self.model, target);
         if !lives.is_empty() {
             return Ok(lives);
@@ -118,67 +109,6 @@ fn name_of(life: &Life) -> String {
     String::from_utf8_lossy(&life.name).into_owned()
 }
 
-/// Returns all times, or none.
-fn range(is_all: bool) -> RangeInclusive<u64> {
-    let (from, to) = if is_all { (0, u64::MAX) } else { (1, 0) };
-    from..=to
-}
-
-/// Says why the logs of programs cannot be read with that of the kernel.
-fn check_clocks(log: &Log, clock: &Clock, kernel: u16) -> Result<(), String> {
-    let streams = log.streams();
-    let Some(own) = streams.get(usize::from(kernel)) else { return Ok(()) };
-    for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
-        if own.boot_id == [0; 16] {
-            return Err("the log of the kernel does not state its boot: no other log can be read \
-                        with it; if both are of one boot, import it again with `eventcnv waits \
-                        import --boot-of PROGRAM.log`"
-                .into());
-        }
-        if stream.boot_id != own.boot_id {
-            let name = stream_name(log, at);
-            return Err(format!("{name} is of another boot than the log of the kernel"));
-        }
-        if clock.base != ClockBase::Monotonic {
-            return Err("the clock of the kernel's log has no relation to CLOCK_MONOTONIC: no \
-                        other log can be read with it; record it with `perf record -k mono`"
-                .into());
-        }
-    }
-    Ok(())
-}
-
-/// Says which log of a program has no time in common with that of the kernel.
-fn check_overlap(log: &Log, clock: &Clock, kernel: u16, model: &Model) -> Result<(), String> {
-    let spans = log.spans();
-    for at in (0..log.streams().len() as u16).filter(|at| *at != kernel) {
-        // The span has clock syncs too: the first event tells the beginning.
-        let mut filter = Filter::new();
-        filter.times = (0..log.streams().len()).map(|own| range(own == usize::from(at))).collect();
-        let first = log.events(Order::Time, &filter).next().map(|event| event.ticks);
-        let last = spans.get(usize::from(at)).copied().flatten();
-        let (Some(first), Some((_, last))) = (first, last) else { continue };
-        let (first, last) = (clock.ns(at, first), clock.ns(at, last));
-        if first > model.end || last < model.begin {
-            let gap = first.saturating_sub(model.end) + model.begin.saturating_sub(last);
-            return Err(format!(
-                "{} and the log of the kernel have no time in common: {} lie between",
-                stream_name(log, at),
-                cli::units::nanoseconds(gap as f64)
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn stream_name(log: &Log, at: u16) -> String {
-    let stream = log.streams().get(usize::from(at));
-    match stream.map_or("", |stream| &*stream.program) {
-        "" => format!("stream {at}"),
-        program => format!("the log of {program}"),
-    }
-}
-
 impl<'k> Explained<'k> {
     /// Explains the time of a target; or says what is wrong with the question.
     pub(crate) fn new(
@@ -191,7 +121,7 @@ impl<'k> Explained<'k> {
         let mut windows = windows_of(model, &kernel.lives(log, question.of)?);
         if let Some(between) = question.between {
             check_events(log, kernel.stream, between)?;
-            let of = (kernel.stream, model, &kernel.threads);
+            let of = (kernel.stream, &kernel.tracks);
             windows = intervals(log, clock, of, between, &windows);
             if windows.is_empty() {
                 let [from, to] = between;
@@ -229,6 +159,7 @@ impl<'k> Explained<'k> {
             }
         }
         let mut notes = notes::of(model, clock.base, &windows, dropped);
+        notes.extend(kernel.doubts(log));
         if !walker.is_complete() {
             notes
                 .push("the log has too many wakes: some waits for threads are not followed".into());
@@ -306,7 +237,7 @@ fn moments_of(
     waits: &[Waited],
 ) -> (Vec<[Option<u32>; 2]>, Vec<Moment>) {
     let mut all: Vec<Moment> = Vec::new();
-    if kernel.threads.is_empty() {
+    if kernel.tracks.is_empty() {
         return (vec![[None; 2]; waits.len()], all);
     }
     let model = &kernel.model;
@@ -316,7 +247,7 @@ fn moments_of(
         let waker = if wait.cause == Cause::Thread { wait.aid } else { NONE };
         let both = [(wait.life, waited.begin), (waker, wait.woken)];
         both.map(|(life, ns)| {
-            let track = kernel.threads.track(model, life)?;
+            let track = kernel.tracks.track(life)?;
             all.push(Moment { track, ns, object });
             Some(all.len() as u32 - 1)
         })

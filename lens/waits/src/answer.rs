@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The streams have the boot, the process and the start of the program's own log, so that their
-//! threads are those of that log. Ticks are the ns of the common clock. Design: `.waits.answer` in
+//! threads are those of that log. Ticks are those of the kernel's log. Design: `.waits.answer` in
 //! `design/waits.md`.
 
 mod flame;
@@ -24,9 +24,10 @@ use crate::frames::Locks;
 use crate::model::{Model, NEVER, NONE, Stretch, What};
 use crate::names::Names;
 use crate::stack::Stacks;
+use crate::tracks::Tracks;
 use crate::under::Own;
 use eventdef::field::A;
-use eventlog::format::ClockSync;
+use eventlog::format::{ClockSource, ClockSync};
 use eventlog::reader::{Clock, ClockBase, Log};
 use eventlog::writer::{Made, MakeError, Maker, Origin, uuid_of};
 use foldhash::fast::RandomState;
@@ -53,6 +54,8 @@ pub struct Answer<'a> {
     pub clock: &'a Clock,
     /// The model of the kernel.
     pub model: &'a Model,
+    /// The threads of programs.
+    pub tracks: &'a Tracks,
     /// Its names.
     pub names: &'a Names<'a>,
     /// The target.
@@ -120,9 +123,9 @@ impl Answer<'_> {
         let mut maker = Maker::new(out);
         let target = self.windows.first().map_or(NONE, |window| window.life);
         for (process, lives) in &processes {
-            maker.begin(&self.origin(*process))?;
+            maker.begin(&self.origin(*process, lives))?;
             maker.registry(&REGISTRY)?;
-            let mut labels = Labels { ticks: self.model.begin, ..Labels::default() };
+            let mut labels = Labels { ticks: self.ticks(self.model.begin), ..Labels::default() };
             for (thread, life) in (1..).zip(lives) {
                 self.write_life(&mut maker, &mut labels, thread, *life, &sends)?;
             }
@@ -140,13 +143,13 @@ impl Answer<'_> {
             self.write_syncs(&mut maker)?;
         }
         if processes.is_empty() {
-            maker.begin(&self.origin(0))?;
+            maker.begin(&self.origin(0, &[]))?;
         }
         maker.finish()
     }
 
     /// Returns the facts of the stream of a process: those of the program's own log, if any.
-    fn origin(&self, process: u32) -> Origin {
+    fn origin(&self, process: u32, lives: &[u32]) -> Origin {
         let mut origin = Origin::new();
         origin.producer = concat!("lens-waits ", env!("CARGO_PKG_VERSION")).into();
         origin.pid = process.into();
@@ -158,28 +161,33 @@ impl Answer<'_> {
         origin.host = kernel.host.to_string();
         if self.clock.base == ClockBase::Monotonic {
             origin.boot_id = kernel.boot_id;
+            let is_of = |source: &ClockSource| *source as u32 == kernel.clock_source;
+            let counter = [ClockSource::Tsc, ClockSource::ArmTimer].into_iter().find(is_of);
+            origin.clock_source = counter.unwrap_or(origin.clock_source);
         }
-        let is_own = |stream: &&eventlog::reader::Stream| {
-            stream.pid == u64::from(process)
-                && stream.boot_id == kernel.boot_id
-                && stream.boot_id != [0; 16]
-        };
-        if let Some(own) = streams.iter().find(is_own).filter(|_| process != 0) {
-            origin.start = own.start;
+        let own = lives.iter().find_map(|life| self.tracks.stream(*life));
+        if let Some(own) = own.and_then(|stream| streams.get(usize::from(stream))) {
+            (origin.boot_id, origin.pid, origin.start) = (own.boot_id, own.pid, own.start);
             origin.parent_pid = own.parent_pid;
             origin.program = own.program.to_string();
         }
         origin
     }
 
+    /// Returns the ticks of a time: those of the kernel's log.
+    fn ticks(&self, ns: u64) -> u64 {
+        self.clock.ticks(self.kernel, ns)
+    }
+
     /// Adds the moments by which other logs of the boot lie on the same time.
     fn write_syncs(&self, maker: &mut Maker<'_>) -> Result<(), MakeError> {
         let Some((monotonic, realtime)) = self.clock.sync else { return Ok(()) };
-        for ticks in [self.model.begin, self.model.end.max(self.model.begin + 1)] {
-            let realtime = i128::from(realtime) - i128::from(monotonic) + i128::from(ticks);
+        for ns in [self.model.begin, self.model.end.max(self.model.begin + 1)] {
+            let realtime = i128::from(realtime) - i128::from(monotonic) + i128::from(ns);
             let realtime = u64::try_from(realtime).unwrap_or(0);
-            if ticks > 0 {
-                maker.sync(ClockSync { ticks, monotonic: ticks, realtime, uncertainty: 0 })?;
+            let ticks = self.ticks(ns);
+            if ticks > 0 && ns > 0 {
+                maker.sync(ClockSync { ticks, monotonic: ns, realtime, uncertainty: 0 })?;
             }
         }
         Ok(())
@@ -211,12 +219,13 @@ impl Answer<'_> {
     ) -> Result<(), MakeError> {
         let Some(own) = self.model.life(life) else { return Ok(()) };
         let name = String::from_utf8_lossy(&own.name).into_owned();
-        maker.thread(self.model.begin, thread, own.thread as usize, &name)?;
+        let number = self.tracks.number(life).unwrap_or(own.thread);
+        maker.thread(self.ticks(self.model.begin), thread, number as usize, &name)?;
         let mut sends = sends.get(&life).map(|own| &own[..]).unwrap_or_default().iter().peekable();
         let mut send = |maker: &mut Maker<'_>, until: u64| -> Result<(), MakeError> {
             while let Some((at, wake, target)) = sends.next_if(|(at, ..)| *at < until) {
                 let row = WakeSend { wake: *wake as usize, target: *target };
-                maker.add(thread, thread, *at, &row)?;
+                maker.add(thread, thread, self.ticks(*at), &row)?;
             }
             Ok(())
         };
@@ -225,9 +234,9 @@ impl Answer<'_> {
             match stretch.what {
                 What::Run if begin < end => {
                     send(maker, begin)?;
-                    maker.add(thread, thread, begin, &RunBegin { cpu })?;
+                    maker.add(thread, thread, self.ticks(begin), &RunBegin { cpu })?;
                     send(maker, end)?;
-                    maker.add(thread, thread, end, &RunEnd { cpu })?;
+                    maker.add(thread, thread, self.ticks(end), &RunEnd { cpu })?;
                 }
                 What::Wait if begin < end => {
                     send(maker, begin)?;
@@ -251,17 +260,14 @@ impl Answer<'_> {
         let call = call.map_or(NONE, |call| call.number);
         let name = self.frame(wait);
         let cause = labels.value(maker, &name, wait.cause.name())?;
-        maker.add(thread, thread, wait.begin, &WaitBegin { cause, call, object: A(object) })?;
+        let row = WaitBegin { cause, call, object: A(object) };
+        maker.add(thread, thread, self.ticks(wait.begin), &row)?;
         let waker = self.model.waker(wait);
         let of_waker = self.model.life(waker).map_or(0, |life| life.thread);
         if of_waker != 0 && self.account.owners.contains_key(&waker) {
             let at = wait.woken.clamp(wait.begin, wait.end);
-            maker.add(
-                thread,
-                thread,
-                at,
-                &WakeReceive { wake: place as usize, waker: of_waker },
-            )?;
+            let row = WakeReceive { wake: place as usize, waker: of_waker };
+            maker.add(thread, thread, self.ticks(at), &row)?;
         }
         let own = self.open.get(&place);
         let stack = self.stack(place, wait);
@@ -275,7 +281,7 @@ impl Answer<'_> {
             openNumber: own.map_or(0, |own| own.id.number as usize),
             stack: stack.as_bytes(),
         };
-        maker.add(thread, thread, wait.end, &row)
+        maker.add(thread, thread, self.ticks(wait.end), &row)
     }
 
     /// Returns a wait as the name of a slice: its call and its cause.
@@ -328,7 +334,7 @@ impl Answer<'_> {
     ) -> Result<(), MakeError> {
         let of = self.model.life(self.path_of).map_or(0, |life| life.thread);
         let name = format!("critical path of {}", self.names.thread(self.path_of));
-        maker.thread(self.model.begin, thread, 0, &name)?;
+        maker.thread(self.ticks(self.model.begin), thread, 0, &name)?;
         for piece in self.path {
             let owner = self.model.stretch(piece.place).map(|own| self.names.thread(own.life));
             let text = match (owner, piece.share) {
@@ -337,8 +343,8 @@ impl Answer<'_> {
                 (None, share) => share.name().to_owned(),
             };
             let cause = labels.value(maker, &text, piece.share.name())?;
-            maker.add(thread, thread, piece.from, &PathBegin { cause, of })?;
-            maker.add(thread, thread, piece.to, &PathEnd { of })?;
+            maker.add(thread, thread, self.ticks(piece.from), &PathBegin { cause, of })?;
+            maker.add(thread, thread, self.ticks(piece.to), &PathEnd { of })?;
         }
         Ok(())
     }
@@ -349,7 +355,7 @@ impl Answer<'_> {
         for (name, sum) in self.account.named() {
             let (ns, count) = (sum.ns as usize, sum.count as usize);
             let row = ShareRow { of, ns, count, name: name.as_bytes() };
-            maker.add(1, 1, self.model.end, &row)?;
+            maker.add(1, 1, self.ticks(self.model.end), &row)?;
         }
         Ok(())
     }

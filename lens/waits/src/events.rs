@@ -12,7 +12,7 @@ pub mod kernel {
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the
         /// events of processor n in their order. A thread is named by the kernel's number for it.
-        registry "kernel" version(1, 0, 0);
+        registry "kernel" version(1, 0, 1);
         kinds {
             /// Threads: switches, wakes, forks, ends.
             Sched = 0,
@@ -106,6 +106,15 @@ pub mod kernel {
             thread: U,
             /// its process
             process: U,
+        }
+
+        /// A thread of another namespace of processes has a number of its own there. In a registry
+        /// with this event type, a thread of `There` without it has the kernel's number there, too.
+        Inside(0x000A, always, Sched) {
+            /// the thread
+            thread: U,
+            /// its number in its own namespace
+            number: U,
         }
 
         /// An interrupt of hardware began.

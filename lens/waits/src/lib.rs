@@ -25,5 +25,6 @@ pub mod path;
 mod shares;
 pub mod source;
 pub mod stack;
+pub mod tracks;
 pub mod under;
 pub mod waited;

@@ -100,8 +100,9 @@ impl<'m> Names<'m> {
         let name = calls::name(self.model.architecture, call.number)?;
         match calls::object(name) {
             Object::None => None,
-            Object::Process if call.object as u32 == u32::MAX => None,
-            Object::Process => Some(self.process(call.object as u32)),
+            Object::Process => {
+                Some(self.called(wait, calls::process(name, call.object, call.value)?))
+            }
             Object::Futex => Some(format!("{:#x}", call.object)),
             Object::File => Some(self.file(wait, call.object as u32)),
         }
@@ -137,12 +138,34 @@ impl<'m> Names<'m> {
         let file = call.object as u32;
         match name.map_or(Object::None, calls::object) {
             Object::None => 0,
-            Object::Process | Object::Futex => call.object,
+            Object::Process => name
+                .and_then(|name| calls::process(name, call.object, call.value))
+                .map_or(0, u64::from),
+            Object::Futex => call.object,
             Object::File => match self.open_file(wait, file) {
                 Some(open) if open.socket != NONE => u64::from(open.socket) | 1 << 33,
                 Some(open) if open.path != NONE => u64::from(open.path) | 1 << 32,
                 _ => u64::from(file),
             },
+        }
+    }
+
+    /// Returns the process that the call of a wait is about. Its number is that of the thread's own
+    /// namespace.
+    fn called(&self, wait: &Stretch, number: u32) -> String {
+        let Some(own) = self.model.life(wait.life) else { return format!("process {number}") };
+        if let Some(child) = self.model.child(own.process, number, wait.begin) {
+            return self.thread(child);
+        }
+        let leader = self.lives.get(&number).and_then(|life| self.model.life(*life));
+        let parent = leader.and_then(|leader| self.model.life(leader.parent));
+        let is_child = parent.is_some_and(|parent| parent.process == own.process);
+        match own.number {
+            0 if !is_child => format!("process {number}"),
+            inside if inside != 0 && inside != own.thread => {
+                format!("process {number} of its namespace")
+            }
+            _ => self.process(number),
         }
     }
 

@@ -6,19 +6,16 @@
 //!  thread 2     FileRead       ?     FileClose     between FileRead and FileClose
 //! ```
 //!
-//! A thread of the program's log and one of the kernel's are the same if boot, process and number
-//! are. Design: `.waits.under` in `design/waits.md`.
+//! Design: `.waits.under` in `design/waits.md`.
 
 use crate::account::Window;
-use crate::model::Model;
+use crate::tracks::{Track, Tracks};
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, Filter, Log, Order, Value};
 use foldhash::fast::RandomState;
 use slices::{Edge, Id, Limits, Pairing};
 use std::collections::HashMap;
 
-/// Threads of programs, at most.
-const THREAD_COUNT_MAX: usize = 1 << 20;
 /// Names of events and labels that an answer keeps, at most.
 const NAME_COUNT_MAX: usize = 1 << 20;
 /// Bytes of a label.
@@ -27,9 +24,6 @@ const LABEL_SIZE_MAX: usize = 256;
 const INTERVAL_COUNT_MAX: usize = 1 << 20;
 /// The registry of threads, strings and labels in each stream.
 const STORE: u16 = 0;
-
-/// A thread of a program's log: its stream and its index there.
-pub type Track = (u16, u32);
 
 /// A moment of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,58 +85,6 @@ impl Under {
         self.names.push(name.into());
         self.numbers.insert(name.into(), number);
         number
-    }
-}
-
-/// The threads of programs, by their numbers in the kernel.
-#[derive(Debug, Default)]
-pub struct Threads {
-    /// By process and thread.
-    tracks: HashMap<(u32, u32), Vec<Track>, RandomState>,
-    numbers: HashMap<Track, (u32, u32), RandomState>,
-}
-
-impl Threads {
-    /// Finds the threads of the streams of a boot, except those of the kernel.
-    pub fn of(log: &Log, kernel: u16) -> Threads {
-        let mut threads = Threads::default();
-        let streams = log.streams();
-        let Some(own) = streams.get(usize::from(kernel)) else { return threads };
-        let is_meant = |at: u16| {
-            let stream = streams.get(usize::from(at));
-            at != kernel && stream.is_some_and(|s| s.boot_id == own.boot_id && s.boot_id != [0; 16])
-        };
-        let mut events = log.events(Order::Time, &Filter::new().event("Thread"));
-        while let Some(event) = events.next() {
-            let number = |name| event.param(name).and_then(|value| value.as_u64());
-            let stream = event.stream;
-            let pid = streams.get(usize::from(stream)).map_or(0, |stream| stream.pid);
-            if let (STORE, Some(index), Some(os), true) =
-                (event.registry.index, number("thread"), number("osThread"), is_meant(stream))
-                && let (Ok(index), Ok(os), Ok(pid)) =
-                    (u32::try_from(index), u32::try_from(os), u32::try_from(pid))
-                && threads.numbers.len() < THREAD_COUNT_MAX
-            {
-                threads.tracks.entry((pid, os)).or_default().push((stream, index));
-                threads.numbers.insert((stream, index), (pid, os));
-            }
-        }
-        threads
-    }
-
-    /// Returns the thread of a program's log that a life is; of several, the one that began last
-    /// is not distinguished.
-    pub fn track(&self, model: &Model, life: u32) -> Option<Track> {
-        let life = model.life(life)?;
-        let of_process = self.tracks.get(&(life.process, life.thread));
-        // A log that was imported may lack the process.
-        let alone = || self.tracks.get(&(life.thread, life.thread));
-        of_process.or_else(alone)?.last().copied()
-    }
-
-    /// Returns whether no thread is known.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
     }
 }
 
@@ -275,7 +217,7 @@ fn others(log: &Log, kernel: u16) -> Filter {
 pub fn intervals(
     log: &Log,
     clock: &Clock,
-    (kernel, model, threads): (u16, &Model, &Threads),
+    (kernel, tracks): (u16, &Tracks),
     [from, to]: [&str; 2],
     target: &[Window],
 ) -> Vec<Window> {
@@ -294,17 +236,10 @@ pub fn intervals(
             begun.entry(track).or_insert(ns);
         }
     });
-    // The windows of a thread's number: few, as a number is seldom used again.
-    let mut by_thread: HashMap<u32, Vec<&Window>, RandomState> = HashMap::default();
-    for window in target {
-        let thread = model.life(window.life).map_or(0, |life| life.thread);
-        by_thread.entry(thread).or_default().push(window);
-    }
+    let of_life: HashMap<u32, &Window, RandomState> =
+        target.iter().map(|window| (window.life, window)).collect();
     let window = |(track, from, to): (Track, u64, u64)| {
-        let (_, thread) = threads.numbers.get(&track)?;
-        let windows = by_thread.get(thread)?;
-        let after = windows.partition_point(|window| window.from <= from);
-        let own = windows.get(after.saturating_sub(1))?;
+        let own = of_life.get(&tracks.life(track)?)?;
         let (from, to) = (from.max(own.from), to.min(own.to));
         Some(Window { life: own.life, from, to }).filter(|window| window.from < window.to)
     };

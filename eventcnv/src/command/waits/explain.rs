@@ -12,7 +12,6 @@ use crate::reading::waits::{Explained, Kernel, Question};
 use crate::reading::{Known, Reading};
 use crate::view::waits::Shown;
 use cli::{Stop, output, said};
-use eventlog::reader::Clock;
 use eventlog::writer::MakeError;
 use lens_waits::answer::Answer;
 use lens_waits::critical::Walker;
@@ -113,8 +112,8 @@ pub(super) struct Explain {
 pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let reading = Reading::open_paths(&args.logs, &args.known)?;
     let log = &reading.log;
-    let clock = Clock::new(log);
-    let kernel = Kernel::read(log, &clock).map_err(|what| reading.error(what))?;
+    let read = Kernel::read(log, false).map_err(|what| reading.error(what))?;
+    let (kernel, clock) = read;
     let question = Question {
         of: args.of.as_deref(),
         between: args.from.as_deref().zip(args.to.as_deref()).map(|(from, to)| [from, to]),
@@ -138,6 +137,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
             kernel: kernel.stream,
             clock: &clock,
             model: &kernel.model,
+            tracks: &kernel.tracks,
             names: &explained.names,
             windows: &explained.windows,
             account: &explained.account,

@@ -53,7 +53,7 @@ impl Answer<'_> {
             let Some(own) = path(at) else { continue };
             let thread = first + own.row;
             if own.row != row {
-                let begin = self.model.begin;
+                let begin = self.ticks(self.model.begin);
                 maker.thread(begin, thread, 0, &self.row_name(own))?;
             }
             row = own.row;
@@ -102,7 +102,7 @@ impl Answer<'_> {
             ns: own.to.saturating_sub(own.from) as usize,
             name: name.as_bytes(),
         };
-        track.maker.add(track.thread, track.thread, own.from, &row)
+        track.maker.add(track.thread, track.thread, self.ticks(own.from), &row)
     }
 
     /// Adds a stack, or makes the one before it longer.
@@ -135,13 +135,14 @@ impl Answer<'_> {
         frames: &Frames<'_>,
     ) -> Result<(), MakeError> {
         let shared = track.open.iter().zip(&own.frames).take_while(|(a, b)| a == b).count();
-        close(track, shared, own.from)?;
+        let from = self.ticks(own.from);
+        close(track, shared, from)?;
         for frame in own.frames.get(shared..).unwrap_or_default() {
             let Some(told) = frames.frame(*frame) else { continue };
             let (depth, kind) = (track.open.len() as u32, told.kind as u32);
             let frame_label = track.labels.value(track.maker, &told.text, "frame")?;
             let row = FrameBegin { frame: frame_label, depth, kind };
-            track.maker.add(track.thread, track.thread, own.from, &row)?;
+            track.maker.add(track.thread, track.thread, from, &row)?;
             track.open.push(*frame);
         }
         let part = &own.part;
@@ -159,7 +160,7 @@ impl Answer<'_> {
             ns: own.to.saturating_sub(own.from) as usize,
             frames: text.as_bytes(),
         };
-        track.maker.add(track.thread, track.thread, own.from, &row)
+        track.maker.add(track.thread, track.thread, from, &row)
     }
 
     fn end(
@@ -171,7 +172,7 @@ impl Answer<'_> {
         if let Some(last) = track.pending.take() {
             self.put(track, &last, frames)?;
         }
-        close(track, 0, to)
+        close(track, 0, self.ticks(to))
     }
 }
 

@@ -14,7 +14,7 @@ use super::recording::{Recorded, Trace, Work};
 use super::rings::each;
 use super::threads::{Place, Symbols, Thread};
 use super::told::{Teller, Told};
-use crate::events::kernel::{Mapping, OpenFile, There};
+use crate::events::kernel::{Inside, Mapping, OpenFile, There};
 use crate::output::Output;
 use crate::source::ring::{Counts, Ring};
 use crate::source::stats::Stats;
@@ -252,11 +252,15 @@ impl Named<'_> {
 fn put_thread(
     output: &mut Output<'_>,
     syncs: &Syncs,
-    &Thread { at, thread, process, state, ref name }: &Thread,
+    &Thread { at, thread, process, number, state, ref name }: &Thread,
 ) -> Result<(), MakeError> {
     let ticks = syncs.ticks(at);
     output.thread(ticks, thread, process, name)?;
-    output.seen(ticks, &There { thread, process, state })
+    output.seen(ticks, &There { thread, process, state })?;
+    if number != thread {
+        output.seen(ticks, &Inside { thread, number })?;
+    }
+    Ok(())
 }
 
 pub(super) fn put_place(

@@ -33,6 +33,8 @@ pub(super) struct Thread {
     pub(super) at: u64,
     pub(super) thread: u32,
     pub(super) process: u32,
+    /// Its number in its own namespace of processes.
+    pub(super) number: u32,
     pub(super) state: u32,
     pub(super) name: Box<[u8]>,
 }
@@ -46,7 +48,21 @@ pub(super) enum Place {
 
 /// Returns whether /proc has the kernel's own numbers of processes.
 pub(super) fn has_kernel_numbers() -> bool {
-    fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name.as_os_str() == FIRST_NAMESPACE)
+    is_in_first("self")
+}
+
+/// Returns whether a process is in the first namespace of processes.
+fn is_in_first(process: &str) -> bool {
+    let link = fs::read_link(format!("/proc/{process}/ns/pid"));
+    link.is_ok_and(|name| name.as_os_str() == FIRST_NAMESPACE)
+}
+
+/// Returns the number of a thread in its own namespace: the last of the line `NSpid`.
+fn inner(process: u32, thread: u32) -> Option<u32> {
+    let text = fs::read(format!("/proc/{process}/task/{thread}/status")).ok()?;
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let numbers = lines.find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    str::from_utf8(numbers).ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 /// Returns when a process began, in the kernel's units.
@@ -62,23 +78,25 @@ pub(super) fn start(process: &str) -> Option<u64> {
 pub(super) fn all() -> Vec<Thread> {
     let mut found = Vec::new();
     for process in numbers("/proc") {
+        let is_first = is_in_first(&process.to_string());
         for thread in numbers(&format!("/proc/{process}/task")) {
             if found.len() >= THREAD_COUNT_MAX {
                 return found;
             }
-            found.extend(read(process, thread));
+            let number = if is_first { None } else { inner(process, thread) };
+            found.extend(read(process, thread, number.unwrap_or(thread)));
         }
     }
     found
 }
 
-fn read(process: u32, thread: u32) -> Option<Thread> {
+fn read(process: u32, thread: u32, number: u32) -> Option<Thread> {
     let stat = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let letter = stat.get(end + 2)?;
     let name = stat.get(begin..end)?.into();
-    Some(Thread { at: monotonic(), thread, process, state: state(*letter), name })
+    Some(Thread { at: monotonic(), thread, process, number, state: state(*letter), name })
 }
 
 /// Returns the state of a thread, as in [`There`](crate::events::kernel::There).

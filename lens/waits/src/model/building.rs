@@ -15,13 +15,13 @@ use super::rows::Row;
 use super::sockets::Sockets;
 use super::things::Open;
 use super::threads::State;
-use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
+use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What, calls};
 use crate::output::{CPU_COUNT_MAX, NAMES};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Names of threads without a life, open files, functions, interrupts: of each, at most.
-const NAME_COUNT_MAX: usize = 1 << 20;
+pub(super) const NAME_COUNT_MAX: usize = 1 << 20;
 /// Frames, at most.
 const FRAME_COUNT_MAX: usize = 1 << 24;
 /// Bytes of a name or a path.
@@ -48,6 +48,10 @@ pub(super) struct Building {
     pub(super) open_operations: Open,
     pub(super) sockets: Sockets,
     irqs: HashMap<Box<[u8]>, u32, RandomState>,
+    /// Whether the log tells the numbers that threads have in their own namespaces.
+    pub(super) tells_numbers: bool,
+    /// What the result of each system call tells.
+    pub(super) results: Vec<calls::Number>,
     /// The number that follows in each buffer.
     numbers: Vec<u64>,
     is_begun: bool,
@@ -65,6 +69,8 @@ impl Building {
             open_operations: Open::default(),
             sockets: Sockets::default(),
             irqs: HashMap::default(),
+            tells_numbers: false,
+            results: Vec::new(),
             numbers: Vec::new(),
             is_begun: false,
         }
@@ -119,6 +125,7 @@ impl Building {
                 self.resume(cpu);
                 self.runs(at, cpu, thread);
                 self.handle_files(at, thread, call, result as i64);
+                self.tell_number(thread, call, result);
                 self.call(at, thread, None);
             }
             Row::Sample { thread, stack } => self.sample(at, thread, stack),
@@ -139,8 +146,12 @@ impl Building {
             Row::Woken { target } => self.ready(at, target),
             Row::Exec { thread, was, path } => self.exec(at, thread, was, path),
             Row::Exit { thread } => self.exit(at, thread),
-            Row::There { thread, process, state } => self.there(at, thread, process, state),
+            Row::There { thread, process, state } => {
+                self.there(at, thread, process, state);
+                self.is_first(thread);
+            }
             Row::Member { thread, process } => self.name(thread, process, None),
+            Row::Inside { thread, number } => self.inside(thread, number),
             Row::ThreadName { thread, process, name } => self.name(thread, process, Some(name)),
             Row::IrqEnter { irq: _, name } => {
                 let irq = self.irq(name);
@@ -186,14 +197,7 @@ impl Building {
                 let is_kept = self.model.files.name((process, file), at, path);
                 self.model.counts.left_out += u64::from(!is_kept);
             }
-            Row::Symbol { address, name } => {
-                let symbols = &mut self.model.symbols;
-                if symbols.len() < NAME_COUNT_MAX {
-                    symbols.entry(address).or_insert_with(|| cut(name));
-                } else {
-                    self.model.counts.left_out += 1;
-                }
-            }
+            Row::Symbol { address, name } => self.symbol(address, name),
             Row::Frame { frame, parent, address } => self.frame(frame, parent, address),
             Row::Switch { .. }
             | Row::Waking { .. }
@@ -236,6 +240,15 @@ impl Building {
         self.model.irqs.push(cut(name));
         self.irqs.insert(cut(name), irq);
         irq
+    }
+
+    fn symbol(&mut self, address: u64, name: &[u8]) {
+        let symbols = &mut self.model.symbols;
+        if symbols.len() < NAME_COUNT_MAX {
+            symbols.entry(address).or_insert_with(|| cut(name));
+        } else {
+            self.model.counts.left_out += 1;
+        }
     }
 
     /// A frame names its number; numbers follow each other, as the frame of a stack comes before

@@ -87,6 +87,25 @@ pub enum Object {
     Process,
 }
 
+/// What the result of a system call tells of numbers of threads, in the namespace of processes of
+/// the thread that called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    /// Nothing.
+    None,
+    /// The thread's own number.
+    Thread,
+    /// That of its process.
+    Process,
+    /// That of the thread or process that it made.
+    Child,
+    /// What it makes from now on is in another namespace, if its argument says so.
+    Parted,
+}
+
+/// The flag of `clone` and `unshare`: another namespace of processes.
+pub(super) const NEW_NAMESPACE: u64 = 0x2000_0000;
+
 /// Calls whose first argument is a file number, and in which a thread may wait.
 const FILE_CALLS: [&str; 40] = [
     "accept",
@@ -146,7 +165,7 @@ pub fn name(architecture: u16, call: u32) -> Option<&'static str> {
 pub fn object(name: &str) -> Object {
     match name {
         "futex" | "futex_wait" | "futex_wake" => Object::Futex,
-        "wait4" => Object::Process,
+        "wait4" | "waitid" | "kill" | "tgkill" | "pidfd_open" => Object::Process,
         _ if FILE_CALLS.binary_search(&name).is_ok() => Object::File,
         _ => Object::None,
     }
@@ -171,6 +190,30 @@ pub fn effect(architecture: u16, call: u32) -> Effect {
         _ => &[],
     };
     effects.get(call as usize).copied().unwrap_or(Effect::None)
+}
+
+/// Returns the number of the process that a call with these first arguments is about; `None` if it
+/// is about any process, or a group of processes.
+pub fn process(name: &str, object: u64, value: u64) -> Option<u32> {
+    /// `waitid` for one process, by its number.
+    const ONE: u64 = 1;
+    let number = match (name, object) {
+        ("waitid", ONE) => value,
+        ("waitid", _) => return None,
+        (_, number) => number,
+    };
+    u32::try_from(number as i32).ok().filter(|number| *number > 0)
+}
+
+/// Returns what the result of a call tells.
+pub(super) fn number(name: &str) -> Number {
+    match name {
+        "gettid" | "set_tid_address" => Number::Thread,
+        "getpid" => Number::Process,
+        "clone" | "clone3" | "fork" | "vfork" => Number::Child,
+        "unshare" => Number::Parted,
+        _ => Number::None,
+    }
 }
 
 /// Returns whether the purpose of a call is to sleep.
@@ -219,6 +262,10 @@ mod tests {
         let found = ["read", "futex", "wait4", "poll"].map(object);
         assert_eq!(found, [Object::File, Object::Futex, Object::Process, Object::None]);
         assert!(is_sleep("clock_nanosleep") && !is_sleep("poll"));
+        assert_eq!(process("wait4", 7, 0), Some(7));
+        let any = [process("wait4", u64::MAX, 0), process("kill", 0xFFFF_FFF9, 9)];
+        assert_eq!(any, [None; 2], "any process, the group 7");
+        assert_eq!([process("waitid", 1, 7), process("waitid", 0, 7)], [Some(7), None]);
     }
 
     #[test]

@@ -35,6 +35,9 @@ impl Building {
         self.model.files.fork(of_parent, process, at);
         let from = self.model.life(parent).map_or(NONE, |parent| parent.last);
         let life = self.create(child, at, process, parent);
+        if let Some(state) = self.states.get_mut(parent as usize) {
+            state.made = life;
+        }
         self.open(life, at, What::Wait);
         if let Some(now) = self.now(life).filter(|now| now.what == What::Wait) {
             (now.woken, now.cause, now.from, now.aid) = (at, Cause::Forked, from, parent);

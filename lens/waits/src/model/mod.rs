@@ -17,6 +17,7 @@ mod counts;
 mod files;
 mod implied;
 mod lifetimes;
+mod numbers;
 mod operations;
 pub mod rows;
 mod samples;
@@ -195,12 +196,14 @@ pub struct Call {
 }
 
 /// A thread, from its beginning to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     /// The kernel's number of the thread.
     pub thread: u32,
     /// The process; 0 unknown.
     pub process: u32,
+    /// The number by which the thread knows itself, in its namespace of processes; 0 unknown.
+    pub number: u32,
     /// The last name.
     pub name: Box<[u8]>,
     /// When it begins in the log, in ns.
@@ -259,6 +262,8 @@ pub struct Model {
     pub network_wakes: Vec<NetworkWake>,
     /// Interrupts by name.
     pub irqs: Vec<Box<[u8]>>,
+    /// The children of each process, by the numbers that it has for them: each first one's life.
+    pub children: HashMap<(u32, u32), Vec<u32>, RandomState>,
     /// Which file each number of a process was, and when.
     pub files: Files,
     /// Names of functions, by address.
@@ -324,12 +329,6 @@ impl Model {
         let call = self.calls.get(call as usize)?;
         calls::name(self.architecture, call.number)
     }
-
-    /// Returns the life of the first thread of a process, the last one of that number.
-    pub fn leader(&self, process: u32) -> Option<&Life> {
-        let mut lives = self.lives.iter().rev();
-        lives.find(|life| life.thread == process)
-    }
 }
 
 /// Returns the streams of a log that have the registry `kernel`.
@@ -356,6 +355,7 @@ pub fn read(
     let mut building = Building::new(*options);
     let of_stream = log.streams().get(usize::from(stream));
     building.model.architecture = of_stream.map_or(0, |stream| stream.architecture);
+    building.tells_numbers = rows.tells_numbers();
     let mut near = 0;
     let mut events = log.events(Order::Time, &filter);
     events.each_while(|event| {

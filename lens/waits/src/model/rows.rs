@@ -24,6 +24,7 @@ enum Word {
     There,
     Lost,
     Member,
+    Inside,
     IrqEnter,
     TimerFire,
     IrqLeave,
@@ -45,7 +46,7 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 27] = [
+const WORDS: [(&str, Word, &[&str]); 28] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
     ("Woken", Word::Woken, &["target"]),
@@ -55,6 +56,7 @@ const WORDS: [(&str, Word, &[&str]); 27] = [
     ("There", Word::There, &["thread", "process", "state"]),
     ("Lost", Word::Lost, &["from"]),
     ("Member", Word::Member, &["thread", "process"]),
+    ("Inside", Word::Inside, &["thread", "number"]),
     ("IrqEnter", Word::IrqEnter, &["irq"]),
     ("TimerFire", Word::TimerFire, &["isWakeup"]),
     ("IrqLeave", Word::IrqLeave, &["irq"]),
@@ -99,6 +101,7 @@ pub enum Row<'e> {
     There { thread: u32, process: u32, state: u32 },
     Lost { from: u64 },
     Member { thread: u32, process: u32 },
+    Inside { thread: u32, number: u32 },
     IrqEnter { irq: u32, name: &'e [u8] },
     TimerFire { is_wakeup: bool },
     IrqLeave { irq: u32 },
@@ -156,6 +159,11 @@ impl Rows {
         Some(Rows { registry: at, forms: registry.event_types.iter().map(form).collect() })
     }
 
+    /// Returns whether the log tells the numbers that threads have in their own namespaces.
+    pub(super) fn tells_numbers(&self) -> bool {
+        self.forms.iter().flatten().any(|form| form.word == Word::Inside)
+    }
+
     /// Returns the row of an event; `None` for an event of another registry, or of a type that does
     /// not matter here.
     #[inline]
@@ -203,6 +211,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::There => Row::There { thread: number(0), process: number(1), state: number(2) },
         Word::Lost => Row::Lost { from: wide(0) },
         Word::Member => Row::Member { thread: number(0), process: number(1) },
+        Word::Inside => Row::Inside { thread: number(0), number: number(1) },
         Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
         Word::IrqLeave => Row::IrqLeave { irq: number(0) },

@@ -40,6 +40,10 @@ pub(super) struct State {
     pub(super) call: Option<Call>,
     /// The index of that call in the model, once a wait has it.
     pub(super) call_index: u32,
+    /// The life that it made last.
+    pub(super) made: u32,
+    /// What it makes from now on is in another namespace of processes.
+    pub(super) is_parted: bool,
     /// The last operation of a block device that ended and was issued for it.
     pub(super) done: u32,
     /// When it entered that call.
@@ -89,28 +93,24 @@ impl Building {
         let name = if name.is_empty() { of_parent().unwrap_or_default() } else { name };
         let process = if process == 0 { known } else { process };
         let life = self.model.lives.len() as u32;
-        let (last, first, is_ended) = (NONE, NONE, false);
-        let (begin, end, missing) = (at, at, 0);
-        let samples_dropped = 0;
-        let new = Life {
+        self.model.lives.push(Life {
             thread,
             process,
             name,
-            begin,
-            end,
+            begin: at,
+            end: at,
             parent,
-            last,
-            first,
-            is_ended,
-            missing,
-            samples_dropped,
-        };
-        self.model.lives.push(new);
+            last: NONE,
+            first: NONE,
+            ..Life::default()
+        });
         self.states.push(State {
             cpu: NONE,
             kept: None,
             call: None,
             call_index: NONE,
+            made: NONE,
+            is_parted: false,
             done: NONE,
             called: NEVER,
             waiting: Vec::new(),

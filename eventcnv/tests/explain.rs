@@ -397,6 +397,25 @@ fn errors_say_what_is_wrong_with_the_logs() {
     }
 }
 
+/// `.waits.same`: an import does not state its boot. The user may say it, and may err.
+#[test]
+fn the_user_may_say_that_logs_are_of_one_boot() {
+    let logs = logs();
+    fs::write(&logs.kernel, kernel([0; 16])).unwrap();
+    let (_, code, errors) = run(&["waits", "explain", &logs.program, &logs.kernel]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.contains("does not state its boot") && errors.contains("--same-boot"),
+        "{errors}"
+    );
+    let text = explain(&[&logs.program, &logs.kernel, "--same-boot"]);
+    assert_golden("explain/store.txt", text.as_bytes());
+    fs::write(&logs.program, program(BOOT, 15 * MS)).unwrap();
+    let (_, code, errors) = run(&["waits", "explain", &logs.program, &logs.kernel, "--same-boot"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("does not belong to the log of the kernel"), "{errors}");
+}
+
 /// `.waits.model`: input is hostile.
 #[test]
 fn damaged_logs_never_panic() {

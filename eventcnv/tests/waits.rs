@@ -124,7 +124,7 @@ fn an_import_with_the_boot_of_a_program_lies_next_to_its_log() {
     let explained = || run(&["waits", "explain", program, &log]).2;
     assert_eq!(run(&["waits", "import", &source, "-o", &log]).1, 0);
     let refused = explained();
-    assert!(refused.contains("`eventcnv waits import --boot-of PROGRAM.log`"), "{refused}");
+    assert!(refused.contains("say it: --same-boot"), "{refused}");
     let first = fs::read(&log).unwrap();
     let again = ["waits", "import", &source, "-o", &log, "--force", "--boot-of", program];
     let (_, code, errors) = run(&again);

@@ -75,6 +75,10 @@ pub(super) struct Explain {
     #[arg(long, value_name = "EVENT", requires = "from")]
     to: Option<String>,
 
+    /// All logs are of one boot, though the imported log of the kernel does not state its boot
+    #[arg(long)]
+    same_boot: bool,
+
     /// Also print the critical path piece by piece: of the first thread, or of the longest interval
     #[arg(long)]
     path: bool,
@@ -112,7 +116,7 @@ pub(super) struct Explain {
 pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let reading = Reading::open_paths(&args.logs, &args.known)?;
     let log = &reading.log;
-    let read = Kernel::read(log, false).map_err(|what| reading.error(what))?;
+    let read = Kernel::read(log, args.same_boot).map_err(|what| reading.error(what))?;
     let (kernel, clock) = read;
     let question = Question {
         of: args.of.as_deref(),

@@ -33,9 +33,10 @@ Record what threads wait for, then import it:
   eventcnv waits import perf.data -o kernel.log
 
 With -k mono the times are those of CLOCK_MONOTONIC, and can be laid next to other logs. A source
-does not tell on which boot it was recorded. The log of a program that ran meanwhile tells:
+does not tell on which boot it was recorded. The user may say it, or the log of a program that ran
+meanwhile tells:
+  eventcnv waits explain program.log kernel.log --same-boot
   eventcnv waits import perf.data -o kernel.log --boot-of program.log
-  eventcnv waits explain program.log kernel.log
 
 The tracepoints of sched alone do not tell timers, interrupts, disks, sockets and system calls: what
 ended a wait for one of these is unknown.
@@ -126,7 +127,10 @@ pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
                 Form::Script => script::import(&**source, identity, out),
             };
             match imported {
-                Ok(done) if boot_id.is_some() && done.clock != Clock::Monotonic => {
+                Ok(done)
+                    if boot_id.is_some()
+                        && ![Clock::Monotonic, Clock::Counter].contains(&done.clock) =>
+                {
                     refused = Some(format!("{name}: --boot-of: {}", advice(*form)));
                     return Err(io::ErrorKind::InvalidData.into());
                 }

@@ -72,9 +72,8 @@ pub(super) fn check_clocks(
     let Some(own) = streams.get(usize::from(kernel)) else { return Ok(()) };
     for (at, stream) in (0..).zip(streams).filter(|(at, _)| *at != kernel) {
         if own.boot_id == [0; 16] && !is_same {
-            return Err("the log of the kernel does not state its boot: no other log can be read \
-                        with it; if both are of one boot, import it again with `eventcnv waits \
-                        import --boot-of PROGRAM.log`"
+            return Err("the log of the kernel does not state its boot, as it was imported; if \
+                        all logs are of one boot, say it: --same-boot"
                 .into());
         }
         if stream.boot_id != own.boot_id && own.boot_id != [0; 16] {

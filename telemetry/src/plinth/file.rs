@@ -150,6 +150,8 @@ enum Taken {
     OwnBefore,
     /// Another process has just given the name to another file.
     Renamed,
+    /// This process may not empty it.
+    Full,
     /// It belongs to another user.
     NotOwn(NotOwn),
 }
@@ -161,6 +163,7 @@ impl fmt::Display for Taken {
                 "is in use by another process, or by a library of this one"
             }
             Taken::OwnBefore => "was written by this process, before it executed this program",
+            Taken::Full => "cannot be emptied (permission denied)",
             Taken::NotOwn(why) => return why.fmt(f),
         })
     }
@@ -220,7 +223,12 @@ impl FilePlinth {
         if found.size != 0 && is_own_before(file.number()?) {
             return Ok(Err(Taken::OwnBefore));
         }
-        self.begin(file).map(Ok)
+        match self.begin(file) {
+            Err(libc::EACCES | libc::EPERM) if found.size != 0 && self.volumes.is_none() => {
+                Ok(Err(Taken::Full))
+            }
+            begun => begun.map(Ok),
+        }
     }
 
     /// Begins the stream in an opened file: empties it, or, with volumes, leaves it and begins
@@ -234,7 +242,8 @@ impl FilePlinth {
                 let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
                 return self.create_next(next, file);
             }
-            _ if found.is_regular() => sys::empty_file(file.number()?)?,
+            // `.sol.sandbox`
+            _ if found.is_regular() && found.size != 0 => sys::empty_file(file.number()?)?,
             _ => {}
         }
         self.seen.begin(0);

@@ -152,6 +152,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "tests/src/bin/caller.rs",
     "tests/src/bin/ending.rs",
     "tests/src/bin/forker.rs",
+    "tests/src/bin/sandboxed.rs",
     "tests/src/bin/storm.rs",
     "tests/tests/soak.rs",
 ];

@@ -65,14 +65,22 @@ fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
     retry(|| unsafe { files::open(path.as_ptr(), flags, MODE) } as isize).map(|file| file as c_int)
 }
 
+/// Opens a file for writing, and for reading too where the process may read (`.sol.sandbox`).
+fn open_to_write(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
+    match open(path, libc::O_RDWR | flags) {
+        Err(libc::EACCES) => open(path, libc::O_WRONLY | flags),
+        opened => opened,
+    }
+}
+
 /// Opens the file of a log, and creates it if it does not exist. Its contents stay. A regular file
-/// is opened for reading too.
+/// is opened for reading too, if this process may read it.
 pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
     let found = match identify_name(path) {
         Ok(found) if found.sort == libc::S_IFLNK => return open_linked(path, found.owner),
         Ok(found) => found,
         Err(libc::ENOENT) => {
-            return match open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL) {
+            return match open_to_write(path, libc::O_CREAT | libc::O_EXCL) {
                 Err(libc::EEXIST) => Ok(Err(NotOwn::Exchanged)),
                 file => file.and_then(File::new).map(Ok),
             };
@@ -91,8 +99,11 @@ pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
     if found.is_regular() && !is_own {
         return Ok(Err(NotOwn::Owner));
     }
-    let access = if found.is_regular() { libc::O_RDWR } else { libc::O_WRONLY };
-    let file = File::new(open(path, access | libc::O_NOFOLLOW)?)?;
+    let file = match found.is_regular() {
+        true => open_to_write(path, libc::O_NOFOLLOW)?,
+        false => open(path, libc::O_WRONLY | libc::O_NOFOLLOW)?,
+    };
+    let file = File::new(file)?;
     if file.look()?.is(&found) {
         return Ok(Ok(file));
     }

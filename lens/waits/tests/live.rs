@@ -151,8 +151,8 @@ fn a_clean_recording_contradicts_nothing() {
 fn what_a_full_buffer_loses_is_counted_alike_everywhere() {
     let mut options = Options::default();
     options.buffer_size = 8192;
-    // Two pages a processor fill while the reader waits for a quarter of them; now and then it keeps
-    // up with all, or loses the last ones alone.
+    // Two pages a processor fill while the reader waits for a quarter of them; now and then it
+    // keeps up with all, or loses the last ones alone.
     let mut kept = None;
     for _ in 0..20 {
         let Some(recording) = begin(&options) else { return };

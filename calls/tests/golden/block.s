@@ -52,9 +52,9 @@ L4:
  movq (%rsp), %rcx
  movq 24(%rcx), %rcx
  incq %rcx
- cmpq 80(%rax), %rcx
+ cmpq 96(%rax), %rcx
  jae L6
- movq 72(%rax), %rdx
+ movq 88(%rax), %rdx
  shlq $7, %rcx
  movq 8(%rdx,%rcx), %rsi
  incq %rsi

@@ -2,7 +2,7 @@
  movq _ZN5calls6events7CONTROLE@GOTPCREL(%rip), %rax
  movq 8(%rax), %rax
  testb $1, %al
- jne _ZN5calls5guard5apartE
+ jne _ZN5calls4body5apartE
  incq %rdi
  movq %rdi, %rax
  retq

@@ -17,7 +17,7 @@ pub(super) const OPERATION_COUNT_MAX: usize = 1 << 22;
 /// An operation of a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The life that asked for it; [`NONE`] if that is not known.
+    /// The life that asked for it; [`NONE`](super::NONE) if that is not known.
     pub issuer: u32,
     /// The device: major << 20 | minor.
     pub device: u32,
@@ -86,15 +86,15 @@ pub enum Did {
 /// A wake by network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkWake {
-    /// The socket of the woken thread, by its index in [`super::Model::sockets`]; [`NONE`] if it is
-    /// not known.
+    /// The socket of the woken thread, by its index in [`super::Model::sockets`];
+    /// [`NONE`](super::NONE) if it is not known.
     pub socket: u32,
     /// What ended the wait.
     pub did: Did,
-    /// When the peer did it, in ns; [`NEVER`] if that is not known.
+    /// When the peer did it, in ns; [`NEVER`](super::NEVER) if that is not known.
     pub sent: u64,
-    /// The life that did; [`NONE`] if that is not known.
+    /// The life that did; [`NONE`](super::NONE) if that is not known.
     pub peer: u32,
-    /// The stretch in which it did; [`NONE`] if that is not known.
+    /// The stretch in which it did; [`NONE`](super::NONE) if that is not known.
     pub from: u32,
 }

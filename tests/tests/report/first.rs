@@ -106,7 +106,7 @@ fn rows_stay_low_in_a_narrow_window() {
         let opened = Page::open_in(&path, state, 390);
         assert_eq!(opened.said("wide"), "false", "{state}: the page is wider than the window");
         let tallest = opened.number("tallest");
-        // Six lines: the end of a wait has a stack of sentences.
+        // The tallest row of this recording has 116 px.
         assert!(tallest < 120.0, "{state}: a row is {tallest} px tall");
         assert_eq!(opened.said("is-clipped"), "false", "{state}: the list of events is cut off");
     }

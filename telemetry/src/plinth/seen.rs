@@ -80,21 +80,26 @@ impl Seen {
         let piece_count = self.piece_count.load(Ordering::Acquire);
         let found = file.look()?;
         let is_shorter = found.size < size;
-        if is_shorter {
-            self.size.store(found.size, Ordering::Relaxed);
-        }
-        self.piece_count.store(found.piece_count, Ordering::Release);
         // A host that compresses files, or writes them late, may give room back.
         let is_cut = is_shorter || found.piece_count < piece_count;
         let is_lost = is_cut && !has_header(file, &found);
+        let is_removed = has_name && found.link_count == 0;
+        // Before all else: a thread that looks now must not find the file as it was noted.
+        self.is_lost.fetch_or(is_lost || is_removed, Ordering::Release);
+        if is_shorter {
+            self.size.store(found.size, Ordering::Release);
+        }
+        match is_cut {
+            true => self.piece_count.store(found.piece_count, Ordering::Release),
+            // Another thread may have seen more, and a truncation may lie between.
+            false => drop(self.piece_count.fetch_max(found.piece_count, Ordering::Release)),
+        }
         if (is_shorter || is_lost) && !way_out::is_here() && !self.is_told() {
             report::say(format_args!(
                 "{name}: another process has truncated it; the log goes on there, without what \
                  was cut off"
             ));
         }
-        let is_removed = has_name && found.link_count == 0;
-        self.is_lost.fetch_or(is_lost || is_removed, Ordering::Relaxed);
         Ok(())
     }
 

@@ -370,6 +370,7 @@ impl Shown<'_> {
             "contradictions": counts.contradictions,
             "missing_switches": counts.missing,
             "samples_dropped": counts.samples_dropped,
+            "stolen_ns": counts.stolen_ns,
         });
         escaped(&format!("{all:#}\n")).into_bytes()
     }

@@ -12,7 +12,7 @@ pub mod kernel {
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the
         /// events of processor n in their order. A thread is named by the kernel's number for it.
-        registry "kernel" version(1, 0, 1);
+        registry "kernel" version(1, 1, 0);
         kinds {
             /// Threads: switches, wakes, forks, ends.
             Sched = 0,
@@ -115,6 +115,15 @@ pub mod kernel {
             thread: U,
             /// its number in its own namespace
             number: U,
+        }
+
+        /// A hypervisor had a processor, while the kernel took its thread for running: for so long
+        /// in all of the recording, at whose end this stands.
+        Stolen(0x000B, always, Sched) {
+            /// the processor
+            cpu: U,
+            /// the time, in ns
+            ns: W,
         }
 
         /// An interrupt of hardware began.

@@ -6,6 +6,7 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
+use cli::units::nanoseconds;
 use eventlog::reader::ClockBase;
 use lens_waits::account::Window;
 use lens_waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
@@ -14,6 +15,9 @@ use std::collections::HashSet;
 /// What a log without switches cannot tell.
 const NO_SWITCHES: &str = "note: the log has no switches, so it does not tell when threads waited; \
                            record sched:sched_switch";
+
+/// What another machine on the same host did.
+const STOLEN: &str = "a hypervisor had processors of this machine for";
 
 /// Returns what the user must know about the model.
 pub(super) fn of(model: &Model, base: ClockBase, windows: &[Window], dropped: u64) -> Vec<String> {
@@ -34,6 +38,10 @@ pub(super) fn of(model: &Model, base: ClockBase, windows: &[Window], dropped: u6
     ];
     let told = all.into_iter().filter(|(count, _)| *count > 0);
     let mut told: Vec<String> = told.map(|(count, what)| format!("note: {count} {what}")).collect();
+    if counts.stolen_ns > 0 {
+        let time = nanoseconds(counts.stolen_ns as f64);
+        told.push(format!("note: {STOLEN} {time} of this recording; it counts as running"));
+    }
     told.extend(lacking(model, windows));
     if base == ClockBase::Ticks {
         told.push("note: the log does not tell how long a tick is: 1 ns is 1 tick".into());
@@ -70,4 +78,20 @@ fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
     (count > 0 && !lacking.is_empty()).then(|| {
         format!("note: what ended {count} waits is unknown; the log has none of the events {rows}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_hypervisor_is_told_if_there_was_some() {
+        let mut model = Model::default();
+        model.counts.switches = 1;
+        let told = |model: &Model| of(model, ClockBase::Monotonic, &[], 0);
+        assert_eq!(told(&model), [] as [&str; 0]);
+        model.counts.stolen_ns = 30_000_000;
+        let note = format!("note: {STOLEN} 30.0 ms of this recording; it counts as running");
+        assert_eq!(told(&model), [note]);
+    }
 }

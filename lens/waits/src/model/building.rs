@@ -153,6 +153,10 @@ impl Building {
             Row::Member { thread, process } => self.name(thread, process, None),
             Row::Inside { thread, number } => self.inside(thread, number),
             Row::ThreadName { thread, process, name } => self.name(thread, process, Some(name)),
+            Row::Stolen { ns } => {
+                let stolen = &mut self.model.counts.stolen_ns;
+                *stolen = stolen.saturating_add(ns);
+            }
             Row::IrqEnter { irq: _, name } => {
                 let irq = self.irq(name);
                 if let Some(cpu) = self.cpu(cpu) {

@@ -25,6 +25,7 @@ enum Word {
     Lost,
     Member,
     Inside,
+    Stolen,
     IrqEnter,
     TimerFire,
     IrqLeave,
@@ -46,7 +47,7 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 28] = [
+const WORDS: [(&str, Word, &[&str]); 29] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
     ("Woken", Word::Woken, &["target"]),
@@ -57,6 +58,7 @@ const WORDS: [(&str, Word, &[&str]); 28] = [
     ("Lost", Word::Lost, &["from"]),
     ("Member", Word::Member, &["thread", "process"]),
     ("Inside", Word::Inside, &["thread", "number"]),
+    ("Stolen", Word::Stolen, &["ns"]),
     ("IrqEnter", Word::IrqEnter, &["irq"]),
     ("TimerFire", Word::TimerFire, &["isWakeup"]),
     ("IrqLeave", Word::IrqLeave, &["irq"]),
@@ -102,6 +104,7 @@ pub enum Row<'e> {
     Lost { from: u64 },
     Member { thread: u32, process: u32 },
     Inside { thread: u32, number: u32 },
+    Stolen { ns: u64 },
     IrqEnter { irq: u32, name: &'e [u8] },
     TimerFire { is_wakeup: bool },
     IrqLeave { irq: u32 },
@@ -212,6 +215,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::Lost => Row::Lost { from: wide(0) },
         Word::Member => Row::Member { thread: number(0), process: number(1) },
         Word::Inside => Row::Inside { thread: number(0), number: number(1) },
+        Word::Stolen => Row::Stolen { ns: wide(0) },
         Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
         Word::IrqLeave => Row::IrqLeave { irq: number(0) },

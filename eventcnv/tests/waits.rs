@@ -196,3 +196,33 @@ fn a_sentence_tells_who_had_the_processor() {
     assert!(of_file.contains(" until it was woken, then "), "{of_file}");
     assert!(of_file.contains(" for a processor, which "), "{of_file}");
 }
+
+/// `.waits.names`: the last name of both processes is "true".
+#[test]
+fn a_sentence_has_the_names_of_its_time() {
+    let directory = TempDir::new().unwrap();
+    let (text, _) = explained(&directory, "names", "true");
+    let truth = String::from_utf8(recording("names.txt")).unwrap();
+    for line in truth.lines() {
+        let [who, whom, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let is_it = |own: &&str| {
+            own.contains(&format!(". {who} (")) && own.contains(&format!(", until {whom} ("))
+        };
+        assert_eq!(text.lines().filter(is_it).count(), 1, "{line}: {text}");
+        // Of the critical path.
+        let path = text.lines().skip_while(|own| !own.starts_with("The critical path of true ("));
+        assert!(path.clone().any(|own| own.starts_with(&format!("{whom} ("))), "{whom}: {text}");
+    }
+    // A former name means the time in which a thread had it.
+    let (text, _) = explained(&directory, "names", "server");
+    assert!(text.starts_with("server (") && !text.contains("true ("), "{text}");
+    let log = directory.path().join("names.log");
+    let told = run(&["waits", "explain", log.to_str().unwrap(), "--of", "true", "--json"]).0;
+    let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    let owners = told["owners"].as_array().unwrap();
+    for name in ["first", "second", "server", "asker", "later", "true"] {
+        let of =
+            |own: &serde_json::Value| own["name"].as_str().unwrap().split(' ').next() == Some(name);
+        assert!(owners.iter().any(of), "{name}: {owners:?}");
+    }
+}

@@ -13,7 +13,7 @@ use crate::reading::waits::Explained;
 use cli::units::{counted_in_groups, nanoseconds};
 use lens_waits::account::Sum;
 use lens_waits::critical::{Piece, Share};
-use lens_waits::model::{Cause, Model, Stretch};
+use lens_waits::model::{Cause, Model, NEVER, Stretch};
 use lens_waits::under::{Around, Own};
 use lens_waits::waited::Group;
 use serde_json::{Value, json};
@@ -47,18 +47,20 @@ impl Shown<'_> {
 
     /// Returns the target in words.
     fn target(&self) -> String {
-        let names = &self.explained.names;
-        let mut lives: Vec<u32> = self.explained.windows.iter().map(|own| own.life).collect();
+        let Explained { names, windows, .. } = self.explained;
+        let mut lives: Vec<u32> = windows.iter().map(|own| own.life).collect();
         lives.sort_unstable();
         lives.dedup();
+        // Under the last name in the time that is explained.
+        let end = windows.iter().map(|own| own.to).max().unwrap_or(0).saturating_sub(1);
         let process = |life: &u32| self.model().life(*life).map_or(0, |life| life.process);
         let mut processes: Vec<u32> = lives.iter().map(process).collect();
         processes.dedup();
         match (&lives[..], &processes[..]) {
-            ([life], _) => names.thread(*life),
+            ([life], _) => names.thread(*life, end),
             (_, [process]) => {
                 let count = counted_in_groups(lives.len() as u64, "thread");
-                format!("{}, {count}", names.process(*process))
+                format!("{}, {count}", names.process(*process, end))
             }
             _ => counted_in_groups(lives.len() as u64, "thread"),
         }
@@ -74,7 +76,7 @@ impl Shown<'_> {
         let names = &self.explained.names;
         let Some((index, wait, longest)) = self.longest(group) else { return String::new() };
         let [own, waker] = self.explained.around(index);
-        let [subjects, wakers] = &group.lives;
+        let [subjects, wakers] = &group.bearers;
         let subject = names.threads(subjects);
         let mut text = format!("{subject} waited {}", nanoseconds(group.ns as f64));
         text += &self.what(wait, own, wakers);
@@ -102,13 +104,13 @@ impl Shown<'_> {
     fn holder(&self, at: usize) -> Option<(String, u64)> {
         let names = &self.explained.names;
         let mut kinds: BTreeMap<u32, (u64, Vec<u32>)> = BTreeMap::new();
-        for (life, ns) in self.explained.holders.get(at)? {
-            let (sum, lives) = kinds.entry(names.kind(*life)).or_default();
+        for (bearer, ns) in self.explained.holders.get(at)? {
+            let (sum, bearers) = kinds.entry(names.kind(*bearer)).or_default();
             *sum = sum.saturating_add(*ns);
-            lives.push(*life);
+            bearers.push(*bearer);
         }
-        let (ns, lives) = kinds.into_values().max_by_key(|(ns, _)| *ns)?;
-        Some((names.threads(&lives), ns))
+        let (ns, bearers) = kinds.into_values().max_by_key(|(ns, _)| *ns)?;
+        Some((names.threads(&bearers), ns))
     }
 
     /// Returns the part of waits in which threads could run and had no processor, unless it is
@@ -183,6 +185,29 @@ impl Shown<'_> {
         }
     }
 
+    /// Returns when the critical path ends, in ns.
+    fn path_end(&self) -> u64 {
+        self.explained.path.pieces.last().map_or(0, |piece| piece.to.saturating_sub(1))
+    }
+
+    /// Returns the time that a thread took, by its names.
+    fn owners(&self, life: u32, ns: u64) -> Vec<Value> {
+        let own = self.model().life(life);
+        let thread = own.map_or(0, |life| life.thread);
+        let mut rest = ns;
+        let mut all = Vec::new();
+        let named = |name: String, ns: u64| json!({ "thread": thread, "name": name, "ns": ns });
+        for (at, (until, _)) in (0..).zip(own.map_or(&[][..], |own| &own.former)) {
+            let Some(ns) = self.explained.account.former.get(&(life, at)) else { continue };
+            rest = rest.saturating_sub(*ns);
+            all.push(named(self.explained.names.thread(life, until.saturating_sub(1)), *ns));
+        }
+        if rest > 0 {
+            all.push(named(self.explained.names.thread(life, NEVER), rest));
+        }
+        all
+    }
+
     fn shares(&self) -> Sheet {
         let mut sheet = Sheet::new(1, &["share", "time", "%", "pieces"]);
         let account = &self.explained.account;
@@ -197,7 +222,8 @@ impl Shown<'_> {
     /// Returns who does what in a piece of the critical path.
     fn owner(&self, piece: &Piece) -> String {
         let own = self.model().stretch(piece.place);
-        own.map_or_else(|| "–".to_owned(), |own| self.explained.names.thread(own.life))
+        let name = |own: &Stretch| self.explained.names.thread(own.life, piece.from);
+        own.map_or_else(|| "–".to_owned(), name)
     }
 
     /// Returns the critical path by thread and share, the longest first.
@@ -258,7 +284,11 @@ impl Shown<'_> {
         writeln!(text, "\nWhere the time went:\n")?;
         self.shares().write("nowhere: the target has no time", &mut text)?;
         if !path.pieces.is_empty() {
-            writeln!(text, "\nThe critical path of {}:\n", names.thread(*path_of))?;
+            writeln!(
+                text,
+                "\nThe critical path of {}:\n",
+                names.thread(*path_of, self.path_end())
+            )?;
             self.path_by_owner().write("", &mut text)?;
             if self.has_path {
                 writeln!(text)?;
@@ -310,19 +340,19 @@ impl Shown<'_> {
             let doing =
                 |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
             sheet.row([
-                names.process(group.process).into(),
+                names.process(group.process, wait.begin).into(),
                 names.call(wait).into(),
                 names.object(wait).into(),
                 label.into(),
                 wait.cause.name().to_owned().into(),
-                names.cause_by(wait, &group.lives[1]).into(),
+                names.cause_by(wait, &group.bearers[1]).into(),
                 doing(own).into(),
                 doing(waker).into(),
                 group.ns.into(),
                 group.delay.into(),
                 group.count.into(),
                 longest.into(),
-                names.threads(&group.lives[0]).into(),
+                names.threads(&group.bearers[0]).into(),
                 who.into(),
                 had.into(),
             ]);
@@ -340,11 +370,8 @@ impl Shown<'_> {
             |(name, sum): (&str, Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
         let shares: Vec<Value> = account.named().map(share).collect();
         let names = &self.explained.names;
-        let owner = |(life, ns): (&u32, &u64)| {
-            let thread = self.model().life(*life).map_or(0, |life| life.thread);
-            json!({ "thread": thread, "name": names.thread(*life), "ns": ns })
-        };
-        let owners: Vec<Value> = account.owners.iter().map(owner).collect();
+        let owners: Vec<Value> =
+            account.owners.iter().flat_map(|(life, ns)| self.owners(*life, *ns)).collect();
         let piece = |piece: &Piece| {
             let from = piece.from.saturating_sub(self.model().begin);
             json!({
@@ -362,7 +389,7 @@ impl Shown<'_> {
             "shares": shares,
             "waits": self.waits().json(),
             "owners": owners,
-            "path_of": names.thread(self.explained.path_of),
+            "path_of": names.thread(self.explained.path_of, self.path_end()),
             "path": path,
             "is_path_whole": self.explained.path.is_whole,
             "events": counts.rows,

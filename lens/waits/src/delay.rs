@@ -25,9 +25,15 @@ pub struct Ready {
     pub of: usize,
 }
 
-/// Returns how long each life had the processor meanwhile, in ns: for each number that the caller
-/// gave, which is less than `count`. One pass over all stretches.
-pub fn holders(model: &Model, mut ready: Vec<Ready>, count: usize) -> Vec<BTreeMap<u32, u64>> {
+/// Returns how long each thread had the processor meanwhile, in ns: for each number that the caller
+/// gave, which is less than `count`. `who` gives the number of a thread at the time of a run. One
+/// pass over all stretches.
+pub fn holders(
+    model: &Model,
+    mut ready: Vec<Ready>,
+    count: usize,
+    who: impl Fn(u32, u64) -> u32,
+) -> Vec<BTreeMap<u32, u64>> {
     let mut found = vec![BTreeMap::new(); count];
     if ready.is_empty() {
         return found;
@@ -53,7 +59,7 @@ pub fn holders(model: &Model, mut ready: Vec<Ready>, count: usize) -> Vec<BTreeM
                 && own.life != run.life
                 && let Some(sums) = found.get_mut(own.of)
             {
-                *sums.entry(run.life).or_insert(0u64) += ns;
+                *sums.entry(who(run.life, own.from.max(run.begin))).or_insert(0u64) += ns;
             }
         }
     }

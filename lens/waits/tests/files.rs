@@ -183,10 +183,10 @@ fn threads_of_one_name_are_one_waker() {
     let asker = named(&model, asker);
     let names = Names::new(&model);
     let all = groups_of(&model, asker);
-    let own = |group: &&Group| group.key.cause == Cause::Thread && group.lives[1].len() > 1;
+    let own = |group: &&Group| group.key.cause == Cause::Thread && group.bearers[1].len() > 1;
     let group = all.iter().find(own).unwrap();
-    assert_eq!(names.threads(&group.lives[1]), format!("{count} × {helper}"));
-    assert_eq!(group.lives[0], [asker]);
+    assert_eq!(names.threads(&group.bearers[1]), format!("{count} × {helper}"));
+    assert_eq!(group.bearers[0], [names.bearer(asker, u64::MAX)]);
     let (ms, waited): (f64, f64) = (group.ns as f64 / 1e6, waited.parse().unwrap());
     assert!(ms <= waited && ms >= 0.8 * waited, "{ms} of {waited}");
     let rest: u64 = all.iter().filter(|own| own.key.cause == Cause::Thread).map(|g| g.ns).sum();
@@ -223,7 +223,7 @@ fn a_ready_thread_tells_who_had_its_processor() {
         Ready { cpu: waited.cpu, from, to: wait.end, life: writer, of: 0 }
     });
     let delays: u64 = waits.iter().filter(before).map(|waited| waited.delay).sum();
-    let found = &holders(&model, ready.collect(), 1)[0];
+    let found = &holders(&model, ready.collect(), 1, |life, _| life)[0];
     let (told, truth): (f64, f64) = (delays as f64 / 1e6, delay.parse().unwrap());
     assert!((told - truth).abs() <= 0.02 * truth, "{told} {truth}");
     assert!(found.contains_key(&named(&model, hog)) && !found.contains_key(&writer), "{found:?}");

@@ -150,9 +150,11 @@ impl Building {
                 self.there(at, thread, process, state);
                 self.is_first(thread);
             }
-            Row::Member { thread, process } => self.name(thread, process, None),
+            Row::Member { thread, process } => self.name(at, thread, process, None),
             Row::Inside { thread, number } => self.inside(thread, number),
-            Row::ThreadName { thread, process, name } => self.name(thread, process, Some(name)),
+            Row::ThreadName { thread, process, name } => {
+                self.name(at, thread, process, Some(name));
+            }
             Row::IrqEnter { irq: _, name } => {
                 let irq = self.irq(name);
                 if let Some(cpu) = self.cpu(cpu) {
@@ -264,8 +266,8 @@ impl Building {
         }
     }
 
-    /// Names a thread, and its process if that is known.
-    fn name(&mut self, thread: u32, process: u32, name: Option<&[u8]>) {
+    /// Names a thread from now on, and its process if that is known.
+    fn name(&mut self, at: u64, thread: u32, process: u32, name: Option<&[u8]>) {
         if thread == 0 {
             return;
         }
@@ -286,7 +288,8 @@ impl Building {
                 life.process = process;
             }
             if let Some(name) = name.filter(|_| !life.is_ended) {
-                life.name = cut(name);
+                let is_kept = life.rename(at, cut(name));
+                self.model.counts.left_out += u64::from(!is_kept);
             }
         }
     }

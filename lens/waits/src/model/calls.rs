@@ -7,6 +7,7 @@
 //! The tables are facts of Linux: `calls-x86_64.txt` and `calls-aarch64.txt` have a name for each
 //! number from 0, and `-` for a number without a call. Design: `.waits.model` in `design/waits.md`.
 
+use super::Call;
 use std::sync::LazyLock;
 
 /// The ELF machine number of x86-64.
@@ -219,6 +220,12 @@ pub(super) fn number(name: &str) -> Number {
 /// Returns whether the purpose of a call is to sleep.
 pub fn is_sleep(name: &str) -> bool {
     matches!(name, "nanosleep" | "clock_nanosleep")
+}
+
+/// Returns whether a call gives its thread a name.
+pub(super) fn is_naming(architecture: u16, call: &Call) -> bool {
+    // PR_SET_NAME
+    call.object == 15 && name(architecture, call.number) == Some("prctl")
 }
 
 /// Returns whether the first argument of a call is the file number of the socket that the call

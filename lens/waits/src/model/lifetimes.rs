@@ -71,7 +71,8 @@ impl Building {
         self.model.files.exec(thread, at);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
-            own.name = cut(name);
+            let is_kept = own.rename(at, cut(name));
+            self.model.counts.left_out += u64::from(!is_kept);
         }
         if self.what(life) == Some(What::Run) {
             self.close(life, at);
@@ -137,8 +138,13 @@ impl Building {
 
     pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
         let life = self.life_of(thread, at, What::Unknown);
+        let architecture = self.model.architecture;
+        let is_naming = call.is_some_and(|call| calls::is_naming(architecture, &call));
         if let Some(state) = self.states.get_mut(life as usize) {
             (state.call, state.call_index, state.called) = (call, NONE, at);
+            if is_naming {
+                state.renamed = at;
+            }
             state.waiting.clear();
         }
     }

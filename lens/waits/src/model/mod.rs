@@ -16,6 +16,7 @@ mod causes;
 mod counts;
 mod files;
 mod implied;
+mod life;
 mod lifetimes;
 mod numbers;
 mod operations;
@@ -27,6 +28,7 @@ mod threads;
 
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
+pub use life::Life;
 pub use things::{Did, NetworkOperation, NetworkWake, Operation, Socket};
 
 use building::Building;
@@ -193,35 +195,6 @@ pub struct Call {
     pub object: u64,
     /// Its second argument.
     pub value: u64,
-}
-
-/// A thread, from its beginning to its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Life {
-    /// The kernel's number of the thread.
-    pub thread: u32,
-    /// The process; 0 unknown.
-    pub process: u32,
-    /// The number by which the thread knows itself, in its namespace of processes; 0 unknown.
-    pub number: u32,
-    /// The last name.
-    pub name: Box<[u8]>,
-    /// When it begins in the log, in ns.
-    pub begin: u64,
-    /// When it ends, in ns.
-    pub end: u64,
-    /// The life that made it; [`NONE`] if the log does not tell.
-    pub parent: u32,
-    /// Its last stretch; [`NONE`] if it has none.
-    pub last: u32,
-    /// The first stretch that is kept.
-    pub first: u32,
-    /// Whether it ended in the log.
-    pub is_ended: bool,
-    /// Switches of it that the log lacks: the time between is unknown.
-    pub missing: u32,
-    /// Samples of it that belong to no run.
-    pub samples_dropped: u32,
 }
 
 /// A fork, an exec, a wake, or the return from an interrupt.

@@ -306,6 +306,7 @@ impl Tracepoints {
             | Fields::Waking { .. }
             | Fields::Woken { .. }
             | Fields::NewTask { .. }
+            | Fields::Rename { .. }
             | Fields::Fork { .. } => self.sched(out, record, kind),
             Fields::Block { .. }
             | Fields::Socket { .. }

@@ -34,6 +34,7 @@ pub(super) enum Fields<'t> {
         parent: u32,
         child: Task<'t>,
     },
+    Rename(Task<'t>),
     Exec {
         thread: u32,
         was: u32,
@@ -126,6 +127,7 @@ pub(super) fn parse<'t>(event: &[u8], text: &'t [u8]) -> Payload<'t> {
         b"sched:sched_wakeup" => woken(text, false),
         b"sched:sched_wakeup_new" => woken(text, true),
         b"sched:sched_process_fork" => fork(text),
+        b"task:task_rename" => rename(text),
         b"sched:sched_process_exec" => exec(text),
         b"sched:sched_process_exit" => exit(text),
         b"irq:irq_handler_entry" => irq(text),
@@ -275,6 +277,13 @@ fn fork(text: &[u8]) -> Option<Fields<'_>> {
     let (name, rest) = name(rest.strip_prefix(b" child_comm=")?, b" child_pid=")?;
     let (thread, _) = small(rest)?;
     Some(Fields::Fork { parent, child: Task { name, thread } })
+}
+
+fn rename(text: &[u8]) -> Option<Fields<'_>> {
+    let (thread, rest) = small(text.strip_prefix(b"pid=")?)?;
+    let (_, rest) = name(rest.strip_prefix(b" oldcomm=")?, b" newcomm=")?;
+    let (name, _) = name(rest, b" oom_score_adj=")?;
+    Some(Fields::Rename(Task { name, thread }))
 }
 
 fn exec(text: &[u8]) -> Option<Fields<'_>> {

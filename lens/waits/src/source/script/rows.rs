@@ -260,6 +260,7 @@ impl<'o> Rows<'o> {
                 let child = child.thread;
                 self.out.add(cpu, time, &Fork { parent, child, process: 0 })
             }
+            Fields::Rename(task) => self.task(time, &task),
             Fields::Exec { thread, was, path } => out.add(cpu, time, &Exec { thread, was, path }),
             Fields::Exit { thread } => out.add(cpu, time, &Exit { thread }),
             Fields::IrqEnter { irq, name } => out.add(cpu, time, &IrqEnter { irq, name }),

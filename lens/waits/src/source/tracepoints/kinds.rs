@@ -12,11 +12,12 @@ use crate::source::format::{Format, Place, Slot};
 
 /// The tracepoints that a recording needs, each with its group: those with a row, except
 /// `sched_wakeup`, since `sched_waking` tells the same earlier and in the waker's context.
-pub const RECORDED: [(&str, &str); 19] = [
+pub const RECORDED: [(&str, &str); 20] = [
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),
     ("sched", "sched_wakeup_new"),
     ("task", "task_newtask"),
+    ("task", "task_rename"),
     ("sched", "sched_process_fork"),
     ("sched", "sched_process_exec"),
     ("sched", "sched_process_exit"),
@@ -81,6 +82,10 @@ pub(super) enum Fields {
     NewTask {
         child: Slot,
         flags: Slot,
+    },
+    Rename {
+        thread: Slot,
+        name: Slot,
     },
     Fork {
         parent: Slot,
@@ -222,6 +227,11 @@ fn sched(format: &Format) -> Option<Fields> {
             is_new: &*format.name == "sched_wakeup_new",
         },
         "task_newtask" => Fields::NewTask { child: slot("pid")?, flags: slot("clone_flags")? },
+        // Some kernels tell the thread as that which runs.
+        "task_rename" => Fields::Rename {
+            thread: slot("pid").or_else(|| slot("common_pid"))?,
+            name: slot("newcomm")?,
+        },
         "sched_process_fork" => Fields::Fork {
             parent: slot("parent_pid")?,
             child: slot("child_pid")?,

@@ -87,6 +87,11 @@ impl Tracepoints {
                     self.new.insert(child, flags & SAME_PROCESS != 0);
                 }
             }
+            Fields::Rename { thread, name } => {
+                let name = name.string(machine, bytes);
+                let (Some(thread), Some(name)) = (u32_of(thread), name) else { return Ok(None) };
+                out.thread(ticks, thread, 0, name)?;
+            }
             Fields::Fork { parent, child, name } => {
                 let (Some(parent), Some(child)) = (u32_of(parent), u32_of(child)) else {
                     return Ok(None);

@@ -226,3 +226,33 @@ fn a_sentence_has_the_names_of_its_time() {
         assert!(owners.iter().any(of), "{name}: {owners:?}");
     }
 }
+
+/// `.waits.files`: the program prints the addresses of its sockets.
+#[test]
+fn a_socket_is_named_once_by_the_addresses_of_its_ends() {
+    let directory = TempDir::new().unwrap();
+    let truth = String::from_utf8(recording("ends.txt")).unwrap();
+    for line in truth.lines() {
+        let [who, whom, name, _] = line.split(';').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let (text, _) = explained(&directory, "ends", who);
+        let own =
+            text.lines().find(|own| own.contains(&format!(" in recvfrom of {name}"))).unwrap();
+        // Of a Unix socket no row tells that data arrived.
+        let is_told = own.contains(&format!("{name} for data, sent by {whom} ("))
+            || own.contains(&format!("{name}, until {whom} ("));
+        assert!(is_told, "{line}: {own}");
+        let port = name.rsplit([':', '-']).next().unwrap();
+        assert_eq!(own.matches(port).count(), 1, "{own}");
+    }
+    let (text, _) = explained(&directory, "peers", "tcp-client");
+    let own = text.lines().find(|own| own.contains(" for data, sent by tcp-server (")).unwrap();
+    assert_eq!(own.matches("127.0.0.1:").count(), 2, "{own}");
+    // The call is not about the socket: both are told.
+    let (text, _) = explained(&directory, "peers", "many-server");
+    assert!(
+        text.contains(" in epoll_wait of anon_inode:[eventpoll] for data of 127.0.0.1:"),
+        "{text}"
+    );
+}

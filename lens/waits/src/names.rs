@@ -27,6 +27,8 @@ pub struct Names<'m> {
     /// By life: the bearer of its first name. Those of its other names follow.
     firsts: Vec<u32>,
     bearers: Vec<Bearer>,
+    /// The addresses of sockets that /proc told alone.
+    sockets: HashMap<u32, &'m [u8], RandomState>,
 }
 
 /// A thread under one of its names.
@@ -59,7 +61,8 @@ impl<'m> Names<'m> {
                 bearers.push(Bearer { life: at, name, kind });
             }
         }
-        Names { model, lives, firsts, bearers }
+        let sockets = model.files.sockets().collect();
+        Names { model, lives, firsts, bearers, sockets }
     }
 
     /// Returns the bearer of the name that a life has at a time in ns.
@@ -159,14 +162,10 @@ impl<'m> Names<'m> {
 
     fn file(&self, wait: &Stretch, file: u32) -> String {
         let open = self.open_file(wait, file);
-        let socket = open.and_then(|open| self.model.sockets.get(open.socket as usize));
-        if let Some(socket) = socket.filter(|socket| !socket.name.is_empty()) {
-            let name = OneLine(&socket.name).to_string();
-            return match name.split_once(' ') {
-                Some((own, peer)) if peer.ends_with(":0") => own.to_owned(),
-                Some((own, peer)) => format!("{own} to {peer}"),
-                None => name,
-            };
+        match open.and_then(|open| self.address(open.socket)) {
+            Some((own, Some(peer))) => return format!("{own} to {peer}"),
+            Some((own, None)) => return own,
+            None => {}
         }
         match open.and_then(|open| self.model.files.path(open.path)) {
             Some(path) => OneLine(path).to_string(),
@@ -257,33 +256,58 @@ impl<'m> Names<'m> {
         format!("{what}disk {major}:{minor}")
     }
 
-    /// Returns what ended a wait by network: data, room, a connection, the end of one.
+    /// Returns what ended a wait by network: data, room, a connection, the end of one. It names the
+    /// socket, unless that is the object of the call.
     fn socket(&self, wait: &Stretch, wakers: &[u32]) -> String {
         let wake = self.model.network_wakes.get(wait.aid as usize);
         let Some(wake) = wake else { return "network".to_owned() };
-        let socket = self.model.sockets.get(wake.socket as usize);
-        let name = match socket {
-            Some(socket) if !socket.name.is_empty() => {
-                let name = OneLine(&socket.name).to_string();
-                match name.split_once(' ') {
-                    Some((own, _)) if wake.did == Did::Connected => own.to_owned(),
-                    Some((own, peer)) => format!("{own} from {peer}"),
-                    None => name,
-                }
-            }
-            Some(socket) => format!("socket {:#x}", socket.address),
-            None => "a socket".to_owned(),
+        let of = self.called_socket(wait).filter(|of| *of == wake.socket && *of != NONE);
+        let name = match (of, self.address(wake.socket)) {
+            (Some(_), _) => None,
+            (_, Some((own, Some(_)))) if wake.did == Did::Connected => Some(own),
+            (_, Some((own, Some(peer)))) => Some(format!("{own} from {peer}")),
+            (_, Some((own, None))) => Some(own),
+            _ => Some(match self.model.sockets.get(wake.socket as usize) {
+                Some(socket) => format!("socket {:#x}", socket.address),
+                None => "a socket".to_owned(),
+            }),
+        };
+        let with = |word: &str| match &name {
+            Some(name) => format!(" {word} {name}"),
+            None => String::new(),
         };
         let peer = || self.threads(wakers);
         match wake.did {
-            Did::Sent => format!("data of {name}, sent by {}", peer()),
-            Did::Read => format!("room in {name}, as {} read", peer()),
-            Did::Connected => format!("a connection to {name}, by {}", peer()),
-            Did::Closed => format!("the end of {name}, as {} closed it", peer()),
-            Did::Outside => format!("data of {name}, from outside of this kernel"),
+            Did::Sent => format!("data{}, sent by {}", with("of"), peer()),
+            Did::Read => format!("room{}, as {} read", with("in"), peer()),
+            Did::Connected => format!("a connection{}, by {}", with("to"), peer()),
+            Did::Closed => format!("the end{}, as {} closed it", with("of"), peer()),
+            Did::Outside => format!("data{}, from outside of this kernel", with("of")),
             Did::Unknown | Did::Timer => {
-                format!("data of {name}, from a sender that the log does not tell")
+                format!("data{}, from a sender that the log does not tell", with("of"))
             }
         }
+    }
+
+    /// Returns the socket that the call of a wait is about; [`NONE`] if that is not known.
+    fn called_socket(&self, wait: &Stretch) -> Option<u32> {
+        let call = self.model.calls.get(wait.call as usize)?;
+        let name = calls::name(self.model.architecture, call.number)?;
+        let is_file = calls::object(name) == Object::File;
+        Some(self.open_file(wait, call.object as u32).filter(|_| is_file)?.socket)
+    }
+
+    /// Returns the address of a socket, and that of its peer if it has one.
+    fn address(&self, socket: u32) -> Option<(String, Option<String>)> {
+        let own = self.model.sockets.get(socket as usize)?;
+        if own.name.is_empty() {
+            return Some((OneLine(self.sockets.get(&socket)?).to_string(), None));
+        }
+        let name = OneLine(&own.name).to_string();
+        Some(match name.split_once(' ') {
+            Some((own, peer)) if peer.ends_with(":0") => (own.to_owned(), None),
+            Some((own, peer)) => (own.to_owned(), Some(peer.to_owned())),
+            None => (name, None),
+        })
     }
 }

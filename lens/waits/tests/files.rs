@@ -167,6 +167,12 @@ fn what_no_row_tells_of_a_file_number_is_unknown() {
         look(made, 6 * MS, b"/b");
     });
     assert_eq!(found, ["/a", "file 3", "/b"]);
+    // A socket that gets an address stays the same one.
+    let found = syncing(&[MS, 5 * MS, 7 * MS], |made| {
+        look(made, 2 * MS, b"socket:[7]");
+        look(made, 6 * MS, b"socket:[7] udp 127.0.0.1:5");
+    });
+    assert_eq!(found, ["udp 127.0.0.1:5"; 3]);
     // A process with the same number.
     let found = syncing(&[5 * MS], |made| {
         look(made, MS, b"/a");

@@ -18,6 +18,7 @@ mod drain;
 mod own;
 mod recording;
 mod rings;
+mod sockets;
 mod threads;
 mod told;
 mod tracefs;

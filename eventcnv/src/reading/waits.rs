@@ -14,9 +14,9 @@ use eventlog::reader::{Clock, Faults, Log};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
 use lens_waits::critical::Walker;
-use lens_waits::delay::{Ready, holders};
+use lens_waits::delay::{Holder, Ready, holders, interrupted};
 use lens_waits::frames::Locks;
-use lens_waits::model::{self, Cause, Life, Model, NONE, Options, What};
+use lens_waits::model::{self, Cause, Interrupter, Life, Model, NONE, Options, What};
 use lens_waits::names::Names;
 use lens_waits::path::{Path, path};
 use lens_waits::tracks::Tracks;
@@ -60,7 +60,9 @@ pub(crate) struct Explained<'k> {
     pub(crate) groups: Vec<Group>,
     /// For each of the first groups: the bearers of names that had the processor while threads waited
     /// for it, and how long, in ns.
-    pub(crate) holders: Vec<BTreeMap<u32, u64>>,
+    pub(crate) holders: Vec<BTreeMap<Holder, u64>>,
+    /// How long the target ran, in ns, and the part of it that interrupts took.
+    pub(crate) interrupted: (u64, BTreeMap<Interrupter, u64>),
     pub(crate) path: Path,
     pub(crate) path_of: u32,
     pub(crate) under: Under,
@@ -175,7 +177,6 @@ impl<'k> Explained<'k> {
         Ok(Explained {
             kernel,
             names,
-            windows,
             account,
             waits,
             groups,
@@ -188,12 +189,14 @@ impl<'k> Explained<'k> {
             notes,
         })
     }
+            interrupted: interrupted(model, &windows),
 
     /// Returns the names of the locks that were waited for.
     pub(crate) fn locks(&self) -> Locks {
         let mut locks = Locks::default();
         for (at, waited) in self.waits.iter().enumerate() {
             let [own, _] = self.around(at);
+            windows,
             let Some(label) = own.and_then(|own| own.label) else { continue };
             let model = &self.kernel.model;
             let Some(wait) = model.stretch(waited.place) else { continue };
@@ -219,7 +222,7 @@ fn holders_of(
     windows: &[Window],
     (waits, keys): (&[Waited], &[Option<Key>]),
     groups: &[Group],
-) -> Vec<BTreeMap<u32, u64>> {
+) -> Vec<BTreeMap<Holder, u64>> {
     let (Some(begin), Some(end)) = (
         windows.iter().map(|window| window.from).min(),
         windows.iter().map(|window| window.to).max(),

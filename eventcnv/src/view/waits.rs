@@ -7,16 +7,16 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
-use super::json::escaped;
+mod tables;
+
 use super::sheet::{Cell, Sheet};
 use crate::reading::waits::Explained;
 use cli::units::{counted_in_groups, nanoseconds};
-use lens_waits::account::Sum;
 use lens_waits::critical::{Piece, Share};
-use lens_waits::model::{Cause, Model, NEVER, Stretch};
+use lens_waits::delay::Holder;
+use lens_waits::model::{Cause, Model, Stretch};
 use lens_waits::under::{Around, Own};
 use lens_waits::waited::Group;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -103,14 +103,21 @@ impl Shown<'_> {
     /// and how long.
     fn holder(&self, at: usize) -> Option<(String, u64)> {
         let names = &self.explained.names;
-        let mut kinds: BTreeMap<u32, (u64, Vec<u32>)> = BTreeMap::new();
-        for (bearer, ns) in self.explained.holders.get(at)? {
-            let (sum, bearers) = kinds.entry(names.kind(*bearer)).or_default();
+        let mut kinds: BTreeMap<Holder, (u64, Vec<u32>)> = BTreeMap::new();
+        for (holder, ns) in self.explained.holders.get(at)? {
+            let (kind, bearer) = match *holder {
+                Holder::Thread(bearer) => (Holder::Thread(names.kind(bearer)), Some(bearer)),
+                interrupt => (interrupt, None),
+            };
+            let (sum, bearers) = kinds.entry(kind).or_default();
             *sum = sum.saturating_add(*ns);
-            bearers.push(*bearer);
+            bearers.extend(bearer);
         }
-        let (ns, bearers) = kinds.into_values().max_by_key(|(ns, _)| *ns)?;
-        Some((names.threads(&bearers), ns))
+        let (kind, (ns, bearers)) = kinds.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+        Some(match kind {
+            Holder::Thread(_) => (names.threads(&bearers), ns),
+            Holder::Interrupt(by) => (names.interrupter(by), ns),
+        })
     }
 
     /// Returns the part of waits in which threads could run and had no processor, unless it is
@@ -190,22 +197,18 @@ impl Shown<'_> {
         self.explained.path.pieces.last().map_or(0, |piece| piece.to.saturating_sub(1))
     }
 
-    /// Returns the time that a thread took, by its names.
-    fn owners(&self, life: u32, ns: u64) -> Vec<Value> {
-        let own = self.model().life(life);
-        let thread = own.map_or(0, |life| life.thread);
-        let mut rest = ns;
-        let mut all = Vec::new();
-        let named = |name: String, ns: u64| json!({ "thread": thread, "name": name, "ns": ns });
-        for (at, (until, _)) in (0..).zip(own.map_or(&[][..], |own| &own.former)) {
-            let Some(ns) = self.explained.account.former.get(&(life, at)) else { continue };
-            rest = rest.saturating_sub(*ns);
-            all.push(named(self.explained.names.thread(life, until.saturating_sub(1)), *ns));
-        }
-        if rest > 0 {
-            all.push(named(self.explained.names.thread(life, NEVER), rest));
-        }
-        all
+    /// Says how much of the time in which the target ran interrupts took, unless it is less than a
+    /// twentieth.
+    fn interrupted(&self) -> Option<String> {
+        let (ran, all) = &self.explained.interrupted;
+        let sum: u64 = all.values().sum();
+        let (most, ns) = all.iter().max_by_key(|(_, ns)| **ns)?;
+        let most = self.explained.names.interrupter(*most);
+        let [of, ran, ns] = [sum, *ran, *ns].map(|ns| nanoseconds(ns as f64));
+        let is_told = sum.saturating_mul(DELAY_SHARE) >= self.explained.interrupted.0;
+        is_told.then(|| {
+            format!("Of the {ran} in which it ran, interrupts took {of}; {most} took {ns}.")
+        })
     }
 
     fn shares(&self) -> Sheet {
@@ -283,6 +286,9 @@ impl Shown<'_> {
         }
         writeln!(text, "\nWhere the time went:\n")?;
         self.shares().write("nowhere: the target has no time", &mut text)?;
+        if let Some(told) = self.interrupted() {
+            writeln!(text, "\n{told}")?;
+        }
         if !path.pieces.is_empty() {
             writeln!(
                 text,
@@ -307,97 +313,5 @@ impl Shown<'_> {
     fn groups(&self) -> impl Iterator<Item = (usize, &Group)> {
         let all = self.explained.groups.iter().take(self.top).enumerate();
         all.filter(|(_, group)| group.ns > 0)
-    }
-
-    /// Returns the groups of waits as a table.
-    fn waits(&self) -> Sheet {
-        let heading = [
-            "process",
-            "call",
-            "object",
-            "label",
-            "cause",
-            "by",
-            "event",
-            "waker event",
-            "ns",
-            "delay ns",
-            "count",
-            "longest ns",
-            "thread",
-            "processor had by",
-            "processor ns",
-        ];
-        let mut sheet = Sheet::new(8, &heading);
-        for (at, group) in self.groups() {
-            let Some((index, wait, longest)) = self.longest(group) else { continue };
-            let names = &self.explained.names;
-            let [own, waker] = self.explained.around(index);
-            let (who, had) = self.holder(at).unzip();
-            let label = own.and_then(|own| own.label);
-            let label = label.map(|at| self.explained.under.name(at).to_owned());
-            let waker = waker.filter(|_| wait.cause == Cause::Thread);
-            let doing =
-                |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
-            sheet.row([
-                names.process(group.process, wait.begin).into(),
-                names.call(wait).into(),
-                names.object(wait).into(),
-                label.into(),
-                wait.cause.name().to_owned().into(),
-                names.cause_by(wait, &group.bearers[1]).into(),
-                doing(own).into(),
-                doing(waker).into(),
-                group.ns.into(),
-                group.delay.into(),
-                group.count.into(),
-                longest.into(),
-                names.threads(&group.bearers[0]).into(),
-                who.into(),
-                had.into(),
-            ]);
-        }
-        sheet
-    }
-
-    pub(crate) fn csv(&self) -> Vec<u8> {
-        self.waits().csv()
-    }
-
-    pub(crate) fn json(&self) -> Vec<u8> {
-        let account = &self.explained.account;
-        let share =
-            |(name, sum): (&str, Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
-        let shares: Vec<Value> = account.named().map(share).collect();
-        let names = &self.explained.names;
-        let owners: Vec<Value> =
-            account.owners.iter().flat_map(|(life, ns)| self.owners(*life, *ns)).collect();
-        let piece = |piece: &Piece| {
-            let from = piece.from.saturating_sub(self.model().begin);
-            json!({
-                "at_ns": from,
-                "ns": piece.to - piece.from,
-                "thread": self.owner(piece),
-                "what": piece.share.name(),
-            })
-        };
-        let path: Vec<Value> = self.explained.path.pieces.iter().map(piece).collect();
-        let counts = &self.model().counts;
-        let all = json!({
-            "target": self.target(),
-            "total_ns": account.total,
-            "shares": shares,
-            "waits": self.waits().json(),
-            "owners": owners,
-            "path_of": names.thread(self.explained.path_of, self.path_end()),
-            "path": path,
-            "is_path_whole": self.explained.path.is_whole,
-            "events": counts.rows,
-            "gaps": counts.gaps,
-            "contradictions": counts.contradictions,
-            "missing_switches": counts.missing,
-            "samples_dropped": counts.samples_dropped,
-        });
-        escaped(&format!("{all:#}\n")).into_bytes()
     }
 }

@@ -7,8 +7,8 @@
 //! Names come from a log: they may have any bytes, and lose those that steer a terminal. Design:
 //! `.waits.answer` in `design/waits.md`.
 
-use crate::model::calls::{self, Object};
-use crate::model::{Cause, Did, Life, Model, NEVER, NONE, OpenFile, Stretch};
+use crate::calls::{self, Object};
+use crate::model::{Cause, Did, Interrupter, Life, Model, NEVER, NONE, OpenFile, Stretch};
 use eventlog::format::text::OneLine;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -100,6 +100,20 @@ impl<'m> Names<'m> {
     /// Returns the name that a thread has at a time in ns, with its number.
     pub fn thread(&self, life: u32, ns: u64) -> String {
         self.threads(&[self.bearer(life, ns)])
+    }
+
+    /// Returns what interrupted a processor, in words.
+    pub fn interrupter(&self, by: Interrupter) -> String {
+        match by {
+            Interrupter::Device(irq) => match self.model.irqs.get(irq as usize) {
+                Some(name) => format!("the interrupt of {}", OneLine(name)),
+                None => "an interrupt".to_owned(),
+            },
+            Interrupter::Soft(vector) => match Interrupter::soft_name(vector) {
+                Some(name) => format!("the soft interrupt {name}"),
+                None => format!("the soft interrupt {vector}"),
+            },
+        }
     }
 
     /// Returns the bearer of the name of a process at a time in ns: its first thread.

@@ -16,7 +16,7 @@ use eventlog::reader::{Clock, Filter, Log, Order};
 use fixtures::golden;
 use lens_waits::account::windows_of;
 use lens_waits::critical::{Share, Walker};
-use lens_waits::delay::{Ready, holders};
+use lens_waits::delay::{Holder, Ready, holders};
 use lens_waits::events::kernel::*;
 use lens_waits::model::{Cause, Model, Options, What};
 use lens_waits::names::Names;
@@ -230,9 +230,10 @@ fn a_ready_thread_tells_who_had_its_processor() {
     });
     let delays: u64 = waits.iter().filter(before).map(|waited| waited.delay).sum();
     let found = &holders(&model, ready.collect(), 1, |life, _| life)[0];
+    let has = |life: u32| found.contains_key(&Holder::Thread(life));
     let (told, truth): (f64, f64) = (delays as f64 / 1e6, delay.parse().unwrap());
     assert!((told - truth).abs() <= 0.02 * truth, "{told} {truth}");
-    assert!(found.contains_key(&named(&model, hog)) && !found.contains_key(&writer), "{found:?}");
+    assert!(has(named(&model, hog)) && !has(writer), "{found:?}");
     let had: u64 = found.values().sum();
     assert!(had <= delays && had * 100 >= delays * 90, "{had} of {delays}: {found:?}");
 }

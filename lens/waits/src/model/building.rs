@@ -15,7 +15,8 @@ use super::rows::Row;
 use super::sockets::Sockets;
 use super::things::Open;
 use super::threads::State;
-use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What, calls};
+use super::{Interrupter, Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
+use crate::calls;
 use crate::output::{CPU_COUNT_MAX, NAMES};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -157,11 +158,15 @@ impl Building {
             }
             Row::IrqEnter { irq: _, name } => {
                 let irq = self.irq(name);
+                self.interrupt(at, cpu, Interrupter::Device(irq));
                 if let Some(cpu) = self.cpu(cpu) {
                     cpu.irq = irq;
                 }
             }
+            Row::SoftEnter { vector } => self.interrupt(at, cpu, Interrupter::Soft(vector)),
+            Row::SoftLeave { .. } => self.end_interrupt(at, cpu),
             Row::IrqLeave { .. } => {
+                self.end_interrupt(at, cpu);
                 if let Some(cpu) = self.cpu(cpu) {
                     (cpu.irq, cpu.left) = (NONE, at);
                 }
@@ -306,6 +311,7 @@ impl Building {
         self.finish_causes();
         let Building { mut model, .. } = self;
         model.stretches.shrink_to_fit();
+        model.interrupts.sort_unstable();
         // Samples of one run keep their order.
         model.samples.sort_by_key(|(place, _)| *place);
         model

@@ -7,8 +7,8 @@
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
 use super::building::{Building, cut};
-use super::calls::{self, Effect};
 use super::{Call, Cause, NEVER, NONE, Stretch, What};
+use crate::calls::{self, Effect};
 
 /// The result of a call whose file number is not open: `-EBADF`.
 const BAD_FILE: i64 = -9;
@@ -90,6 +90,14 @@ impl Building {
         }
     }
 
+    /// The processor on which a life ran does not run it any more.
+    pub(super) fn leave(&mut self, life: u32) {
+        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
+        if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
+            cpu.current = NONE;
+        }
+    }
+
     pub(super) fn end_life(&mut self, life: u32, at: u64) {
         self.leave(life);
         if let Some(life) = self.model.lives.get_mut(life as usize) {
@@ -139,7 +147,8 @@ impl Building {
     pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
         let life = self.life_of(thread, at, What::Unknown);
         let architecture = self.model.architecture;
-        let is_naming = call.is_some_and(|call| calls::is_naming(architecture, &call));
+        let is_naming =
+            call.is_some_and(|call| calls::is_naming(architecture, call.number, call.object));
         if let Some(state) = self.states.get_mut(life as usize) {
             (state.call, state.call_index, state.called) = (call, NONE, at);
             if is_naming {
@@ -157,6 +166,7 @@ impl Building {
         if let Some(own) = self.cpu(cpu) {
             // What the processor told is known.
             let from = from.max(own.last_at).max(begin).min(at);
+            own.interrupts.clear();
             own.gap = Some(own.gap.map_or(from, |gap| gap.min(from)));
         }
     }

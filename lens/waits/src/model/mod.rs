@@ -11,11 +11,11 @@
 //! every table has a maximum. Design: `.waits.model` in `design/waits.md`.
 
 mod building;
-pub mod calls;
 mod causes;
 mod counts;
 mod files;
 mod implied;
+mod interrupts;
 mod life;
 mod lifetimes;
 mod numbers;
@@ -28,9 +28,11 @@ mod threads;
 
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
+pub use interrupts::{Interrupt, Interrupter};
 pub use life::Life;
 pub use things::{Did, NetworkOperation, NetworkWake, Operation, Socket};
 
+use crate::calls;
 use building::Building;
 use eventlog::reader::{Clock, Filter, Log, Order};
 use foldhash::fast::RandomState;
@@ -235,6 +237,8 @@ pub struct Model {
     pub network_wakes: Vec<NetworkWake>,
     /// Interrupts by name.
     pub irqs: Vec<Box<[u8]>>,
+    /// The time that interrupts took, by processor and time.
+    pub interrupts: Vec<Interrupt>,
     /// The children of each process, by the numbers that it has for them: each first one's life.
     pub children: HashMap<(u32, u32), Vec<u32>, RandomState>,
     /// Which file each number of a process was, and when.

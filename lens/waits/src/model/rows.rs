@@ -28,6 +28,8 @@ enum Word {
     IrqEnter,
     TimerFire,
     IrqLeave,
+    SoftEnter,
+    SoftLeave,
     Insert,
     Issue,
     Complete,
@@ -46,7 +48,7 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 28] = [
+const WORDS: [(&str, Word, &[&str]); 30] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
     ("Woken", Word::Woken, &["target"]),
@@ -60,6 +62,8 @@ const WORDS: [(&str, Word, &[&str]); 28] = [
     ("IrqEnter", Word::IrqEnter, &["irq"]),
     ("TimerFire", Word::TimerFire, &["isWakeup"]),
     ("IrqLeave", Word::IrqLeave, &["irq"]),
+    ("SoftEnter", Word::SoftEnter, &["vector"]),
+    ("SoftLeave", Word::SoftLeave, &["vector"]),
     ("BlockInsert", Word::Insert, &["thread", "device", "sector", "count", "operation"]),
     ("BlockIssue", Word::Issue, &["thread", "device", "sector", "count", "operation"]),
     ("BlockComplete", Word::Complete, &["thread", "device", "sector", "count", "operation"]),
@@ -105,6 +109,8 @@ pub enum Row<'e> {
     IrqEnter { irq: u32, name: &'e [u8] },
     TimerFire { is_wakeup: bool },
     IrqLeave { irq: u32 },
+    SoftEnter { vector: u32 },
+    SoftLeave { vector: u32 },
     Insert(Request),
     Issue(Request),
     Complete(Request),
@@ -215,6 +221,8 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
         Word::IrqLeave => Row::IrqLeave { irq: number(0) },
+        Word::SoftEnter => Row::SoftEnter { vector: number(0) },
+        Word::SoftLeave => Row::SoftLeave { vector: number(0) },
         Word::Insert => Row::Insert(request()),
         Word::Issue => Row::Issue(request()),
         Word::Complete => Row::Complete(request()),

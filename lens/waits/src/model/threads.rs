@@ -206,6 +206,7 @@ impl Building {
         let (current, is_known) = (own.current, own.is_known);
         let (gap, since) = (own.gap, own.switched.max(own.last_at));
         (own.just, own.irq, own.left, own.is_known) = (None, NONE, NEVER, true);
+        own.interrupts.clear();
         let prev = self.life_of(prev, at, What::Run);
         let missing = if gap.is_some() { What::Lost } else { What::Unknown };
         let from = gap.unwrap_or(since);
@@ -268,14 +269,6 @@ impl Building {
         (now.from, now.aid) = (NONE, NONE);
         if let Some(state) = self.states.get_mut(life as usize).filter(|_| woken != NEVER) {
             state.kept = Some(Wake { cause, from, aid });
-        }
-    }
-
-    /// The processor on which a life ran does not run it any more.
-    pub(super) fn leave(&mut self, life: u32) {
-        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
-        if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
-            cpu.current = NONE;
         }
     }
 

@@ -107,6 +107,10 @@ pub(super) enum Fields {
     IrqLeave {
         irq: Slot,
     },
+    Soft {
+        is_enter: bool,
+        vector: Slot,
+    },
     Timer {
         function: Slot,
     },
@@ -189,6 +193,9 @@ impl Kind {
                     Fields::IrqEnter { irq: slot("irq")?, name: slot("name") }
                 }
                 ("irq", "irq_handler_exit") => Fields::IrqLeave { irq: slot("irq")? },
+                ("irq", name @ ("softirq_entry" | "softirq_exit")) => {
+                    Fields::Soft { is_enter: name == "softirq_entry", vector: slot("vec")? }
+                }
                 ("timer", "hrtimer_expire_entry") => Fields::Timer { function: slot("function")? },
                 ("timer", "hrtimer_expire_exit") => Fields::TimerEnd,
                 ("raw_syscalls", "sys_enter") => {

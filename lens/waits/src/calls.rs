@@ -7,7 +7,6 @@
 //! The tables are facts of Linux: `calls-x86_64.txt` and `calls-aarch64.txt` have a name for each
 //! number from 0, and `-` for a number without a call. Design: `.waits.model` in `design/waits.md`.
 
-use super::Call;
 use std::sync::LazyLock;
 
 /// The ELF machine number of x86-64.
@@ -162,6 +161,13 @@ pub fn name(architecture: u16, call: u32) -> Option<&'static str> {
     names.get(call as usize).copied().filter(|name| *name != "-")
 }
 
+/// Returns the number that a call has on this machine; `None` if it has none.
+pub fn number_here(name: &[u8]) -> Option<u32> {
+    let names = if cfg!(target_arch = "aarch64") { &NAMES_AARCH64 } else { &NAMES_X86_64 };
+    let at = names.iter().position(|own| own.as_bytes() == name && *own != "-")?;
+    u32::try_from(at).ok()
+}
+
 /// Returns the meaning of the first argument of a call.
 pub fn object(name: &str) -> Object {
     match name {
@@ -223,9 +229,9 @@ pub fn is_sleep(name: &str) -> bool {
 }
 
 /// Returns whether a call gives its thread a name.
-pub(super) fn is_naming(architecture: u16, call: &Call) -> bool {
+pub(crate) fn is_naming(architecture: u16, call: u32, object: u64) -> bool {
     // PR_SET_NAME
-    call.object == 15 && name(architecture, call.number) == Some("prctl")
+    object == 15 && name(architecture, call) == Some("prctl")
 }
 
 /// Returns whether the first argument of a call is the file number of the socket that the call

@@ -10,7 +10,7 @@
 mod logs;
 mod notes;
 
-use eventlog::reader::{Clock, Faults, Log};
+use eventlog::reader::{Clock, ClockBase, Faults, Log};
 use foldhash::fast::RandomState;
 use lens_waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
 use lens_waits::critical::Walker;
@@ -25,6 +25,10 @@ use lens_waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
 use logs::{check_clocks, check_overlap, check_strangers};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Why a log tells no times.
+const NO_TIMES: &str = "the clock of the kernel's log counts events, or ticks of an unknown rate: \
+                        the log tells no times; record with `trace-cmd record -C mono`, or state \
+                        the rate: --clock-rate";
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
 /// A question about a target.
@@ -86,6 +90,9 @@ impl Kernel {
         };
         let clock = Clock::led_by(log, stream, is_same_boot);
         check_clocks(log, &clock, stream, is_same_boot)?;
+        if clock.base == ClockBase::Ticks && log.spans().iter().any(Option::is_some) {
+            return Err(NO_TIMES.into());
+        }
         let read = model::read(log, stream, &clock, &Options::default());
         let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
         check_overlap(log, &clock, stream, &model)?;
@@ -168,7 +175,8 @@ impl<'k> Explained<'k> {
                 open.insert(waited.place, own);
             }
         }
-        let mut notes = notes::of(model, clock.base, &windows, dropped);
+        let mut notes = notes::of(model, &windows, dropped);
+        notes.extend(notes::coarse(log, kernel.stream, clock));
         notes.extend(kernel.doubts(log));
         if !walker.is_complete() {
             notes
@@ -181,22 +189,22 @@ impl<'k> Explained<'k> {
             waits,
             groups,
             holders,
+            interrupted: interrupted(model, &windows),
             path,
             path_of,
             under,
             open,
             moments,
             notes,
+            windows,
         })
     }
-            interrupted: interrupted(model, &windows),
 
     /// Returns the names of the locks that were waited for.
     pub(crate) fn locks(&self) -> Locks {
         let mut locks = Locks::default();
         for (at, waited) in self.waits.iter().enumerate() {
             let [own, _] = self.around(at);
-            windows,
             let Some(label) = own.and_then(|own| own.label) else { continue };
             let model = &self.kernel.model;
             let Some(wait) = model.stretch(waited.place) else { continue };

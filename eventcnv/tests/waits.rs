@@ -204,10 +204,10 @@ fn a_sentence_has_the_names_of_its_time() {
     let (text, _) = explained(&directory, "names", "true");
     let truth = String::from_utf8(recording("names.txt")).unwrap();
     for line in truth.lines() {
-        let [who, whom, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let is_it = |own: &&str| {
-            own.contains(&format!(". {who} (")) && own.contains(&format!(", until {whom} ("))
-        };
+        let [own, whom, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let subject = format!(". {own} (");
+        let is_it =
+            |own: &&str| own.contains(&subject) && own.contains(&format!(", until {whom} ("));
         assert_eq!(text.lines().filter(is_it).count(), 1, "{line}: {text}");
         // Of the critical path.
         let path = text.lines().skip_while(|own| !own.starts_with("The critical path of true ("));

@@ -29,6 +29,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const NO_TIMES: &str = "the clock of the kernel's log counts events, or ticks of an unknown rate: \
                         the log tells no times; record with `trace-cmd record -C mono`, or state \
                         the rate: --clock-rate";
+/// What is wrong with a log that has too many wakes.
+const TOO_MANY: &str = "the log has too many wakes: some waits for threads are not followed";
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
 /// A question about a target.
@@ -62,8 +64,8 @@ pub(crate) struct Explained<'k> {
     pub(crate) account: Account,
     pub(crate) waits: Vec<Waited>,
     pub(crate) groups: Vec<Group>,
-    /// For each of the first groups: the bearers of names that had the processor while threads waited
-    /// for it, and how long, in ns.
+    /// For each of the first groups: what had the processor while threads waited for it, and how
+    /// long, in ns.
     pub(crate) holders: Vec<BTreeMap<Holder, u64>>,
     /// How long the target ran, in ns, and the part of it that interrupts took.
     pub(crate) interrupted: (u64, BTreeMap<Interrupter, u64>),
@@ -178,10 +180,7 @@ impl<'k> Explained<'k> {
         let mut notes = notes::of(model, &windows, dropped);
         notes.extend(notes::coarse(log, kernel.stream, clock));
         notes.extend(kernel.doubts(log));
-        if !walker.is_complete() {
-            notes
-                .push("the log has too many wakes: some waits for threads are not followed".into());
-        }
+        notes.extend(Some(TOO_MANY.into()).filter(|_| !walker.is_complete()));
         Ok(Explained {
             kernel,
             names,

@@ -26,7 +26,7 @@ pub struct Ready {
     pub of: usize,
 }
 
-/// Who had a processor.
+/// What had a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     /// A thread, as the caller numbers it.

@@ -1,7 +1,7 @@
 //! Threads, calls and causes in words.
 //!
 //! ```text
-//!  life 3, ns ──▶ "teller 2 (4713)"      wait ──▶ "fsync of /data/journal"      cause ──▶ "disk 8:0"
+//!  life, ns ──▶ "teller 2 (4713)"      wait ──▶ "fsync of /data/journal"      cause ──▶ "disk 8:0"
 //! ```
 //!
 //! Names come from a log: they may have any bytes, and lose those that steer a terminal. Design:

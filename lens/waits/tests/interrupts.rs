@@ -80,7 +80,7 @@ fn soft_interrupts_take_the_time_that_their_rows_tell() {
     }
 }
 
-/// Thread 1 is woken at 100 and runs at 200. Processor 0 runs thread 2, but for interrupts.
+/// Thread 1 is woken at 100 and runs at 200. Processor 0 runs thread 2, except for interrupts.
 fn delayed(told: impl Fn(&mut Made)) -> (Model, BTreeMap<Holder, u64>) {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).switch(0, 20, 1, 2, ASLEEP);
@@ -106,7 +106,7 @@ fn an_interrupt_has_the_processor_of_the_thread_that_it_interrupts() {
         (Holder::Interrupt(Interrupter::Soft(3)), 40),
     ];
     assert_eq!(found, BTreeMap::from(expected));
-    // What has no end in the log, or no begin, is left out.
+    // An interrupt without an end in the log, or without a begin, is left out.
     let (model, found) = delayed(|made| {
         made.add(0, 50, SoftLeave { vector: 1 }).add(0, 120, SoftEnter { vector: 3 });
     });

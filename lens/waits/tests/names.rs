@@ -1,5 +1,5 @@
-//! Threads that have several names: a recording of a program that prints who waited for whom under
-//! which names, and rows that name threads in another order than that of time.
+//! Threads that have several names: a recording of a program that prints the names of those that
+//! waited for each other, and rows that name threads in another order than that of time.
 //!
 //! ```text
 //!  tests/golden/waits/names.c ── a kernel's log, cut ──▶ Model, Names, Groups ┐
@@ -22,13 +22,13 @@ use lens_waits::output::Output;
 use lens_waits::waited::{groups, waits_of};
 use made::{Made, check_tiling, model_of};
 
-/// Lines of the program: who waited, for whom, ms.
+/// Lines of the program: the thread that waited, the other one, ms.
 fn truth() -> Vec<(String, String, f64)> {
     let text = String::from_utf8(golden("names.txt")).unwrap();
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
-        let [who, whom, ms] = words[..] else { panic!("{line}") };
-        (who.to_owned(), whom.to_owned(), ms.parse().unwrap())
+        let [subject, whom, ms] = words[..] else { panic!("{line}") };
+        (subject.to_owned(), whom.to_owned(), ms.parse().unwrap())
     };
     text.lines().map(line).collect()
 }
@@ -53,15 +53,15 @@ fn a_wait_has_the_names_that_its_threads_then_had() {
     let mut walker = Walker::new(&model, Options::default().grace);
     let (waits, _) = waits_of(&model, &windows, &mut walker);
     let all = groups(&model, &names, &waits, |_| [[0; 2]; 2]).all;
-    for (who, whom, ms) in truth() {
+    for (subject, whom, ms) in truth() {
         let is_it = |group: &&lens_waits::waited::Group| {
             let [own, waker] = &group.bearers;
             group.key.cause == Cause::Thread
-                && (word(&names.threads(own)), word(&names.threads(waker))) == (&*who, &*whom)
+                && (word(&names.threads(own)), word(&names.threads(waker))) == (&*subject, &*whom)
         };
         let ns: u64 = all.iter().filter(is_it).map(|group| group.ns).sum();
         let told = ns as f64 / 1e6;
-        assert!((told - ms).abs() <= 0.02 * ms, "{who} {whom}: {told}, in truth {ms}");
+        assert!((told - ms).abs() <= 0.02 * ms, "{subject} {whom}: {told}, in truth {ms}");
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  tests/golden/waits/{paths,names,files,peers}.c ── a kernel's log, cut ──▶ Model, account ┐
-//!                             their own lines, the rows of the log ────────────────────────┴─▶ same
+//!                             their own lines, the rows of the log ───────────────────────┴─▶ same
 //! ```
 //!
 //! The numbers of the tests are those of the promises, as in `rows.rs`. Design: `.waits.rows` in

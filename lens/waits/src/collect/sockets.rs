@@ -38,7 +38,7 @@ impl Sockets {
     }
 
     /// Returns the name of a socket of a process by the link of its file number; `None` if the
-    /// number is no socket, or its socket has no name.
+    /// number is not a socket, or its socket has no name.
     pub(super) fn name(&mut self, process: u32, link: &[u8]) -> Option<&[u8]> {
         let inode = link.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
         let inode = str::from_utf8(inode).ok()?.parse().ok()?;
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_line_that_is_cut_or_changed_is_passed_over() {
         let lines = [
-            &b"  1: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 0 0 0 77 2 0 0"[..],
+            &b"  1: 0100007F:0035 00000000:0000 07 0:0 00:00000000 0 0 0 77 2 0 0"[..],
             b"000000006f80fa50: 00000003 00000000 00000000 0001 03 1198822 /run/a b",
         ];
         for line in lines {

@@ -156,21 +156,6 @@ impl Building {
             Row::ThreadName { thread, process, name } => {
                 self.name(at, thread, process, Some(name));
             }
-            Row::IrqEnter { irq: _, name } => {
-                let irq = self.irq(name);
-                self.interrupt(at, cpu, Interrupter::Device(irq));
-                if let Some(cpu) = self.cpu(cpu) {
-                    cpu.irq = irq;
-                }
-            }
-            Row::SoftEnter { vector } => self.interrupt(at, cpu, Interrupter::Soft(vector)),
-            Row::SoftLeave { .. } => self.end_interrupt(at, cpu),
-            Row::IrqLeave { .. } => {
-                self.end_interrupt(at, cpu);
-                if let Some(cpu) = self.cpu(cpu) {
-                    (cpu.irq, cpu.left) = (NONE, at);
-                }
-            }
             Row::TimerFire { is_wakeup } => {
                 self.model.has.timers = true;
                 self.just(at, cpu, Just::Timer { is_wakeup });
@@ -206,12 +191,28 @@ impl Building {
             }
             Row::Symbol { address, name } => self.symbol(address, name),
             Row::Frame { frame, parent, address } => self.frame(frame, parent, address),
-            Row::Switch { .. }
-            | Row::Waking { .. }
-            | Row::Call { .. }
-            | Row::CallDone { .. }
-            | Row::Sample { .. }
-            | Row::Lost { .. } => {}
+            _ => self.take_interrupt(at, cpu, row),
+        }
+    }
+
+    fn take_interrupt(&mut self, at: u64, cpu: u32, row: &Row<'_>) {
+        match *row {
+            Row::IrqEnter { irq: _, name } => {
+                let irq = self.irq(name);
+                self.interrupt(at, cpu, Interrupter::Device(irq));
+                if let Some(cpu) = self.cpu(cpu) {
+                    cpu.irq = irq;
+                }
+            }
+            Row::SoftEnter { vector } => self.interrupt(at, cpu, Interrupter::Soft(vector)),
+            Row::SoftLeave { .. } => self.end_interrupt(at, cpu),
+            Row::IrqLeave { .. } => {
+                self.end_interrupt(at, cpu);
+                if let Some(cpu) = self.cpu(cpu) {
+                    (cpu.irq, cpu.left) = (NONE, at);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -9,8 +9,9 @@
 //! Design: the table of `.waits.model` in `design/waits.md`.
 
 use super::building::Building;
+use super::things::Interrupter;
 use super::threads::Wake;
-use super::{Cause, Did, Interrupter, NEVER, NONE, What};
+use super::{Cause, Did, NEVER, NONE, What};
 use crate::calls;
 
 /// The time from an event of an interrupt to the wakes that it causes, at most, in ns.

@@ -5,48 +5,16 @@
 //!  processor        ├ eth0 ┤ ├ NET_RX ┤             the run has this time, and did not get it
 //! ```
 //!
-//! An interrupt within another one is a part of the time of its own. A switch or a loss ends what
-//! has no end in the log: that time is left out. Design: `.waits.interrupts` in `design/waits.md`.
+//! The time of an interrupt within another one is its own. An interrupt whose end the log lacks is
+//! left out: a switch and a loss end it. Design: `.waits.interrupts` in `design/waits.md`.
 
 use super::building::Building;
+use super::things::{Interrupt, Interrupter};
 
 /// Interrupts that are kept, at most.
 const INTERRUPT_COUNT_MAX: usize = 1 << 21;
 /// Interrupts in interrupts, at most.
 const DEPTH_MAX: usize = 16;
-
-/// What interrupted a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Interrupter {
-    /// A device, by its index in [`super::Model::irqs`].
-    Device(u32),
-    /// A soft interrupt, by its number.
-    Soft(u32),
-}
-
-impl Interrupter {
-    /// Returns the name of a soft interrupt.
-    pub fn soft_name(vector: u32) -> Option<&'static str> {
-        const NAMES: [&str; 10] = [
-            "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
-            "RCU",
-        ];
-        NAMES.get(vector as usize).copied()
-    }
-}
-
-/// A time in which a processor was interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Interrupt {
-    /// The processor.
-    pub cpu: u32,
-    /// From this time on, in ns.
-    pub from: u64,
-    /// Until this time, in ns.
-    pub to: u64,
-    /// What interrupted it.
-    pub by: Interrupter,
-}
 
 impl super::Model {
     /// Returns the interrupts of a processor that lie, in part, between two times.

@@ -9,7 +9,7 @@
 
 /// Former names of a life, at most.
 const FORMER_COUNT_MAX: usize = 1 << 12;
-/// Bytes of the names that a kernel tells of a thread, at most: the name of a program may be longer.
+/// Bytes of the names that a kernel tells of threads, at most: that of a program may be longer.
 const SHORT_SIZE: usize = 15;
 
 /// A thread, from its beginning to its end.

@@ -28,9 +28,8 @@ mod threads;
 
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
-pub use interrupts::{Interrupt, Interrupter};
 pub use life::Life;
-pub use things::{Did, NetworkOperation, NetworkWake, Operation, Socket};
+pub use things::{Did, Interrupt, Interrupter, NetworkOperation, NetworkWake, Operation, Socket};
 
 use crate::calls;
 use building::Building;

@@ -80,6 +80,22 @@ impl Tracepoints {
                 let to = to.and_then(u32_of).unwrap_or(cpu);
                 out.add(cpu, ticks, &Woken { target, cpu: to })?;
             }
+            _ => return self.task(out, record, kind),
+        }
+        Ok(Some(()))
+    }
+
+    /// Adds the row of a thread that begins, or gets a name.
+    fn task(
+        &mut self,
+        out: &mut Output<'_>,
+        record: &Record<'_>,
+        kind: &Kind,
+    ) -> Result<Option<()>, MakeError> {
+        let machine = self.machine;
+        let &Record { cpu, ticks, bytes, .. } = record;
+        let u32_of = |slot: Slot| slot.number_u32(machine, bytes);
+        match kind.fields {
             Fields::NewTask { child, flags } => {
                 let flags = flags.number(machine, bytes);
                 let (Some(child), Some(flags)) = (u32_of(child), flags) else { return Ok(None) };

@@ -92,7 +92,7 @@ impl Answer<'_> {
         own: &ControlPath,
     ) -> Result<(), MakeError> {
         let number = |life: u32| self.model.life(life).map_or(0, |life| life.thread);
-        let name = self.names.thread(own.life, own.from);
+        let name = self.names.thread(own.life, own.to.saturating_sub(1));
         let row = PathRow {
             path,
             kind: own.kind as u32,

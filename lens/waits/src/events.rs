@@ -146,6 +146,18 @@ pub mod kernel {
             irq: U,
         }
 
+        /// A soft interrupt began: work of the kernel that an interrupt of hardware left for later.
+        SoftEnter(0x0013, always, Irq) {
+            /// 0 HI, 1 TIMER, 2 NET_TX, 3 NET_RX, 4 BLOCK, 5 IRQ_POLL, 6 TASKLET, 7 SCHED,
+            /// 8 HRTIMER, 9 RCU
+            vector: U,
+        }
+        /// A soft interrupt ended.
+        SoftLeave(0x0014, always, Irq) {
+            /// as in SoftEnter
+            vector: U,
+        }
+
         /// An operation stands in the queue of a block device.
         BlockInsert(0x0020, always, Io) {
             /// the thread that asked for it
@@ -252,7 +264,8 @@ pub mod kernel {
             process: U,
             /// the file number
             file: U,
-            /// its path, or what the kernel tells instead of one
+            /// its path, or what the kernel tells instead of one; of a socket its addresses, too:
+            /// "socket:[123] udp 127.0.0.1:53"
             path: S,
         }
 

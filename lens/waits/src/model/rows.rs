@@ -29,6 +29,8 @@ enum Word {
     IrqEnter,
     TimerFire,
     IrqLeave,
+    SoftEnter,
+    SoftLeave,
     Insert,
     Issue,
     Complete,
@@ -47,7 +49,7 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 29] = [
+const WORDS: [(&str, Word, &[&str]); 31] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
     ("Woken", Word::Woken, &["target"]),
@@ -62,6 +64,8 @@ const WORDS: [(&str, Word, &[&str]); 29] = [
     ("IrqEnter", Word::IrqEnter, &["irq"]),
     ("TimerFire", Word::TimerFire, &["isWakeup"]),
     ("IrqLeave", Word::IrqLeave, &["irq"]),
+    ("SoftEnter", Word::SoftEnter, &["vector"]),
+    ("SoftLeave", Word::SoftLeave, &["vector"]),
     ("BlockInsert", Word::Insert, &["thread", "device", "sector", "count", "operation"]),
     ("BlockIssue", Word::Issue, &["thread", "device", "sector", "count", "operation"]),
     ("BlockComplete", Word::Complete, &["thread", "device", "sector", "count", "operation"]),
@@ -108,6 +112,8 @@ pub enum Row<'e> {
     IrqEnter { irq: u32, name: &'e [u8] },
     TimerFire { is_wakeup: bool },
     IrqLeave { irq: u32 },
+    SoftEnter { vector: u32 },
+    SoftLeave { vector: u32 },
     Insert(Request),
     Issue(Request),
     Complete(Request),
@@ -219,6 +225,8 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
         Word::IrqLeave => Row::IrqLeave { irq: number(0) },
+        Word::SoftEnter => Row::SoftEnter { vector: number(0) },
+        Word::SoftLeave => Row::SoftLeave { vector: number(0) },
         Word::Insert => Row::Insert(request()),
         Word::Issue => Row::Issue(request()),
         Word::Complete => Row::Complete(request()),

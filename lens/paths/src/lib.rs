@@ -1,0 +1,14 @@
+//! Which few events tell the whole path of a program, and the path from these events.
+//!
+//! ```text
+//!  text, dot, MIR, binaries ── graph ── plan ──▶ which blocks and edges are witnessed, in which run
+//!                                │        │
+//!  the witnesses of each run ────┴────────┴── walk ──▶ every block and call, in order
+//! ```
+//!
+//! Design: `design/paths.md`.
+//!
+//! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
+#![forbid(unsafe_code)]
+
+pub mod graph;

@@ -11,4 +11,13 @@
 //! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
 #![forbid(unsafe_code)]
 
+mod condition;
+mod first;
 pub mod graph;
+mod points;
+mod profile;
+
+pub use condition::{Clash, clashes};
+pub use first::TooLarge;
+pub use points::{Fork, Way};
+pub use profile::{END, Profile};

@@ -1,13 +1,16 @@
 //! Random programs, from a seed that a failing test prints.
 #![allow(dead_code)]
 
-use lens_paths::graph::{BlockId, Builder, Edge, EdgeKind, FunctionId, Program};
+pub(crate) mod executions;
+
+use lens_paths::Profile;
+use lens_paths::graph::{BlockId, Builder, Edge, EdgeKind, ElementId, FunctionId, Program};
 
 /// Random numbers (splitmix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -16,18 +19,22 @@ impl Random {
     }
 
     /// Returns a number below a limit.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
     /// Returns whether one of `of` chances came true.
-    pub fn one_in(&mut self, of: usize) -> bool {
+    pub(crate) fn one_in(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 }
 
 /// Returns a program of any shape: self loops, dead blocks, recursion, indirect and outside calls.
-pub fn random_program(random: &mut Random, functions_max: usize, blocks_max: usize) -> Program {
+pub(crate) fn random_program(
+    random: &mut Random,
+    functions_max: usize,
+    blocks_max: usize,
+) -> Program {
     let mut builder = Builder::default();
     let count = 1 + random.below(functions_max);
     let ids: Vec<FunctionId> =
@@ -54,10 +61,29 @@ pub fn random_program(random: &mut Random, functions_max: usize, blocks_max: usi
             if random.one_in(12) {
                 builder.call_outside(*id, *from).unwrap();
             }
-            if random.one_in(5) {
+            if Some(from) == blocks.last() || random.one_in(6) {
                 builder.returns(*id, *from).unwrap();
             }
         }
     }
     builder.build().unwrap()
+}
+
+/// Returns a program of one function: node 0 is its entry, the last one returns.
+pub(crate) fn function_of(node_count: usize, edges: &[(u32, u32)]) -> Program {
+    let mut builder = Builder::default();
+    let main = builder.function("main", None).unwrap();
+    let blocks: Vec<BlockId> =
+        (0..node_count).map(|_| builder.block(main, None, None).unwrap()).collect();
+    for (from, to) in edges {
+        builder.edge(main, BlockId(*from), BlockId(*to), EdgeKind::Jump).unwrap();
+    }
+    builder.returns(main, blocks[node_count - 1]).unwrap();
+    builder.build().unwrap()
+}
+
+/// Returns a profile of some of a program's elements, each with a chance of one in `of`.
+pub(crate) fn random_profile(random: &mut Random, program: &Program, of: usize) -> Profile {
+    let elements = (0..program.element_count() as u32).map(ElementId);
+    Profile::of(elements.filter(|_| random.one_in(of)).collect::<Vec<_>>())
 }

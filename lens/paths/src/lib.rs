@@ -14,10 +14,13 @@
 mod condition;
 mod first;
 pub mod graph;
+pub mod plan;
 mod points;
 mod profile;
+mod weights;
 
 pub use condition::{Clash, clashes};
 pub use first::TooLarge;
 pub use points::{Fork, Way};
 pub use profile::{END, Profile};
+pub use weights::Weights;

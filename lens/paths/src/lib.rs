@@ -11,12 +11,17 @@
 //! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "log")]
+pub mod answer;
 mod condition;
+#[cfg(feature = "log")]
+pub mod events;
 mod first;
 pub mod graph;
 pub mod plan;
 mod points;
 mod profile;
+pub mod walk;
 mod weights;
 
 pub use condition::{Clash, clashes};

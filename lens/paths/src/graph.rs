@@ -6,10 +6,10 @@
 //!                                └ elements: what an event can stand for, numbered from 0
 //! ```
 //!
-//! Invariants of a [`Program`]: every number in it is that of a function, block or edge that exists;
-//! the edges of a function are in the order of their first blocks; two blocks have at most one edge
-//! from the one to the other; a block without edges returns or stops. Design: `.paths.graph` in
-//! `design/paths.md`.
+//! Invariants of a [`Program`]: every number in it is that of a function, block or edge that
+//! exists; the edges of a function are in the order of their first blocks; two blocks have at most
+//! one edge from the one to the other; a block without edges returns or stops. Design:
+//! `.paths.graph` in `design/paths.md`.
 
 mod build;
 pub mod text;

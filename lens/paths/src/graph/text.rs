@@ -11,8 +11,8 @@
 //!  main main                    default: the function called main, else the first
 //! ```
 //!
-//! A block is its number, or another word, which is its label. `#` begins a comment. Names with spaces stand between
-//! quotation marks. Design: `.paths.text` in `design/paths.md`.
+//! A block is its number, or another word, which is its label. `#` begins a comment. Names with
+//! spaces stand between quotation marks. Design: `.paths.text` in `design/paths.md`.
 
 use super::{BlockId, Builder, Edge, EdgeKind, FunctionId, GraphError, Program};
 use core::fmt::Write;

@@ -18,8 +18,7 @@ use tempfile::TempDir;
 const LOOP: &str = "function main\nentry_ > B1\nB1 > B2 exit_\nB2 > B3 B4\nB3 > B5\nB4 > B5\n\
                     B5 > B1\nexit exit_\n";
 /// Its execution: twice around, by B3 and by B4.
-const RUN: [&str; 11] =
-    ["entry_", "B1", "B2", "B3", "B5", "B1", "B2", "B4", "B5", "B1", "exit_"];
+const RUN: [&str; 11] = ["entry_", "B1", "B2", "B3", "B5", "B1", "B2", "B4", "B5", "B1", "exit_"];
 
 fn write(directory: &TempDir, name: &str, text: &str) -> String {
     let path = directory.path().join(name);
@@ -44,7 +43,8 @@ fn letters(plan: &str) -> Vec<String> {
     }
     let order = ["entry_", "B1", "B2", "exit_", "B3", "B4", "B5"];
     let number = |block: &str| order.iter().position(|own| *own == block).unwrap();
-    let edges = RUN.windows(2).map(|pair| format!("main {} > {}", number(pair[0]), number(pair[1])));
+    let edge = |pair: &[&str]| format!("main {} > {}", number(pair[0]), number(pair[1]));
+    let edges = RUN.windows(2).map(edge);
     let mut passed = vec!["enter main".to_owned()];
     for (block, edge) in RUN.iter().zip(edges.map(Some).chain([None])) {
         passed.push(format!("main {}", number(block)));
@@ -53,7 +53,8 @@ fn letters(plan: &str) -> Vec<String> {
     let letter = |own: &Vec<(String, String)>, name: &String| {
         own.iter().find(|(known, _)| known == name).map(|(_, element)| element.clone())
     };
-    let text = |own| passed.iter().filter_map(|name| letter(own, name)).collect::<Vec<_>>().join(" ");
+    let text =
+        |own| passed.iter().filter_map(|name| letter(own, name)).collect::<Vec<_>>().join(" ");
     (0..).zip(&runs).map(|(at, own)| format!("run {at}\n{}\n", text(own))).collect()
 }
 
@@ -118,8 +119,7 @@ fn counter_examples_exit_with_1_and_name_the_fork() {
 #[test]
 fn runs_of_two_executions_are_told_and_lost_runs_are_named() {
     let directory = TempDir::new().unwrap();
-    let (graph, plan, runs) =
-        planned(&directory, &["--blocks", "--machines", "2", "--limit", "2"]);
+    let (graph, plan, runs) = planned(&directory, &["--blocks", "--machines", "2", "--limit", "2"]);
     let log = path(&directory, "path.log");
     let walk = |runs: &[&String]| {
         let mut words = vec!["paths", "walk", &graph, &plan];

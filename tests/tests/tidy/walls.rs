@@ -25,7 +25,10 @@ const WALLS: [(&str, &[&str]); 18] = [
     ("lens/calls", &["eventdef", "eventlog", "slices"]),
     ("lens/waits", &["eventdef", "eventlog", "slices"]),
     ("lens/paths", &["eventdef", "eventlog"]),
-    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits", "lens-paths"]),
+    (
+        "eventcnv",
+        &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits", "lens-paths"],
+    ),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),

@@ -22,11 +22,12 @@ use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  eventcnv paths plan shop.graph                            what to record, and what it costs
-  eventcnv paths plan shop.graph --machines 2 -o shop.plan  two runs that share the work
-  eventcnv paths verify shop.graph --profile B3 --profile B4    do these blocks tell all?
-  eventcnv paths walk shop.graph shop.plan run0 run1 -o path.log
-  eventcnv pairs path.log                                   how often each block and function ran";
+  eventcnv paths plan shop.graph                       what to record, and what it costs
+  eventcnv paths plan shop.graph --machines 2 --svg shop.svg   two runs share the work; a drawing
+  eventcnv paths plan shop.graph --blocks -o shop.plan  blocks, as breakpoints are
+  eventcnv paths verify shop.graph --profile sell,serve --profile refuse,serve   do they do?
+  eventcnv paths walk shop.graph shop.plan run0 -o path.log
+  eventcnv pairs path.log                              how often each block and function ran";
 
 /// Plan the few events that tell the whole path of a program, and find the path from them
 #[derive(Debug, clap::Args)]

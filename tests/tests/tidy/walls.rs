@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 17] = [
+const WALLS: [(&str, &[&str]); 18] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -24,7 +24,11 @@ const WALLS: [(&str, &[&str]); 17] = [
     ("lens/slices", &["eventdef", "eventlog"]),
     ("lens/calls", &["eventdef", "eventlog", "slices"]),
     ("lens/waits", &["eventdef", "eventlog", "slices"]),
-    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits"]),
+    ("lens/paths", &["eventdef", "eventlog"]),
+    (
+        "eventcnv",
+        &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits", "lens-paths"],
+    ),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),

@@ -1,0 +1,33 @@
+//! Which few events tell the whole path of a program, and the path from these events.
+//!
+//! ```text
+//!  text, dot, MIR, binaries ── graph ── plan ──▶ blocks and edges to witness, in each run
+//!                                │        │
+//!  the witnesses of each run ────┴────────┴── walk ──▶ every block and call, in order
+//! ```
+//!
+//! Design: `design/paths.md`.
+//!
+//! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "log")]
+pub mod answer;
+mod condition;
+#[cfg(feature = "log")]
+pub mod events;
+mod first;
+pub mod graph;
+pub mod plan;
+mod points;
+mod profile;
+#[cfg(feature = "log")]
+pub mod source;
+pub mod walk;
+mod weights;
+
+pub use condition::{Clash, clashes};
+pub use first::TooLarge;
+pub use points::{Fork, Way};
+pub use profile::{END, Profile};
+pub use weights::Weights;

@@ -354,3 +354,32 @@ fn time_that_interrupts_took_is_told() {
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["interrupts"][0]["ns"], 333_064, "{json:#}");
 }
+
+/// `.waits.under`: perf record -k mono of `unshare --time --monotonic 10000 lodger`. The program's
+/// log and that of perf have no counter in common.
+#[test]
+fn a_program_of_a_namespace_of_times_is_laid_by_realtime() {
+    let directory = TempDir::new().unwrap();
+    let log = |name: &str| paths(&directory, name, &recording(&format!("{name}.gz"))).0;
+    let (kernel, program) = (log("lodger.time-kernel.log"), log("lodger.time.log"));
+    let args = ["waits", "explain", &program, &kernel, "--same-boot", "--json"];
+    let (text, code, errors) = run(&args);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("laid on one time by CLOCK_REALTIME"), "{errors}");
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let waits = json["waits"].as_array().unwrap();
+    let is_it = |own: &&serde_json::Value| own["event"] == "in Care" && own["call"] == "wait4";
+    let ns = waits.iter().find(is_it).unwrap()["ns"].as_f64().unwrap();
+    let truth = String::from_utf8(recording("lodger.time.txt")).unwrap();
+    let child: f64 = truth.lines().nth(1).unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((ns - child).abs() <= 0.02 * child, "{ns}, in truth {child}");
+    // A log that fits by neither clock is refused, and the reason is that of the first one.
+    let (_, code, errors) =
+        run(&["waits", "explain", &golden("explain/store.log"), &kernel, "--same-boot"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("have no time in common"), "{errors}");
+}
+
+fn golden(name: &str) -> String {
+    golden_path(name).to_str().unwrap().to_owned()
+}

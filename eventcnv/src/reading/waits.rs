@@ -91,16 +91,35 @@ impl Kernel {
             });
         };
         let clock = Clock::led_by(log, stream, is_same_boot);
-        check_clocks(log, &clock, stream, is_same_boot)?;
+        let refused = match Kernel::on(log, (&clock, ClockBase::Monotonic), stream, is_same_boot) {
+            Ok(kernel) => return Ok((kernel, clock)),
+            Err(refused) => refused,
+        };
+        // The program may have been in a namespace of times: the other clock has none.
+        let other = Clock::led_by_realtime(log, stream, is_same_boot);
+        match Kernel::on(log, (&other, ClockBase::Realtime), stream, is_same_boot) {
+            Ok(kernel) => Ok((kernel, other)),
+            Err(_) => Err(refused),
+        }
+    }
+
+    /// Reads the kernel of a log on a clock, if the clock is of this base.
+    fn on(
+        log: &Log,
+        (clock, base): (&Clock, ClockBase),
+        stream: u16,
+        is_same_boot: bool,
+    ) -> Result<Kernel, String> {
+        check_clocks(log, (clock, base), stream, is_same_boot)?;
         if clock.base == ClockBase::Ticks && log.spans().iter().any(Option::is_some) {
             return Err(NO_TIMES.into());
         }
-        let read = model::read(log, stream, &clock, &Options::default());
+        let read = model::read(log, stream, clock, &Options::default());
         let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
-        check_overlap(log, &clock, stream, &model)?;
-        let tracks = Tracks::of(log, &clock, stream, &model);
+        check_overlap(log, clock, stream, &model)?;
+        let tracks = Tracks::of(log, clock, stream, &model);
         check_strangers(log, &tracks)?;
-        Ok((Kernel { stream, model, faults, tracks }, clock))
+        Ok(Kernel { stream, model, faults, tracks })
     }
 
     /// Returns the time that is asked for, or what is wrong with the question.
@@ -178,7 +197,7 @@ impl<'k> Explained<'k> {
             }
         }
         let mut notes = notes::of(model, &windows, dropped);
-        notes.extend(notes::coarse(log, kernel.stream, clock));
+        notes.extend(notes::of_clock(log, kernel.stream, clock));
         notes.extend(kernel.doubts(log));
         notes.extend(Some(TOO_MANY.into()).filter(|_| !walker.is_complete()));
         Ok(Explained {

@@ -62,10 +62,10 @@ fn range(is_all: bool) -> RangeInclusive<u64> {
     from..=to
 }
 
-/// Says why the logs of programs cannot be read with that of the kernel.
+/// Says why the logs of programs cannot be read with that of the kernel, on a clock of this base.
 pub(super) fn check_clocks(
     log: &Log,
-    clock: &Clock,
+    (clock, base): (&Clock, ClockBase),
     kernel: u16,
     is_same: bool,
 ) -> Result<(), String> {
@@ -81,7 +81,7 @@ pub(super) fn check_clocks(
             let name = stream_name(log, at);
             return Err(format!("{name} is of another boot than the log of the kernel"));
         }
-        if clock.base != ClockBase::Monotonic && clock.lead(at) != clock.lead(kernel) {
+        if clock.base != base && clock.lead(at) != clock.lead(kernel) {
             return Err("the clock of the kernel's log has no relation to CLOCK_MONOTONIC: no \
                         other log can be read with it; record it with `perf record -k mono`"
                 .into());

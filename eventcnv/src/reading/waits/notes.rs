@@ -49,8 +49,16 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
     told
 }
 
-/// Says that a clock is too coarse to tell most waits: fewer than 1,000,000 ticks a second.
-pub(super) fn coarse(log: &Log, kernel: u16, clock: &Clock) -> Option<String> {
+/// How the log of a namespace of times is laid.
+const BY_REALTIME: &str = "note: the logs are laid on one time by CLOCK_REALTIME, as by \
+                           CLOCK_MONOTONIC they do not fit: the program was in a namespace of times";
+
+/// Says that a clock is too coarse to tell most waits: fewer than 1,000,000 ticks a second; or that
+/// it is not CLOCK_MONOTONIC, to which logs of programs are related.
+pub(super) fn of_clock(log: &Log, kernel: u16, clock: &Clock) -> Option<String> {
+    if clock.base == ClockBase::Realtime && log.streams().len() > 1 {
+        return Some(BY_REALTIME.into());
+    }
     let rate = log.streams().get(usize::from(kernel))?.clock_rate;
     let is_coarse = clock.base == ClockBase::Start && (1..1_000_000).contains(&rate);
     let tick = cli::units::nanoseconds(1e9 / rate.max(1) as f64);

@@ -51,17 +51,22 @@ pub struct Clock {
 impl Clock {
     /// Returns the clock of a log.
     pub fn new(log: &Log) -> Clock {
-        Clock::of(log, None, false)
+        Clock::of(log, None, false, true)
     }
 
     /// Returns the clock of a log in which a stream leads: all streams of its boot and its counter
     /// have its lines. With `is_one_boot` the caller knows that streams which do not state their
     /// boot are of the boot of the others.
     pub fn led_by(log: &Log, lead: u16, is_one_boot: bool) -> Clock {
-        Clock::of(log, Some(lead), is_one_boot)
+        Clock::of(log, Some(lead), is_one_boot, true)
     }
 
-    fn of(log: &Log, lead: Option<u16>, is_one_boot: bool) -> Clock {
+    /// Returns the same by CLOCK_REALTIME: a namespace of times has a CLOCK_MONOTONIC of its own.
+    pub fn led_by_realtime(log: &Log, lead: u16, is_one_boot: bool) -> Clock {
+        Clock::of(log, Some(lead), is_one_boot, false)
+    }
+
+    fn of(log: &Log, lead: Option<u16>, is_one_boot: bool, has_monotonic: bool) -> Clock {
         let spans: Vec<Option<Point>> = log.spans();
         let boots = boots(log.streams(), is_one_boot);
         let counted = || (0..).zip(&spans).filter(|(_, span)| span.is_some()).map(|(at, _)| at);
@@ -75,7 +80,7 @@ impl Clock {
             counted().all(has_lines).then_some((lines, leads))
         };
         let alone = |lines: Vec<Lines>| (lines, (0..log.streams().len() as u16).collect());
-        let monotonic = || led(|sync| sync.monotonic).filter(|_| is_one_boot);
+        let monotonic = || led(|sync| sync.monotonic).filter(|_| is_one_boot && has_monotonic);
         let realtime = || led(|sync| sync.realtime);
         let (base, (lines, leads)) = if first.is_none() {
             (ClockBase::Ticks, alone(Vec::new()))

@@ -8,9 +8,12 @@
 //!
 //! Design: `design/paths.md`.
 //!
-//! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
+//! - **Rust**: 1.91 or later. No unsafe code. Without the features `log` and `binary`, no
+//!   dependency.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "binary")]
+pub mod binary;
 mod condition;
 mod first;
 pub mod graph;

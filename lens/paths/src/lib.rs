@@ -17,10 +17,13 @@ pub mod binary;
 mod condition;
 mod first;
 pub mod graph;
+pub mod plan;
 mod points;
 mod profile;
+mod weights;
 
 pub use condition::{Clash, clashes};
 pub use first::TooLarge;
 pub use points::{Fork, Way};
 pub use profile::{END, Profile};
+pub use weights::Weights;

@@ -3,10 +3,9 @@
 mod common;
 
 use common::executions::{executions, twins};
-use common::{Random, function_of, random_profile, random_program};
+use common::{Random, function_of, random_profile, random_program, recorded};
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Program, text};
 use lens_paths::{Profile, clashes};
-use std::io::Read;
 
 /// A recorded case.
 struct Case {
@@ -20,9 +19,7 @@ struct Case {
 }
 
 fn cases(packed: &[u8]) -> Vec<Case> {
-    let mut all = String::new();
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut all).unwrap();
-    all.lines().map(case).collect()
+    recorded(packed).iter().map(|line| case(line)).collect()
 }
 
 fn case(line: &str) -> Case {

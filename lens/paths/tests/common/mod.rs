@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod executions;
+pub(crate) mod run;
 
 use lens_paths::Profile;
 use lens_paths::graph::{BlockId, Builder, Edge, EdgeKind, ElementId, FunctionId, Program};
@@ -80,6 +81,13 @@ pub(crate) fn function_of(node_count: usize, edges: &[(u32, u32)]) -> Program {
     }
     builder.returns(main, blocks[node_count - 1]).unwrap();
     builder.build().unwrap()
+}
+
+/// Returns the lines of a packed recording.
+pub(crate) fn recorded(packed: &[u8]) -> Vec<String> {
+    let mut all = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut all).unwrap();
+    all.lines().map(str::to_owned).collect()
 }
 
 /// Returns a profile of some of a program's elements, each with a chance of one in `of`.

@@ -1,10 +1,12 @@
 """Records nodes.txt.gz and edges.txt.gz: random graphs, random profiles, and two verdicts on each,
 by definition: the condition of first letters, and whether two executions have equal collections.
+Records optimum.txt.gz: random graphs with the weights of 20 random executions, and the cost of the
+cheapest blocks that keep the condition, all sets of blocks tried.
 
-A line: nodes, edges | witnesses of each profile, between semicolons | condition, told apart.
+A line of the first two: nodes, edges | witnesses of each profile, between semicolons | condition, told apart.
 Node 0 is the entry, the last one the exit. This program shares no code with the crate.
 
-    python3 brute.py && gzip -9n nodes.txt edges.txt
+    python3 brute.py && gzip -9n nodes.txt edges.txt optimum.txt
 """
 import itertools
 import random
@@ -119,3 +121,34 @@ with open('edges.txt', 'w') as out:
         # Both ends of an edge and the edge: twice the length.
         a, b = condition(split, n - 1, d), told_apart(split, n - 1, d, 23, 3000)
         out.write(line(n, edges, d, '%d%d', a, b))
+
+
+def executed(rng, succ, last):
+    weights = defaultdict(int)
+    for _ in range(20):
+        path = [0]
+        while path[-1] != last and len(path) < 500:
+            path.append(rng.choice(succ[path[-1]]))
+        # Whole executions alone: what flows in flows out.
+        if path[-1] == last:
+            for e in zip(path, path[1:]):
+                weights[e] += 1
+    return weights
+
+
+with open('optimum.txt', 'w') as out:
+    for _ in range(500):
+        n = rng.choice([6, 7, 8, 9])
+        edges, succ = graph(rng, n)
+        weights = executed(rng, succ, n - 1)
+        cost = [0] * n
+        for e in edges:
+            cost[e[1]] += weights[e]
+        best = None
+        for size in range(n):
+            for chosen in itertools.combinations(range(1, n), size):
+                own = sum(cost[v] for v in chosen)
+                if (best is None or own < best) and condition(succ, n - 1, [set(chosen)]):
+                    best = own
+        written = ' '.join('%d%d*%d' % (e + (weights[e],)) for e in edges)
+        out.write('%d %s | %d\n' % (n, written, best))

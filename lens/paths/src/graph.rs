@@ -283,6 +283,22 @@ impl Program {
         })
     }
 
+    /// Returns a short name: that of the function, or of the block with its label.
+    pub fn title(&self, element: Element) -> String {
+        let name = |function| self.function(function).map_or("?", Function::name);
+        match element {
+            Element::Enter(function) | Element::Leave(function) => name(function).to_owned(),
+            Element::Block(function, block) => {
+                let own = self.function(function).and_then(|own| own.block(block));
+                match own.and_then(|own| own.label.as_deref()) {
+                    Some(label) => format!("{} {label}", name(function)),
+                    None => self.say(element),
+                }
+            }
+            Element::Edge(..) => self.say(element),
+        }
+    }
+
     /// Returns an element in words: `main 3`, `main 3 > 5`, `enter main`.
     pub fn say(&self, element: Element) -> String {
         let name = |function| self.function(function).map_or("?", Function::name);

@@ -12,14 +12,19 @@
 //!   dependency.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "log")]
+pub mod answer;
 #[cfg(feature = "binary")]
 pub mod binary;
 mod condition;
+#[cfg(feature = "log")]
+pub mod events;
 mod first;
 pub mod graph;
 pub mod plan;
 mod points;
 mod profile;
+pub mod walk;
 mod weights;
 
 pub use condition::{Clash, clashes};

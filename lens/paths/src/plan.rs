@@ -15,6 +15,7 @@ mod jobs;
 mod links;
 mod nodes;
 mod repair;
+pub mod text;
 
 use crate::condition::{Clash, clashes};
 use crate::first::TooLarge;

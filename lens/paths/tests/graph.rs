@@ -59,6 +59,7 @@ fn wrong_text_is_refused_with_its_line() {
         ("function f\nblock 0 1000\n", 2, "is not an address"),
         ("function f\nblock 0 \"x\n", 2, "quotation mark"),
         ("function f\nwhat 0\n", 2, "is not function"),
+        ("function f\n0 > 4000000000\n", 2, "too high"),
         ("function f\n0 > 1\nmain g\n", 3, "has no g"),
     ];
     for (source, line, what) in cases {

@@ -121,6 +121,20 @@ impl Builder {
         Ok(BlockId(draft.blocks.len() as u32 - 1))
     }
 
+    /// Gives a block the address and the label that are known.
+    pub(super) fn describe(
+        &mut self,
+        function: FunctionId,
+        block: BlockId,
+        address: Option<u64>,
+        label: Option<&str>,
+    ) -> Result<(), GraphError> {
+        let own = self.own(function, block)?;
+        own.address = address.or(own.address);
+        own.label = label.map(str::to_owned).or(own.label.take());
+        Ok(())
+    }
+
     /// Adds an edge. A second edge between two blocks is the first one.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //!  main main                    default: the function called main, else the first
 //! ```
 //!
-//! A block is a word: a number, or any other. `#` begins a comment. Names with spaces stand between
+//! A block is its number, or another word, which is its label. `#` begins a comment. Names with spaces stand between
 //! quotation marks. Design: `.paths.text` in `design/paths.md`.
 
 use super::{BlockId, Builder, Edge, EdgeKind, FunctionId, GraphError, Program};
@@ -31,7 +31,7 @@ use std::collections::HashMap;
 /// Fails at the first line that is not such text; if a function has no block; if a call or `main`
 /// names a function that the text lacks; if two functions have one name.
 pub fn read(text: &str) -> Result<Program, GraphError> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { room: text.len(), ..Reader::default() };
     for (line, words) in (1..).zip(text.lines()).map(|(line, text)| (line, words(text))) {
         let words = words.map_err(|what| GraphError::Line { line, what })?;
         reader.line(line, &words).map_err(|what| GraphError::Line { line, what })?;
@@ -108,6 +108,9 @@ struct Reader {
     current: Option<FunctionId>,
     /// The blocks of the current function by their words.
     blocks: HashMap<String, BlockId>,
+    block_count: u32,
+    /// Blocks that the text can still have.
+    room: usize,
     /// Calls wait for the functions that the text has later.
     calls: Vec<(usize, FunctionId, BlockId, String)>,
     main: Option<(usize, String)>,
@@ -155,6 +158,7 @@ impl Reader {
         self.functions.insert(name.to_owned(), id);
         self.current = Some(id);
         self.blocks.clear();
+        self.block_count = 0;
         Ok(())
     }
 
@@ -162,28 +166,31 @@ impl Reader {
         self.current.ok_or_else(|| "stands before the first function".into())
     }
 
-    /// Returns the block of a word, and makes it at its first mention.
+    /// Returns the block of a word, and makes it at its first mention: a number is that of the
+    /// block, another word the label of the next block.
     fn block(&mut self, word: &str) -> Result<BlockId, String> {
         let function = self.current()?;
         if let Some(block) = self.blocks.get(word) {
             return Ok(*block);
         }
-        let is_index = word.parse::<usize>().is_ok_and(|index| index == self.blocks.len());
-        let label = (!is_index).then_some(word);
-        self.new_block(function, word, None, label)
-    }
-
-    fn new_block(
-        &mut self,
-        function: FunctionId,
-        word: &str,
-        address: Option<u64>,
-        label: Option<&str>,
-    ) -> Result<BlockId, String> {
-        let block = self.builder.block(function, address, label);
-        let block = block.map_err(|error| error.to_string())?;
+        let block = match word.parse::<u32>() {
+            Ok(number) => {
+                while self.block_count <= number {
+                    self.new_block(function, None)?;
+                }
+                BlockId(number)
+            }
+            Err(_) => self.new_block(function, Some(word))?,
+        };
         self.blocks.insert(word.to_owned(), block);
         Ok(block)
+    }
+
+    fn new_block(&mut self, function: FunctionId, label: Option<&str>) -> Result<BlockId, String> {
+        // A text without gaps in its numbers mentions each block.
+        self.room = self.room.checked_sub(1).ok_or("its number is too high")?;
+        self.block_count += 1;
+        self.builder.block(function, None, label).map_err(|error| error.to_string())
     }
 
     fn block_line(&mut self, words: &[Word]) -> Result<(), String> {
@@ -195,13 +202,8 @@ impl Reader {
                 Word::Quoted(text) => label = Some(text.as_str()),
             }
         }
-        let function = self.current()?;
-        if self.blocks.contains_key(word.text()) {
-            return Err(format!("block {} already exists", word.text()));
-        }
-        let is_index = word.text().parse::<usize>().is_ok_and(|index| index == self.blocks.len());
-        let label = label.or_else(|| (!is_index).then_some(word.text()));
-        self.new_block(function, word.text(), at, label).map(drop)
+        let (block, function) = (self.block(word.text())?, self.current()?);
+        self.builder.describe(function, block, at, label).map_err(|error| error.to_string())
     }
 
     fn edges(&mut self, from: &str, targets: &[Word]) -> Result<(), String> {

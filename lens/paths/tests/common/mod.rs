@@ -51,7 +51,7 @@ pub(crate) fn random_program(
         for from in &blocks {
             for _ in 0..[0, 1, 1, 2, 2, 3][random.below(6)] {
                 let to = blocks[random.below(blocks.len())];
-                let kind = EdgeKind::WORDS[random.below(5)].0;
+                let kind = EdgeKind::WORDS[random.below(4)].0;
                 let weight = random.one_in(2).then(|| random.below(100) as u64);
                 let edge = Edge { from: *from, to, kind, weight };
                 builder.weighted_edge(*id, edge).unwrap();

@@ -1,0 +1,176 @@
+//! A path as a log: calls and blocks as slices.
+//!
+//! ```text
+//!  steps ─▶ CallBegin ┬ BlockBegin … BlockEnd ┬ CallEnd      1 us a block: the order is the time
+//!                     └ calls of the block ───┘
+//! ```
+//!
+//! Design: `.paths.answer` in `design/paths.md`.
+
+use crate::events::{BlockBegin, BlockEnd, CallBegin, CallEnd, Differs, REGISTRY, Unknown};
+use crate::graph::{BlockId, Element, ElementId, FunctionId, Program};
+use crate::walk::{Divergence, Step};
+use eventlog::format::ClockSync;
+use eventlog::writer::{Made, MakeError, Maker, Origin};
+
+/// The ticks of a block: ns.
+const BLOCK_TICKS: u64 = 1000;
+/// The value whose label is the first element; values of other parameters are lower.
+const LABEL_FIRST: usize = 0x7061_7468_0000_0000;
+/// Labels of a log, at most. Further elements have numbers alone.
+const LABEL_COUNT_MAX: usize = 1 << 20;
+/// Bytes of a name or a place, at most.
+const NAME_SIZE_MAX: usize = 4000;
+
+/// A function that is open in the log.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    function: FunctionId,
+    block: Option<BlockId>,
+}
+
+/// A path that becomes a log.
+#[must_use = "a log is whole only after `finish`"]
+pub struct Answer<'a> {
+    program: &'a Program,
+    maker: Maker<'a>,
+    is_labelled: Vec<bool>,
+    label_count: usize,
+    frames: Vec<Frame>,
+    ticks: u64,
+}
+
+impl std::fmt::Debug for Answer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("ticks", &self.ticks).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// Begins a log. The origin has the identity of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::begin`] does.
+    pub fn new(
+        program: &'a Program,
+        origin: &Origin,
+        out: &'a mut dyn std::io::Write,
+    ) -> Result<Answer<'a>, MakeError> {
+        let mut maker = Maker::new(out);
+        maker.begin(origin)?;
+        maker.registry(&REGISTRY)?;
+        maker.thread(1, 1, 1, "path")?;
+        let is_labelled = vec![false; program.element_count()];
+        let (frames, ticks) = (Vec::new(), BLOCK_TICKS);
+        Ok(Answer { program, maker, is_labelled, label_count: 0, frames, ticks })
+    }
+
+    /// Adds a step.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn add(&mut self, step: Step) -> Result<(), MakeError> {
+        match step {
+            Step::Enter(function) => self.enter(function),
+            Step::Block(function, block) => {
+                if self.frames.last().is_none_or(|frame| frame.function != function) {
+                    // Its call is unknown.
+                    self.enter(function)?;
+                }
+                self.end_block()?;
+                let value = self.value(Element::Block(function, block))?;
+                self.ticks += BLOCK_TICKS;
+                let event = BlockBegin { block: value, number: block.0 };
+                self.maker.add(1, 1, self.ticks, &event)?;
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.block = Some(block);
+                }
+                Ok(())
+            }
+            Step::Leave(function) => self.leave(function, 0),
+            Step::Unwound(function) => self.leave(function, 1),
+            Step::Unknown(cause) => {
+                let cause = cause.to_string();
+                self.maker.add(1, 1, self.ticks, &Unknown { cause: cause.as_bytes() })
+            }
+        }
+    }
+
+    /// Adds a divergence, at the end of the path so far.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn differs(&mut self, divergence: &Divergence) -> Result<(), MakeError> {
+        let mut place = divergence.say(self.program);
+        place.truncate(place.floor_char_boundary(NAME_SIZE_MAX));
+        let run = u32::try_from(divergence.run).unwrap_or(u32::MAX);
+        let event = Differs { run, agreed: divergence.agreed, place: place.as_bytes() };
+        self.maker.add(1, 1, self.ticks, &event)
+    }
+
+    /// Ends the open calls, and the log.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::finish`] does.
+    pub fn finish(mut self) -> Result<Made, MakeError> {
+        while let Some(Frame { function, .. }) = self.frames.last().copied() {
+            self.leave(function, 1)?;
+        }
+        for ticks in [1, self.ticks + 1] {
+            self.maker.sync(ClockSync {
+                ticks,
+                monotonic: ticks,
+                realtime: ticks,
+                uncertainty: 0,
+            })?;
+        }
+        self.maker.finish()
+    }
+
+    fn enter(&mut self, function: FunctionId) -> Result<(), MakeError> {
+        let value = self.value(Element::Enter(function))?;
+        self.ticks += 1;
+        self.maker.add(1, 1, self.ticks, &CallBegin { function: value })?;
+        self.frames.push(Frame { function, block: None });
+        Ok(())
+    }
+
+    fn leave(&mut self, function: FunctionId, how: u32) -> Result<(), MakeError> {
+        if self.frames.last().is_none_or(|frame| frame.function != function) {
+            return Ok(());
+        }
+        self.end_block()?;
+        self.frames.pop();
+        let value = self.value(Element::Enter(function))?;
+        self.ticks += 1;
+        self.maker.add(1, 1, self.ticks, &CallEnd { function: value, how })
+    }
+
+    fn end_block(&mut self) -> Result<(), MakeError> {
+        let open = self.frames.last_mut().and_then(|own| Some((own.function, own.block.take()?)));
+        let Some((function, block)) = open else { return Ok(()) };
+        let value = self.value(Element::Block(function, block))?;
+        self.ticks += 1;
+        self.maker.add(1, 1, self.ticks, &BlockEnd { block: value })
+    }
+
+    /// Returns the value that stands for an element; its label is written at first.
+    fn value(&mut self, element: Element) -> Result<usize, MakeError> {
+        let ElementId(id) = self.program.id(element).unwrap_or(ElementId(0));
+        let value = LABEL_FIRST + id as usize;
+        let Some(is_labelled) = self.is_labelled.get_mut(id as usize) else { return Ok(value) };
+        if core::mem::replace(is_labelled, true) || self.label_count >= LABEL_COUNT_MAX {
+            return Ok(value);
+        }
+        self.label_count += 1;
+        let mut name = self.program.title(element);
+        name.truncate(name.floor_char_boundary(NAME_SIZE_MAX));
+        let string = self.maker.intern(self.ticks, name.as_bytes())?;
+        self.maker.label(self.ticks, value, string)?;
+        Ok(value)
+    }
+}

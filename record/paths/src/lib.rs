@@ -24,6 +24,7 @@ mod sites;
 mod stage;
 mod step;
 mod trap;
+mod witness;
 
 pub use error::CollectError;
 pub use follow::Step;
@@ -33,3 +34,4 @@ pub use sites::{Letter, Sites};
 pub use stage::Ended;
 pub use step::{Stepped, step};
 pub use trap::{Hits, collect};
+pub use witness::{stops, trappable};

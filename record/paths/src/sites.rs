@@ -93,6 +93,15 @@ impl Sites {
         witness(chart, element).is_some()
     }
 
+    /// Returns the element that occurs as often as the program stops for an edge that the outcome
+    /// of a jump tells.
+    pub(crate) fn stopping(chart: &Chart, element: Element) -> Option<Element> {
+        let Element::Edge(function, edge) = element else { return None };
+        let from = chart.program.function(function)?.edges().get(edge.0 as usize)?.from;
+        let is_outcome = matches!(witness(chart, element)?, Witness::Outcome(..));
+        is_outcome.then_some(Element::Block(function, from))
+    }
+
     /// Returns the number of breakpoints.
     pub fn count(&self) -> usize {
         self.sites.len()

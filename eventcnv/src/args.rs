@@ -9,6 +9,8 @@
 
 #[cfg(feature = "parquet")]
 use crate::command::parquet;
+#[cfg(feature = "paths")]
+use crate::command::paths;
 #[cfg(feature = "waits")]
 use crate::command::waits;
 use crate::command::{
@@ -49,6 +51,8 @@ enum Command {
     Lines(lines::Lines),
     #[cfg(feature = "waits")]
     Waits(waits::Waits),
+    #[cfg(feature = "paths")]
+    Paths(paths::Paths),
     Diff(diff::Diff),
     Follow(follow::Follow),
     Report(report::Report),
@@ -83,6 +87,8 @@ impl Args {
             Some(Command::Lines(args)) => lines::run(args),
             #[cfg(feature = "waits")]
             Some(Command::Waits(args)) => waits::run(args),
+            #[cfg(feature = "paths")]
+            Some(Command::Paths(args)) => paths::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),

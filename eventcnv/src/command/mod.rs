@@ -25,6 +25,8 @@ mod output;
 pub(crate) mod pairs;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+#[cfg(feature = "paths")]
+pub(crate) mod paths;
 pub(crate) mod py;
 #[cfg(feature = "sql")]
 pub(crate) mod query;

@@ -26,6 +26,8 @@ pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
 pub(crate) mod pairs;
+#[cfg(feature = "paths")]
+pub(crate) mod paths;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;

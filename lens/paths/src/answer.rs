@@ -22,6 +22,12 @@ const LABEL_COUNT_MAX: usize = 1 << 20;
 /// Bytes of a name or a place, at most.
 const NAME_SIZE_MAX: usize = 4000;
 
+/// Returns the element that a label's value of such a log stands for.
+pub fn element_of(value: u64) -> Option<ElementId> {
+    let offset = usize::try_from(value).ok()?.checked_sub(LABEL_FIRST)?;
+    u32::try_from(offset).ok().map(ElementId)
+}
+
 /// A function that is open in the log.
 #[derive(Clone, Copy, Debug)]
 struct Frame {

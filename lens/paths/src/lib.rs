@@ -24,6 +24,8 @@ pub mod graph;
 pub mod plan;
 mod points;
 mod profile;
+#[cfg(feature = "log")]
+pub mod source;
 pub mod walk;
 mod weights;
 

@@ -1,0 +1,131 @@
+//! Plans the witnesses of a program.
+//!
+//! ```text
+//!  GRAPH, weights ── lens_paths::plan ──▶ table │ PLAN │ SVG
+//! ```
+//!
+//! Design: `.paths.plan` in `design/paths.md`.
+
+use super::{graph, say_all, stop};
+use crate::reading::{Known, Reading};
+use crate::view::paths;
+use cli::Stop;
+use lens_paths::plan::{Kind, Options, PlanError, plan, text};
+use lens_paths::{Weights, source};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+pub(super) const ABOUT: &str = "\
+Finds the cheapest witnesses that tell the whole path of a program: the edges, or with --blocks the \
+blocks, whose events tell every branch. With several machines, several runs of the program with one \
+input share the witnesses. All strategies are tried, and the cheapest plan is kept; its cost is that \
+of the dearest machine.
+
+A graph is a text: function NAME begins a function; 0 > 1 2*7 are edges, with weights if they are \
+known; call 3 NAME ends a block with a call; exit 5 and stop 5 name blocks where the function or the \
+program ends.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eventcnv paths plan shop.graph
+  eventcnv paths plan shop.graph --machines 3 --blocks --limit 40 -o shop.plan
+  eventcnv paths plan shop.graph --log path.log      weighed by a path that was walked
+  eventcnv paths plan shop.graph --svg shop.svg      a drawing: blocks, witnesses, loads
+
+Weights, the first that is known: --log; those of the graph, if it states that of each edge; else all
+edges of a fork weigh the same, and a loop runs twice.
+
+Exit status:
+  0  there is a plan
+  1  no witnesses of this kind tell all ways apart, or the limit is too low: the fork is named
+  2  the graph could not be read, or the command line is wrong";
+
+/// Find the cheapest events that tell the whole path of a program
+#[derive(Debug, clap::Args)]
+pub(crate) struct Plan {
+    /// The graph of the program
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+
+    /// Machines that share the witnesses
+    #[arg(long, value_name = "M", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    machines: u16,
+
+    /// Witnesses of a run, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+
+    /// Witness blocks, as breakpoints do, instead of edges
+    #[arg(long)]
+    blocks: bool,
+
+    /// A log of "paths walk": what happened is the weight
+    #[arg(long, value_name = "PATH.log")]
+    log: Option<PathBuf>,
+
+    /// Draw the graph, with witnesses, weights and loads
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write the plan; "-" is standard output
+    #[arg(short = 'o', long = "output", value_name = "PLAN")]
+    output: Option<PathBuf>,
+
+    /// Replace existing outputs
+    #[arg(long)]
+    force: bool,
+}
+
+/// Plans, prints the plans as a table, and writes the best. Returns whether there is one.
+pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
+    let program = graph(&args.graph)?;
+    let weights = match &args.log {
+        None => Weights::written(&program).unwrap_or_else(|| Weights::basic(&program)),
+        Some(path) => {
+            let reading = Reading::open_paths(std::slice::from_ref(path), &Known::default())?;
+            let elements = source::walked(&program, &reading.log);
+            if elements.is_empty() {
+                return Err(reading.error("has no call or block of this graph"));
+            }
+            Weights::counted(&program, elements)
+        }
+    };
+    let options = Options {
+        machines: usize::from(args.machines),
+        limit: args.limit.map(|limit| limit as usize),
+        kind: if args.blocks { Kind::Blocks } else { Kind::Edges },
+    };
+    let plans = match plan(&program, &weights, &options) {
+        Ok(plans) => plans,
+        Err(error) => {
+            let advice = match &error {
+                PlanError::Open(_) if args.blocks => "; leave out --blocks",
+                PlanError::Limit { .. } => "; raise --limit",
+                _ => "",
+            };
+            let lines = match &error {
+                PlanError::Open(clashes) => say_all(&program, clashes),
+                _ => Vec::new(),
+            };
+            let name = cli::log::name(&args.graph);
+            cli::complain(&format!("eventcnv: {name}: {error}{advice}\n"));
+            lines.iter().for_each(|line| cli::complain(&format!("  {line}\n")));
+            return Ok(false);
+        }
+    };
+    let Some(best) = plans.best() else { return Err(stop(&args.graph, &"has no plan")) };
+    if let Some(path) = &args.svg {
+        let drawing = paths::drawing(&program, &weights, best);
+        cli::output::write(path, args.force, |out| out.write_all(drawing.as_bytes()))?;
+    }
+    if let Some(path) = &args.output {
+        let text = text::write(&program, best);
+        cli::output::write(path, args.force, |out| out.write_all(text.as_bytes()))?;
+        if path.as_os_str() == "-" {
+            return Ok(true);
+        }
+    }
+    io::stdout().lock().write_all(paths::table(&program, &weights, &plans).as_bytes())?;
+    Ok(true)
+}

@@ -1,0 +1,168 @@
+//! Finds the path of a program from the events of its runs.
+//!
+//! ```text
+//!  GRAPH, PLAN, RUN… ── lens_paths::walk ──▶ log "path"; where the runs differ
+//! ```
+//!
+//! Design: `.paths.walk` in `design/paths.md`.
+
+use super::{graph, plan_of, stop, text};
+use crate::command::output::Output;
+use crate::reading::{Known, Reading};
+use cli::Stop;
+use eventlog::reader::Log;
+use eventlog::writer::{MakeError, Origin, uuid_of};
+use lens_paths::Profile;
+use lens_paths::answer::Answer;
+use lens_paths::plan::text::fingerprint;
+use lens_paths::source::{self, Recorded};
+use lens_paths::walk::{Collection, Walked, Walker, text as letters};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+pub(super) const ABOUT: &str = "\
+Finds the whole path of a program from the events of all runs of a plan, and writes it as a log: \
+calls and blocks are slices. If the runs are not of one execution, it says where they differ, with \
+the open calls there and at the last event that agrees. A killed program, a ring that begins midway, \
+an unwinding: only what the events tell is in the log, the rest is unknown, and counted.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eventcnv paths walk shop.graph shop.plan run0.log run1.log -o path.log
+  eventcnv pairs path.log
+  eventcnv report path.log -o path.html
+
+A run is a log of the registry \"path\", or a text: numbers of witnesses in order, with the lines
+\"run 1\" (of the plan), \"midway\" (the begin is missing) and \"cut\" (the end is missing).
+
+Exit status:
+  0  the path is whole
+  1  part of it is unknown: standard error says where and why
+  2  an input could not be read, the log could not be written, or the command line is wrong";
+
+/// Find the path of a program from the events of its runs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Walk {
+    /// The graph of the program
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+
+    /// The plan of the runs
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+
+    /// The events of each run: logs or texts
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Walks, and writes the log. Returns whether the path is whole.
+pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
+    let program = graph(&args.graph)?;
+    let print = fingerprint(&program);
+    let profiles: Vec<Profile> =
+        plan_of(&program, &args.plan)?.into_iter().map(|run| run.profile).collect();
+    let collections = collections(&args.runs, profiles.len(), print)?;
+    let walker = Walker::new(&program, &profiles).map_err(|error| stop(&args.plan, &error))?;
+    let inputs = [&[args.graph.clone(), args.plan.clone()], args.runs.as_slice()].concat();
+    let mut origin = Origin::new();
+    let bytes = |own: &Collection| own.letters.iter().flat_map(|own| own.to_le_bytes()).collect();
+    let mut source: Vec<Vec<u8>> = collections.iter().map(bytes).collect();
+    source.push(print.to_le_bytes().to_vec());
+    origin.uuid = uuid_of(&source.concat());
+    origin.program = program.function(program.main()).map_or("", |own| own.name()).to_owned();
+    let mut refused = None;
+    let written = args.output.write(&inputs, |out| {
+        let failed = |error| match error {
+            MakeError::Io(error) => error,
+            error => io::Error::other(error.to_string()),
+        };
+        let mut answer = Answer::new(&program, &origin, out).map_err(failed)?;
+        let mut result = Ok(());
+        let walked = walker.walk(&collections, &mut |step| {
+            if result.is_ok() {
+                result = answer.add(step);
+            }
+        });
+        result.map_err(failed)?;
+        let walked = walked.map_err(|error| {
+            refused = Some(error.to_string());
+            io::Error::from(io::ErrorKind::InvalidData)
+        })?;
+        for divergence in &walked.divergences {
+            answer.differs(divergence).map_err(failed)?;
+        }
+        answer.finish().map_err(failed)?;
+        Ok(walked)
+    });
+    if let Some(refused) = refused {
+        return Err(stop(&args.plan, &refused));
+    }
+    report(&program, args, &written?)
+}
+
+/// Prints what was walked, and what is unknown.
+fn report(
+    program: &lens_paths::graph::Program,
+    args: &Walk,
+    walked: &Walked,
+) -> Result<bool, Stop> {
+    let Walked { blocks, letters, unknown, passed_over, .. } = walked;
+    args.output.print(&format!(
+        "{}, {}",
+        cli::units::counted_in_groups(*blocks, "block"),
+        cli::units::counted_in_groups(*letters, "event")
+    ))?;
+    for divergence in &walked.divergences {
+        cli::complain(&format!("eventcnv: {}\n", divergence.say(program)));
+    }
+    if *unknown > 0 {
+        let stretches = cli::units::counted(*unknown, "stretch");
+        let stretches = stretches.replace("stretchs", "stretches");
+        let events = cli::units::counted(*passed_over, "event");
+        cli::complain(&format!(
+            "eventcnv: {stretches} of the path unknown, {events} passed over\n"
+        ));
+    }
+    Ok(walked.is_whole)
+}
+
+/// Reads the runs, in the order of the plan.
+fn collections(paths: &[PathBuf], count: usize, print: u64) -> Result<Vec<Collection>, Stop> {
+    let mut found: Vec<Option<Collection>> = vec![None; count];
+    for (place, path) in paths.iter().enumerate() {
+        let Recorded { run, graph, collection } = recorded(path)?;
+        if graph.is_some_and(|graph| graph != print) {
+            return Err(stop(path, &"is a run of another graph"));
+        }
+        let run = run.unwrap_or(place);
+        let Some(slot) = found.get_mut(run) else {
+            return Err(stop(path, &format!("is run {run}, and the plan has {count} runs")));
+        };
+        if slot.replace(collection).is_some() {
+            return Err(stop(path, &format!("is run {run}, which another file is, too")));
+        }
+    }
+    let missing = |run: usize| Stop::Message(format!("run {run} of the plan is missing"));
+    (0..).zip(found).map(|(run, own)| own.ok_or_else(|| missing(run))).collect()
+}
+
+/// Reads a run: a log, or a text.
+fn recorded(path: &Path) -> Result<Recorded, Stop> {
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(|error| stop(path, &error))?;
+    file.take(4096).read_to_end(&mut head).map_err(|error| stop(path, &error))?;
+    if Log::format_of(&head, &Default::default()).is_none() {
+        let (run, collection) = letters::read(&text(path)?).map_err(|error| stop(path, &error))?;
+        return Ok(Recorded { run, graph: None, collection });
+    }
+    let reading = Reading::open_paths(&[path.to_owned()], &Known::default())?;
+    let recorded = source::recorded(&reading.log).map_err(|error| reading.error(error))?;
+    reading.finish();
+    reading.end_unread();
+    Ok(recorded)
+}

@@ -1,0 +1,179 @@
+//! Plans, their check, and the path from the events of their runs.
+//!
+//! ```text
+//!  graph ── paths plan ──▶ plan ── letters of an execution ── paths walk ──▶ log ── pairs, verify
+//! ```
+//!
+//! Design: `design/paths.md`.
+#![cfg(feature = "paths")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::run;
+use tempfile::TempDir;
+
+/// The first figure of the seed: a loop with two ways.
+const LOOP: &str = "function main\nentry_ > B1\nB1 > B2 exit_\nB2 > B3 B4\nB3 > B5\nB4 > B5\n\
+                    B5 > B1\nexit exit_\n";
+/// Its execution: twice around, by B3 and by B4.
+const RUN: [&str; 11] =
+    ["entry_", "B1", "B2", "B3", "B5", "B1", "B2", "B4", "B5", "B1", "exit_"];
+
+fn write(directory: &TempDir, name: &str, text: &str) -> String {
+    let path = directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn path(directory: &TempDir, name: &str) -> String {
+    directory.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// Returns the letters that each run of a plan collects of [`RUN`], as texts.
+fn letters(plan: &str) -> Vec<String> {
+    let mut runs: Vec<Vec<(String, String)>> = Vec::new();
+    for line in fs::read_to_string(plan).unwrap().lines().skip(1) {
+        match line.split_once(" # ") {
+            None => runs.push(Vec::new()),
+            Some((element, name)) => {
+                runs.last_mut().unwrap().push((name.to_owned(), element.to_owned()));
+            }
+        }
+    }
+    let order = ["entry_", "B1", "B2", "exit_", "B3", "B4", "B5"];
+    let number = |block: &str| order.iter().position(|own| *own == block).unwrap();
+    let edges = RUN.windows(2).map(|pair| format!("main {} > {}", number(pair[0]), number(pair[1])));
+    let mut passed = vec!["enter main".to_owned()];
+    for (block, edge) in RUN.iter().zip(edges.map(Some).chain([None])) {
+        passed.push(format!("main {}", number(block)));
+        passed.extend(edge);
+    }
+    let letter = |own: &Vec<(String, String)>, name: &String| {
+        own.iter().find(|(known, _)| known == name).map(|(_, element)| element.clone())
+    };
+    let text = |own| passed.iter().filter_map(|name| letter(own, name)).collect::<Vec<_>>().join(" ");
+    (0..).zip(&runs).map(|(at, own)| format!("run {at}\n{}\n", text(own))).collect()
+}
+
+/// Plans, and returns the paths of graph and plan, and of the letters of each run.
+fn planned(directory: &TempDir, options: &[&str]) -> (String, String, Vec<String>) {
+    let (graph, plan) = (write(directory, "loop.graph", LOOP), path(directory, "loop.plan"));
+    let (_, code, errors) =
+        run(&[&["paths", "plan", &graph, "-o", &plan, "--force"], options].concat());
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let texts = letters(&plan);
+    let each = texts.iter().enumerate();
+    let runs = each.map(|(at, text)| write(directory, &format!("run{at}"), text)).collect();
+    (graph, plan, runs)
+}
+
+#[test]
+fn the_path_of_a_plan_is_a_log_that_other_commands_read() {
+    let directory = TempDir::new().unwrap();
+    for options in [&[][..], &["--blocks"], &["--blocks", "--machines", "2", "--limit", "2"]] {
+        let (graph, plan, runs) = planned(&directory, options);
+        let log = path(&directory, "path.log");
+        let mut words = vec!["paths", "walk", &graph, &plan];
+        words.extend(runs.iter().map(String::as_str));
+        words.extend(["-o", &log, "--force"]);
+        let (told, code, errors) = run(&words);
+        assert_eq!((code, errors.as_str()), (0, ""), "{options:?}");
+        assert!(String::from_utf8(told).unwrap().contains("11 blocks"));
+        assert_eq!(run(&["verify", &log]).1, 0);
+        let (pairs, code, _) = run(&["pairs", &log]);
+        let pairs = String::from_utf8(pairs).unwrap();
+        assert_eq!(code, 0);
+        for (name, count) in [("BlockBegin", "11"), ("CallBegin", "1")] {
+            let row = pairs.lines().find(|line| line.contains(name)).unwrap();
+            assert!(row.split_whitespace().any(|word| word == count), "{pairs}");
+        }
+        // What happened as weights.
+        let (table, code, _) = run(&["paths", "plan", &graph, "--log", &log, "--blocks"]);
+        assert_eq!(code, 0);
+        assert!(String::from_utf8(table).unwrap().contains("one profile *"));
+    }
+}
+
+#[test]
+fn counter_examples_exit_with_1_and_name_the_fork() {
+    let directory = TempDir::new().unwrap();
+    let graph = write(&directory, "loop.graph", LOOP);
+    let verify = |profiles: &[&str]| {
+        let each = profiles.iter().flat_map(|own| ["--profile", own]);
+        let (out, code, errors) =
+            run(&["paths", "verify", &graph].into_iter().chain(each).collect::<Vec<_>>());
+        assert_eq!(errors, "");
+        (String::from_utf8(out).unwrap(), code)
+    };
+    let (out, code) = verify(&["B3", "B4"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("main, after block B2: nothing tells block B3 from block B4"), "{out}");
+    assert_eq!(verify(&["B2,B3", "B2,B4"]), ("2 runs: every branch is told\n".into(), 0));
+    let (_, code, errors) = run(&["paths", "verify", &graph, "--profile", "B9"]);
+    assert_eq!((code, errors.contains("main has no block B9")), (2, true));
+}
+
+#[test]
+fn runs_of_two_executions_are_told_and_lost_runs_are_named() {
+    let directory = TempDir::new().unwrap();
+    let (graph, plan, runs) =
+        planned(&directory, &["--blocks", "--machines", "2", "--limit", "2"]);
+    let log = path(&directory, "path.log");
+    let walk = |runs: &[&String]| {
+        let mut words = vec!["paths", "walk", &graph, &plan];
+        words.extend(runs.iter().map(|own| own.as_str()));
+        words.extend(["-o", &log, "--force"]);
+        let (_, code, errors) = run(&words);
+        (code, errors)
+    };
+    let all: Vec<&String> = runs.iter().collect();
+    assert!(all.len() > 1);
+    let (code, errors) = walk(&all[1..]);
+    assert_eq!((code, errors.contains("run 0 of the plan is missing")), (2, true), "{errors}");
+    let (code, errors) = walk(&[all[0], all[0]]);
+    assert_eq!((code, errors.contains("which another file is, too")), (2, true), "{errors}");
+    // One run goes around once more.
+    let text = fs::read_to_string(all[1]).unwrap();
+    let letters = text.split_once('\n').unwrap().1;
+    fs::write(all[1], format!("run 1\n{letters}{letters}")).unwrap();
+    let (code, errors) = walk(&all);
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains("differs after") && errors.contains("open calls at its last letter"));
+    let other = write(&directory, "other.graph", "function main\n0 > 1 2\nexit 1 2\n");
+    let (_, code, errors) = run(&["paths", "walk", &other, &plan, all[0], "-o", &log, "--force"]);
+    assert_eq!((code, errors.contains("the plan is of another graph")), (2, true), "{errors}");
+}
+
+#[test]
+fn a_drawing_has_each_block_and_each_machine() {
+    let directory = TempDir::new().unwrap();
+    let (graph, svg) = (write(&directory, "loop.graph", LOOP), path(&directory, "loop.svg"));
+    let (_, code, errors) = run(&["paths", "plan", &graph, "--machines", "2", "--svg", &svg]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let drawing = fs::read_to_string(Path::new(&svg)).unwrap();
+    assert!(drawing.starts_with("<svg ") && drawing.ends_with("</svg>\n"));
+    assert_eq!(drawing.matches("<rect class='block'").count(), 7);
+    assert_eq!(drawing.matches("class='edge'").count(), 8);
+    for name in ["B1", "B5", "entry_", "machine 0"] {
+        assert!(drawing.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn wrong_graphs_and_impossible_limits_say_what_is_wrong() {
+    let directory = TempDir::new().unwrap();
+    let bad = write(&directory, "bad.graph", "function main\n0 > 1*x\n");
+    let (_, code, errors) = run(&["paths", "plan", &bad]);
+    assert_eq!((code, errors.contains("bad.graph: line 2:")), (2, true), "{errors}");
+    let graph = write(&directory, "loop.graph", LOOP);
+    let (_, code, errors) = run(&["paths", "plan", &graph, "--limit", "1"]);
+    assert_eq!((code, errors.contains("raise --limit")), (1, true), "{errors}");
+    let odd = "function main\n0 > 1 1\n1 > 1\n2 > 1\n";
+    let (_, code, errors) = run(&["paths", "plan", &write(&directory, "odd.graph", odd)]);
+    assert_eq!(code, 0);
+    for note in ["several edges", "leads to 1 block", "returns or ends the program"] {
+        assert!(errors.contains(note), "{errors}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Logs of the registry `path` as collections, and as executions.
+//!
+//! ```text
+//!  RunStart, Witness …, RunStop ──▶ Collection           CallBegin, BlockBegin … ──▶ elements
+//! ```
+//!
+//! Design: `.paths.events` in `design/paths.md`.
+
+use crate::answer::element_of;
+use crate::graph::{BlockId, EdgeId, Element, ElementId, FunctionId, Program};
+use crate::walk::Collection;
+use core::fmt;
+use eventlog::reader::{Event, Filter, Log, Order};
+
+/// The events of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// The number of its profile, if it is known.
+    pub run: Option<usize>,
+    /// The fingerprint of its graph, if it is known.
+    pub graph: Option<u64>,
+    /// Its letters.
+    pub collection: Collection,
+}
+
+/// Why a log is not that of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// It has no witness.
+    Empty,
+    /// It has the witnesses of several threads or runs.
+    Several,
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SourceError::Empty => "has no witness of the registry \"path\"",
+            SourceError::Several => "has witnesses of several threads or runs; give a log of one",
+        })
+    }
+}
+
+impl core::error::Error for SourceError {}
+
+fn each<'l>(log: &'l Log, mut each: impl FnMut(&Event<'l, '_>)) {
+    log.events(Order::Time, &Filter::default()).each(|event| {
+        if &*event.registry.name == "path" {
+            each(event);
+        }
+    });
+}
+
+fn number(event: &Event<'_, '_>, name: &str) -> Option<u64> {
+    event.param(name).and_then(|value| value.as_u64())
+}
+
+/// Returns the run that a log has. It begins with the event of its start, and ends with that of its
+/// stop, if no witness is missing.
+///
+/// # Errors
+///
+/// Fails if the log has no run, or several.
+pub fn recorded(log: &Log) -> Result<Recorded, SourceError> {
+    let (mut found, mut place, mut is_several) = (Recorded::default(), None, false);
+    let mut begins = 0;
+    each(log, |event| {
+        let own = (event.stream, event.buffer, event.thread);
+        match event.name() {
+            "RunStart" => {
+                begins += 1;
+                found.collection.begins = found.collection.letters.is_empty();
+                found.run = number(event, "profile").and_then(|run| usize::try_from(run).ok());
+                found.graph = number(event, "graph");
+            }
+            "Witness" => {
+                is_several |= *place.get_or_insert(own) != own;
+                let letter = number(event, "element").and_then(|own| u32::try_from(own).ok());
+                found.collection.letters.extend(letter);
+            }
+            "RunStop" => {
+                let hits = found.collection.letters.len() as u64;
+                found.collection.ends = number(event, "hits") == Some(hits);
+            }
+            _ => {}
+        }
+    });
+    match (begins, place) {
+        _ if is_several || begins > 1 => Err(SourceError::Several),
+        (0, None) => Err(SourceError::Empty),
+        _ => Ok(found),
+    }
+}
+
+/// Returns the elements of the path in a log, for [`crate::Weights::counted`].
+pub fn walked(program: &Program, log: &Log) -> Vec<ElementId> {
+    let mut elements = Vec::new();
+    let mut frames: Vec<(FunctionId, Option<BlockId>)> = Vec::new();
+    each(log, |event| {
+        let value = |name| number(event, name).and_then(element_of);
+        let of = |name| value(name).and_then(|id| program.element(id));
+        match event.name() {
+            "CallBegin" => {
+                if let Some(Element::Enter(function)) = of("function") {
+                    elements.extend(value("function"));
+                    frames.push((function, None));
+                }
+            }
+            "BlockBegin" => {
+                let Some(Element::Block(function, block)) = of("block") else { return };
+                let Some((_, before)) = frames.last_mut() else { return };
+                let edge = before.replace(block).and_then(|from| {
+                    let own = program.function(function)?;
+                    let mut edges = own.range(from);
+                    let edge =
+                        edges.find(|at| own.edges().get(*at).map(|own| own.to) == Some(block));
+                    program.id(Element::Edge(function, EdgeId(edge? as u32)))
+                });
+                elements.extend(edge);
+                elements.extend(value("block"));
+            }
+            "CallEnd" => {
+                if let (Some((function, _)), Some(0)) = (frames.pop(), number(event, "how")) {
+                    elements.extend(program.id(Element::Leave(function)));
+                }
+            }
+            _ => {}
+        }
+    });
+    elements
+}

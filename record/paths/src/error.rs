@@ -15,6 +15,17 @@ pub enum CollectError {
         /// The cause.
         cause: io::Error,
     },
+    /// The graph of the program cannot be found.
+    #[error("{}: {cause}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// The cause.
+        cause: String,
+    },
+    /// A job cannot be made or run.
+    #[error("{0}")]
+    Job(String),
     /// The system refuses to trace the program.
     #[error("cannot trace the program ({0}); a container may forbid ptrace")]
     Trace(#[from] nix::Error),

@@ -10,12 +10,15 @@
 //!
 //! Design: `.collect.sites` in `design/collect.md`.
 
-use lens_paths::binary::{Block, Chart, Ends};
+use lens_paths::binary::{Block, Callee, Chart, Ends, unwinds};
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number that the log has for a hit.
 pub type Letter = u32;
+
+/// The letter of an unwinding or a long jump: no witness has it, so no path goes on over it.
+pub const UNWOUND: Letter = u32::MAX - 1;
 
 /// What the end of a block tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,6 +75,11 @@ impl Sites {
         for block in chart.blocks.iter().flatten() {
             if let Ends::Call { back: Some(back), .. } = block.ends {
                 sites.backs.insert(back);
+            }
+            // Where the program goes on is not in the graph: a letter of no profile says so.
+            let (Ends::Call { callee, .. } | Ends::Tail(callee)) = &block.ends else { continue };
+            if matches!(callee, Callee::Import(name) if unwinds(name)) {
+                sites.always(block.last, UNWOUND);
             }
         }
         for at in &chart.callable {

@@ -11,7 +11,7 @@ use crate::CollectError;
 use crate::follow::{Blocks, Step, returns_twice};
 use crate::launch::{Launch, Outputs, pin};
 use crate::stage::{Ended, Stage, Stop, whole};
-use lens_paths::binary::{Callee, Chart, Ends};
+use lens_paths::binary::{Callee, Chart, Ends, unwinds};
 use nix::libc::user_regs_struct as Registers;
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
@@ -83,11 +83,6 @@ fn step_pinned(launch: &Launch, entry: u64, chart: &Chart) -> Result<Stepped, Co
     };
     let Walk { path, steps, .. } = walk;
     Ok(Stepped { path, steps, ended, duration, output: whole(outputs.out)?, is_whole })
-}
-
-/// Returns whether an import lets the program go on in a caller.
-fn unwinds(import: &str) -> bool {
-    import.starts_with("__cxa_") || import.starts_with("_Unwind_") || import.contains("longjmp")
 }
 
 struct Walk<'c> {

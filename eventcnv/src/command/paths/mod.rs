@@ -3,11 +3,14 @@
 //! ```text
 //!  GRAPH ── paths plan ──▶ PLAN: the witnesses of each run ── recorders ──▶ RUN…
 //!  GRAPH, PLAN ── paths verify ──▶ verdict
+//!  PROGRAM ── paths collect ──▶ log "path", by breakpoints
 //!  GRAPH, PLAN, RUN… ── paths walk ──▶ log "path": calls and blocks as slices
 //! ```
 //!
 //! Design: `design/paths.md`.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod collect;
 mod plan;
 mod verify;
 mod walk;
@@ -24,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   eventcnv paths plan shop.graph                            what to record, and what it costs
   eventcnv paths plan shop.graph --machines 2 -o shop.plan  two runs that share the work
+  eventcnv paths collect -o path.log -- gzip -c notes.txt   the path of a program, without its source
   eventcnv paths verify shop.graph --profile B3 --profile B4    do these blocks tell all?
   eventcnv paths walk shop.graph shop.plan run0 run1 -o path.log
   eventcnv pairs path.log                                   how often each block and function ran";
@@ -44,6 +48,12 @@ enum Command {
     Verify(verify::Verify),
     #[command(long_about = walk::ABOUT, after_long_help = walk::EXAMPLES)]
     Walk(walk::Walk),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(long_about = collect::ABOUT, after_long_help = collect::EXAMPLES)]
+    Collect(collect::Collect),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(hide = true)]
+    Start(collect::Start),
 }
 
 /// Runs the command. Returns whether it found no fault.
@@ -52,6 +62,10 @@ pub(crate) fn run(args: &Paths) -> Result<bool, Stop> {
         Command::Plan(args) => plan::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Walk(args) => walk::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Collect(args) => collect::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Start(args) => collect::start(args),
     }
 }
 

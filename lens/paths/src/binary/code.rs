@@ -129,9 +129,21 @@ impl Binary {
     }
 }
 
+/// Returns a path of Rust as it is part of mangled names: `4shop5order` for `shop::order`.
+pub fn mangled(path: &str) -> String {
+    let parts = path.split("::").filter(|part| !part.is_empty());
+    parts.map(|part| format!("{}{part}", part.len())).collect()
+}
+
 fn find_root(image: &Image<'_>, name: Option<&str>) -> Result<u64, BinaryError> {
     let wanted = name.unwrap_or("main");
-    let by_name = image.extents.values().find(|extent| extent.name == wanted);
+    let mangled = mangled(wanted);
+    let is_it = |name: &str| {
+        name == wanted
+            || wanted.contains("::")
+                && (name.ends_with(&mangled) || name.starts_with(&format!("_ZN{mangled}17h")))
+    };
+    let by_name = image.extents.values().find(|extent| is_it(&extent.name));
     by_name
         .map(|extent| extent.start)
         .or_else(|| if name.is_none() { main_of_entry(image) } else { None })

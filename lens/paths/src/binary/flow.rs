@@ -68,6 +68,15 @@ pub(super) fn never_returns(import: &str) -> bool {
     import == "verrx" || NEVER_RETURN.contains(&import)
 }
 
+/// Returns whether an import lets the program go on in a caller that has not returned: by an
+/// exception, or a jump out of several calls.
+pub fn unwinds(import: &str) -> bool {
+    const BEGINNINGS: [&str; 5] =
+        ["__cxa_throw", "__cxa_rethrow", "_Unwind_R", "_Unwind_Forced", "setcontext"];
+    let is_throw = import.contains("__throw_") || import.contains("longjmp");
+    is_throw || BEGINNINGS.iter().any(|own| import.starts_with(own))
+}
+
 /// Returns where an instruction of a function goes on.
 pub(super) fn flow(image: &Image<'_>, draft: &Draft, one: &Instruction) -> Flow {
     match one.mnemonic() {

@@ -20,6 +20,6 @@ mod tables;
 mod values;
 
 pub use chart::{Chart, Left};
-pub use code::{Binary, BinaryError, Block, Ends, Function};
+pub use code::{Binary, BinaryError, Block, Ends, Function, mangled};
 pub use explore::Trouble;
-pub use flow::Callee;
+pub use flow::{Callee, unwinds};

@@ -74,8 +74,7 @@ fn text(path: &Path) -> Result<String, Stop> {
 
 /// Reads a graph, and says what a user may not expect of it.
 fn graph(path: &Path) -> Result<Program, Stop> {
-    let program =
-        lens_paths::graph::text::read(&text(path)?).map_err(|error| stop(path, &error))?;
+    let program = lens_paths::graph::read(&text(path)?).map_err(|error| stop(path, &error))?;
     let name = |function| program.function(function).map_or("?", |own| own.name());
     for note in program.notes() {
         let said = match note {

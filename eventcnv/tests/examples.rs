@@ -43,6 +43,9 @@ fn prepare(directory: &Path) {
         copy(&golden_path(&format!("explain/{name}")), name);
     }
     copy(&golden_path("waits/tiny.perf.data"), "perf.data");
+    for name in ["shop.graph", "run0"] {
+        copy(&golden_path(&format!("paths/{name}")), name);
+    }
     fs::write(directory.join("events.txt"), EVENTS_TEXT).unwrap();
     // The source file of its statements is older than the log.
     fs::create_dir(directory.join("src")).unwrap();

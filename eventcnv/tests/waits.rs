@@ -196,3 +196,161 @@ fn a_sentence_tells_who_had_the_processor() {
     assert!(of_file.contains(" until it was woken, then "), "{of_file}");
     assert!(of_file.contains(" for a processor, which "), "{of_file}");
 }
+
+/// `.waits.names`: the last name of both processes is "true".
+#[test]
+fn a_sentence_has_the_names_of_its_time() {
+    let directory = TempDir::new().unwrap();
+    let (text, _) = explained(&directory, "names", "true");
+    let truth = String::from_utf8(recording("names.txt")).unwrap();
+    for line in truth.lines() {
+        let [own, whom, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let subject = format!(". {own} (");
+        let is_it =
+            |own: &&str| own.contains(&subject) && own.contains(&format!(", until {whom} ("));
+        assert_eq!(text.lines().filter(is_it).count(), 1, "{line}: {text}");
+        // Of the critical path.
+        let path = text.lines().skip_while(|own| !own.starts_with("The critical path of true ("));
+        assert!(path.clone().any(|own| own.starts_with(&format!("{whom} ("))), "{whom}: {text}");
+    }
+    // A former name means the time in which a thread had it.
+    let (text, _) = explained(&directory, "names", "server");
+    assert!(text.starts_with("server (") && !text.contains("true ("), "{text}");
+    let log = directory.path().join("names.log");
+    let told = run(&["waits", "explain", log.to_str().unwrap(), "--of", "true", "--json"]).0;
+    let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    let owners = told["owners"].as_array().unwrap();
+    for name in ["first", "second", "server", "asker", "later", "true"] {
+        let of =
+            |own: &serde_json::Value| own["name"].as_str().unwrap().split(' ').next() == Some(name);
+        assert!(owners.iter().any(of), "{name}: {owners:?}");
+    }
+}
+
+/// `.waits.files`: the program prints the addresses of its sockets.
+#[test]
+fn a_socket_is_named_once_by_the_addresses_of_its_ends() {
+    let directory = TempDir::new().unwrap();
+    let truth = String::from_utf8(recording("ends.txt")).unwrap();
+    for line in truth.lines() {
+        let [who, whom, name, _] = line.split(';').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let (text, _) = explained(&directory, "ends", who);
+        let own =
+            text.lines().find(|own| own.contains(&format!(" in recvfrom of {name}"))).unwrap();
+        // Of a Unix socket no row tells that data arrived.
+        let is_told = own.contains(&format!("{name} for data, sent by {whom} ("))
+            || own.contains(&format!("{name}, until {whom} ("));
+        assert!(is_told, "{line}: {own}");
+        let port = name.rsplit([':', '-']).next().unwrap();
+        assert_eq!(own.matches(port).count(), 1, "{own}");
+    }
+    let (text, _) = explained(&directory, "peers", "tcp-client");
+    let own = text.lines().find(|own| own.contains(" for data, sent by tcp-server (")).unwrap();
+    assert_eq!(own.matches("127.0.0.1:").count(), 2, "{own}");
+    // The call is not about the socket: both are told.
+    let (text, _) = explained(&directory, "peers", "many-server");
+    assert!(
+        text.contains(" in epoll_wait of anon_inode:[eventpoll] for data of 127.0.0.1:"),
+        "{text}"
+    );
+}
+
+/// Imports a recording to a log. Returns its path, and the errors of the import.
+fn imported(directory: &TempDir, sources: &[String]) -> (String, String) {
+    let log = directory.path().join("imported.log").to_str().unwrap().to_owned();
+    let mut args = vec!["waits", "import", "--force", "-o", &log];
+    args.extend(sources.iter().map(String::as_str));
+    let (_, code, errors) = run(&args);
+    assert!(code < 2, "{errors}");
+    (log, errors)
+}
+
+/// `.waits.import`: trace-cmd record -C counter, and -C uptime.
+#[test]
+fn a_clock_that_counts_no_time_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let (source, _) = paths(&directory, "counter.dat", &recording("counter.7.dat.gz"));
+    let (log, _) = imported(&directory, &[source]);
+    let (text, code, errors) = run(&["waits", "explain", &log, "--of", "sleep"]);
+    assert_eq!((text.len(), code), (0, 2), "{errors}");
+    assert!(errors.contains("the log tells no times; record with `trace-cmd record -C mono`"));
+    // The user may know the rate.
+    let known = ["waits", "explain", &log, "--of", "sleep", "--clock-rate", "1000Hz"];
+    assert_eq!(run(&known).1, 0);
+    // Ticks of 10 ms are times, and a note says how coarse they are.
+    let (source, _) = paths(&directory, "uptime.dat", &recording("uptime.7.dat.gz"));
+    let (log, _) = imported(&directory, &[source]);
+    let (text, code, errors) = run(&["waits", "explain", &log, "--of", "sleep"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("note: a tick of the clock takes 10.0 ms"), "{errors}");
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("the longest 510 ms"), "{text}");
+}
+
+/// `.waits.perf`: perf script prints 1296 switches of the folder, and 201 + 287 of the files.
+#[test]
+fn the_parts_of_one_recording_of_perf_are_one_log() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("perf.data");
+    fs::create_dir(&folder).unwrap();
+    for (part, name) in
+        [("data", "threads.data.gz"), ("data.0", "threads.0.gz"), ("data.1", "threads.1.gz")]
+    {
+        fs::write(folder.join(part), recording(name)).unwrap();
+    }
+    let switches = |log: &str| {
+        let (text, code, errors) = run(&["stats", log]);
+        assert_eq!(code, 0, "{errors}");
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find(|line| line.starts_with("Switch ")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let place = folder.to_str().unwrap().to_owned();
+    let (log, errors) = imported(&directory, std::slice::from_ref(&place));
+    assert_eq!((switches(&log), &*errors), (1296, ""));
+    // A part that is missing is named; the rest is read.
+    fs::remove_file(folder.join("data.0")).unwrap();
+    let (log, errors) = imported(&directory, &[place]);
+    assert!(errors.contains("data.0 to data.0 are missing"), "{errors}");
+    assert!(switches(&log) < 1296);
+    // Files of --switch-output, in any order.
+    let series = ["series.1.perf.data", "series.2.perf.data"];
+    let mut sources =
+        series.map(|name| paths(&directory, name, &recording(&format!("{name}.gz"))).0);
+    for _ in 0..2 {
+        let (log, errors) = imported(&directory, &sources);
+        assert_eq!(switches(&log), 201 + 287);
+        assert!(errors.contains("note: goes on in "), "{errors}");
+        assert!(errors.contains("note: 1346 events were lost while recording"), "{errors}");
+        assert_eq!(errors.lines().count(), 2, "{errors}");
+        sources.reverse();
+    }
+    // Two logs of one kernel cannot be explained; one can.
+    let (one, _) = imported(&directory, &sources[..1]);
+    let other = directory.path().join("other.log");
+    fs::rename(&one, &other).unwrap();
+    let (two, _) = imported(&directory, &sources[1..]);
+    let (_, code, errors) =
+        run(&["waits", "explain", &two, other.to_str().unwrap(), "--of", "perf"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("2 logs of a kernel are among the logs; name one"), "{errors}");
+}
+
+/// `.waits.interrupts`
+#[test]
+fn time_that_interrupts_took_is_told() {
+    let directory = TempDir::new().unwrap();
+    let (source, _) = paths(&directory, "soft", &recording("soft.perf.data.gz"));
+    let (log, errors) = imported(&directory, &[source]);
+    assert_eq!(errors, "");
+    let (text, code, errors) = run(&["waits", "explain", &log, "--of", "soft"]);
+    assert_eq!(code, 0, "{errors}");
+    let text = String::from_utf8(text).unwrap();
+    let told = "in which it ran, interrupts took 333 µs; the soft interrupt NET_RX took 333 µs.";
+    assert!(text.contains(told), "{text}");
+    let (json, ..) = run(&["waits", "explain", &log, "--of", "soft", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["interrupts"][0]["ns"], 333_064, "{json:#}");
+}

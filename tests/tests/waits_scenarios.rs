@@ -28,6 +28,11 @@ const POINTS: f64 = 2.0;
 /// The time that is accounted, at least, in percent.
 const ACCOUNTED: f64 = 95.0;
 
+/// The time between threads, of which a program cannot tell what took it, in percent: less.
+const HAND_OVER: f64 = 5.0;
+/// Recordings of a machine with more than that, at most.
+const BUSY_MAX: u32 = 5;
+
 /// A program that is killed at the end of a test.
 struct Stranger(Child);
 
@@ -85,6 +90,13 @@ fn record(words: &[&str]) -> Recorded {
 
 /// Does the same with a scenario that a command runs: in namespaces.
 fn record_in(house: &[&str], words: &[&str]) -> Recorded {
+    let hand_over = |it: &Recorded| it.truth("share", "hand-over").unwrap_or(0.0);
+    let mut recorded = (0..BUSY_MAX).map(|_| record_once(house, words));
+    let quiet = recorded.find(|it| hand_over(it) < HAND_OVER);
+    quiet.unwrap_or_else(|| panic!("{words:?}: a machine too busy to tell, {BUSY_MAX} times"))
+}
+
+fn record_once(house: &[&str], words: &[&str]) -> Recorded {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let place = folder.path();
     let mut command = recording(eventcnv(), "all", &place.join("%p.log"));
@@ -164,7 +176,6 @@ impl Recorded {
         let (ran, ready) = (self.shares(&work), self.shares(&["scheduler"]));
         if let Some(truth) = self.truth("share", "running") {
             let between = self.truth("share", "hand-over").unwrap_or(0.0);
-            assert!(between < 5.0, "the hand-over takes {between:.2} %: a machine too busy");
             close("running", ran, ran.clamp(truth, truth + between));
             if between > 0.0 {
                 close("running and scheduler", ran + ready, truth + between);

@@ -10,21 +10,27 @@
 mod logs;
 mod notes;
 
-use eventlog::reader::{Clock, Faults, Log};
+use eventlog::reader::{Clock, ClockBase, Faults, Log};
 use foldhash::fast::RandomState;
-use lens_waits::account::{Account, Window, account, lives_of, windows_of};
+use lens_waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
 use lens_waits::critical::Walker;
-use lens_waits::delay::{Ready, holders};
+use lens_waits::delay::{Holder, Ready, holders, interrupted};
 use lens_waits::frames::Locks;
-use lens_waits::model::{self, Cause, Life, Model, NONE, Options, What};
+use lens_waits::model::{self, Cause, Interrupter, Life, Model, NONE, Options, What};
 use lens_waits::names::Names;
 use lens_waits::path::{Path, path};
 use lens_waits::tracks::Tracks;
 use lens_waits::under::{Around, Moment, Own, Under, intervals, under};
 use lens_waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
 use logs::{check_clocks, check_overlap, check_strangers};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Why a log tells no times.
+const NO_TIMES: &str = "the clock of the kernel's log counts events, or ticks of an unknown rate: \
+                        the log tells no times; record with `trace-cmd record -C mono`, or state \
+                        the rate: --clock-rate";
+/// What is wrong with a log that has too many wakes.
+const TOO_MANY: &str = "the log has too many wakes: some waits for threads are not followed";
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
 /// A question about a target.
@@ -58,9 +64,11 @@ pub(crate) struct Explained<'k> {
     pub(crate) account: Account,
     pub(crate) waits: Vec<Waited>,
     pub(crate) groups: Vec<Group>,
-    /// For each of the first groups: the lives that had the processor while threads waited for it,
-    /// and how long, in ns.
-    pub(crate) holders: Vec<BTreeMap<u32, u64>>,
+    /// For each of the first groups: what had the processor while threads waited for it, and how
+    /// long, in ns.
+    pub(crate) holders: Vec<BTreeMap<Holder, u64>>,
+    /// How long the target ran, in ns, and the part of it that interrupts took.
+    pub(crate) interrupted: (u64, BTreeMap<Interrupter, u64>),
     pub(crate) path: Path,
     pub(crate) path_of: u32,
     pub(crate) under: Under,
@@ -84,6 +92,9 @@ impl Kernel {
         };
         let clock = Clock::led_by(log, stream, is_same_boot);
         check_clocks(log, &clock, stream, is_same_boot)?;
+        if clock.base == ClockBase::Ticks && log.spans().iter().any(Option::is_some) {
+            return Err(NO_TIMES.into());
+        }
         let read = model::read(log, stream, &clock, &Options::default());
         let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
         check_overlap(log, &clock, stream, &model)?;
@@ -92,21 +103,28 @@ impl Kernel {
         Ok((Kernel { stream, model, faults, tracks }, clock))
     }
 
-    /// Returns the lives that are asked for, or what is wrong with the question.
-    fn lives(&self, log: &Log, of: Option<&str>) -> Result<Vec<u32>, String> {
-        let Some(target) = of else { return self.lives_of_program(log) };
-        let lives = lives_of(&self.model, target);
-        if !lives.is_empty() {
-            return Ok(lives);
+    /// Returns the time that is asked for, or what is wrong with the question.
+    fn windows(&self, log: &Log, of: Option<&str>) -> Result<Vec<Window>, String> {
+        let lives = match of {
+            Some(target) => lives_of(&self.model, target),
+            None => self.lives_of_program(log)?,
+        };
+        let Some(target) = of.filter(|_| lives.is_empty()) else {
+            return Ok(windows_of(&self.model, &lives));
+        };
+        let former = windows_of_former(&self.model, target);
+        if !former.is_empty() {
+            return Ok(former);
         }
-        let names: Vec<String> = self.model.lives.iter().map(name_of).collect();
+        let names: BTreeSet<String> = self.model.lives.iter().flat_map(names_of).collect();
         let known = names.iter().map(String::as_str).filter(|name| !name.is_empty());
         Err(format!("--of: {}", crate::select::unknown("thread", target, known)))
     }
 }
 
-fn name_of(life: &Life) -> String {
-    String::from_utf8_lossy(&life.name).into_owned()
+fn names_of(life: &Life) -> impl Iterator<Item = String> {
+    let former = life.former.iter().map(|(_, name)| name);
+    former.chain([&life.name]).map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
 impl<'k> Explained<'k> {
@@ -118,7 +136,7 @@ impl<'k> Explained<'k> {
         question: &Question<'_>,
     ) -> Result<Explained<'k>, String> {
         let (model, top) = (&kernel.model, question.top);
-        let mut windows = windows_of(model, &kernel.lives(log, question.of)?);
+        let mut windows = kernel.windows(log, question.of)?;
         if let Some(between) = question.between {
             check_events(log, kernel.stream, between)?;
             let of = (kernel.stream, &kernel.tracks);
@@ -145,7 +163,8 @@ impl<'k> Explained<'k> {
         let Groups { all: mut groups, keys } = groups(model, &names, &waits, events);
         let busy = Busy::of(model, &windows);
         groups.sort_by_key(|group| !busy.has(group.process));
-        let holders = holders_of(model, &windows, &waits, &groups[..groups.len().min(top)], &keys);
+        let shown = &groups[..groups.len().min(top)];
+        let holders = holders_of(model, &names, &windows, (&waits, &keys), shown);
         let window = longest(model, &windows, question.between.is_some(), &busy);
         let (path_of, path) = match window {
             Some(own) => (own.life, path(model, own.life, (own.from, own.to), &mut walker)),
@@ -158,26 +177,25 @@ impl<'k> Explained<'k> {
                 open.insert(waited.place, own);
             }
         }
-        let mut notes = notes::of(model, clock.base, &windows, dropped);
+        let mut notes = notes::of(model, &windows, dropped);
+        notes.extend(notes::coarse(log, kernel.stream, clock));
         notes.extend(kernel.doubts(log));
-        if !walker.is_complete() {
-            notes
-                .push("the log has too many wakes: some waits for threads are not followed".into());
-        }
+        notes.extend(Some(TOO_MANY.into()).filter(|_| !walker.is_complete()));
         Ok(Explained {
             kernel,
             names,
-            windows,
             account,
             waits,
             groups,
             holders,
+            interrupted: interrupted(model, &windows),
             path,
             path_of,
             under,
             open,
             moments,
             notes,
+            windows,
         })
     }
 
@@ -207,11 +225,11 @@ impl<'k> Explained<'k> {
 /// Returns who had the processor while the threads of each group waited for it.
 fn holders_of(
     model: &Model,
+    names: &Names<'_>,
     windows: &[Window],
-    waits: &[Waited],
+    (waits, keys): (&[Waited], &[Option<Key>]),
     groups: &[Group],
-    keys: &[Option<Key>],
-) -> Vec<BTreeMap<u32, u64>> {
+) -> Vec<BTreeMap<Holder, u64>> {
     let (Some(begin), Some(end)) = (
         windows.iter().map(|window| window.from).min(),
         windows.iter().map(|window| window.to).max(),
@@ -227,7 +245,7 @@ fn holders_of(
         let (cpu, to, life) = (waited.cpu, wait.end.min(end), wait.life);
         Some(Ready { cpu, from, to, life, of })
     });
-    holders(model, ready.collect(), groups.len())
+    holders(model, ready.collect(), groups.len(), |life, ns| names.bearer(life, ns))
 }
 
 /// Returns the moments of waits: where each began, and where its waker was as it woke it.

@@ -130,14 +130,15 @@ pub(crate) fn drawing(program: &Program, weights: &Weights, plan: &Plan) -> Stri
         "<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{top}' \
          viewBox='0 0 {width} {top}'>\n<style>text{{font:11px sans-serif}}\
          .name{{font:bold 13px sans-serif}}.block{{fill:#fff;stroke:#555}}\
-         .edge{{fill:none;stroke:#999}}</style>\n<text x='10' y='18' class='name'>{}: cost {}</text>\n\
+         .edge{{fill:none;stroke:#999}}</style>\n\
+         <text x='10' y='18' class='name'>{}: cost {}</text>\n\
          {body}</svg>\n",
         plan.strategy,
         plan.cost()
     )
 }
 
-/// Draws a function: edges, then blocks, each with its weight; witnesses in the colours of machines.
+/// Draws a function: edges, then blocks with their weights; witnesses in the colours of machines.
 fn draw(
     body: &mut String,
     (program, weights, plan): (&Program, &Weights, &Plan),

@@ -7,16 +7,16 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
-use super::json::escaped;
+mod tables;
+
 use super::sheet::{Cell, Sheet};
 use crate::reading::waits::Explained;
 use cli::units::{counted_in_groups, nanoseconds};
-use lens_waits::account::Sum;
 use lens_waits::critical::{Piece, Share};
+use lens_waits::delay::Holder;
 use lens_waits::model::{Cause, Model, Stretch};
 use lens_waits::under::{Around, Own};
 use lens_waits::waited::Group;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -47,18 +47,20 @@ impl Shown<'_> {
 
     /// Returns the target in words.
     fn target(&self) -> String {
-        let names = &self.explained.names;
-        let mut lives: Vec<u32> = self.explained.windows.iter().map(|own| own.life).collect();
+        let Explained { names, windows, .. } = self.explained;
+        let mut lives: Vec<u32> = windows.iter().map(|own| own.life).collect();
         lives.sort_unstable();
         lives.dedup();
+        // Under the last name in the time that is explained.
+        let end = windows.iter().map(|own| own.to).max().unwrap_or(0).saturating_sub(1);
         let process = |life: &u32| self.model().life(*life).map_or(0, |life| life.process);
         let mut processes: Vec<u32> = lives.iter().map(process).collect();
         processes.dedup();
         match (&lives[..], &processes[..]) {
-            ([life], _) => names.thread(*life),
+            ([life], _) => names.thread(*life, end),
             (_, [process]) => {
                 let count = counted_in_groups(lives.len() as u64, "thread");
-                format!("{}, {count}", names.process(*process))
+                format!("{}, {count}", names.process(*process, end))
             }
             _ => counted_in_groups(lives.len() as u64, "thread"),
         }
@@ -74,7 +76,7 @@ impl Shown<'_> {
         let names = &self.explained.names;
         let Some((index, wait, longest)) = self.longest(group) else { return String::new() };
         let [own, waker] = self.explained.around(index);
-        let [subjects, wakers] = &group.lives;
+        let [subjects, wakers] = &group.bearers;
         let subject = names.threads(subjects);
         let mut text = format!("{subject} waited {}", nanoseconds(group.ns as f64));
         text += &self.what(wait, own, wakers);
@@ -101,14 +103,21 @@ impl Shown<'_> {
     /// and how long.
     fn holder(&self, at: usize) -> Option<(String, u64)> {
         let names = &self.explained.names;
-        let mut kinds: BTreeMap<u32, (u64, Vec<u32>)> = BTreeMap::new();
-        for (life, ns) in self.explained.holders.get(at)? {
-            let (sum, lives) = kinds.entry(names.kind(*life)).or_default();
+        let mut kinds: BTreeMap<Holder, (u64, Vec<u32>)> = BTreeMap::new();
+        for (holder, ns) in self.explained.holders.get(at)? {
+            let (kind, bearer) = match *holder {
+                Holder::Thread(bearer) => (Holder::Thread(names.kind(bearer)), Some(bearer)),
+                interrupt => (interrupt, None),
+            };
+            let (sum, bearers) = kinds.entry(kind).or_default();
             *sum = sum.saturating_add(*ns);
-            lives.push(*life);
+            bearers.extend(bearer);
         }
-        let (ns, lives) = kinds.into_values().max_by_key(|(ns, _)| *ns)?;
-        Some((names.threads(&lives), ns))
+        let (kind, (ns, bearers)) = kinds.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+        Some(match kind {
+            Holder::Thread(_) => (names.threads(&bearers), ns),
+            Holder::Interrupt(by) => (names.interrupter(by), ns),
+        })
     }
 
     /// Returns the part of waits in which threads could run and had no processor, unless it is
@@ -183,6 +192,25 @@ impl Shown<'_> {
         }
     }
 
+    /// Returns when the critical path ends, in ns.
+    fn path_end(&self) -> u64 {
+        self.explained.path.pieces.last().map_or(0, |piece| piece.to.saturating_sub(1))
+    }
+
+    /// Says how much of the time in which the target ran interrupts took, unless it is less than a
+    /// twentieth.
+    fn interrupted(&self) -> Option<String> {
+        let (ran, all) = &self.explained.interrupted;
+        let sum: u64 = all.values().sum();
+        let (most, ns) = all.iter().max_by_key(|(_, ns)| **ns)?;
+        let most = self.explained.names.interrupter(*most);
+        let [of, ran, ns] = [sum, *ran, *ns].map(|ns| nanoseconds(ns as f64));
+        let is_told = sum.saturating_mul(DELAY_SHARE) >= self.explained.interrupted.0;
+        is_told.then(|| {
+            format!("Of the {ran} in which it ran, interrupts took {of}; {most} took {ns}.")
+        })
+    }
+
     fn shares(&self) -> Sheet {
         let mut sheet = Sheet::new(1, &["share", "time", "%", "pieces"]);
         let account = &self.explained.account;
@@ -197,7 +225,8 @@ impl Shown<'_> {
     /// Returns who does what in a piece of the critical path.
     fn owner(&self, piece: &Piece) -> String {
         let own = self.model().stretch(piece.place);
-        own.map_or_else(|| "–".to_owned(), |own| self.explained.names.thread(own.life))
+        let name = |own: &Stretch| self.explained.names.thread(own.life, piece.from);
+        own.map_or_else(|| "–".to_owned(), name)
     }
 
     /// Returns the critical path by thread and share, the longest first.
@@ -257,8 +286,15 @@ impl Shown<'_> {
         }
         writeln!(text, "\nWhere the time went:\n")?;
         self.shares().write("nowhere: the target has no time", &mut text)?;
+        if let Some(told) = self.interrupted() {
+            writeln!(text, "\n{told}")?;
+        }
         if !path.pieces.is_empty() {
-            writeln!(text, "\nThe critical path of {}:\n", names.thread(*path_of))?;
+            writeln!(
+                text,
+                "\nThe critical path of {}:\n",
+                names.thread(*path_of, self.path_end())
+            )?;
             self.path_by_owner().write("", &mut text)?;
             if self.has_path {
                 writeln!(text)?;
@@ -277,100 +313,5 @@ impl Shown<'_> {
     fn groups(&self) -> impl Iterator<Item = (usize, &Group)> {
         let all = self.explained.groups.iter().take(self.top).enumerate();
         all.filter(|(_, group)| group.ns > 0)
-    }
-
-    /// Returns the groups of waits as a table.
-    fn waits(&self) -> Sheet {
-        let heading = [
-            "process",
-            "call",
-            "object",
-            "label",
-            "cause",
-            "by",
-            "event",
-            "waker event",
-            "ns",
-            "delay ns",
-            "count",
-            "longest ns",
-            "thread",
-            "processor had by",
-            "processor ns",
-        ];
-        let mut sheet = Sheet::new(8, &heading);
-        for (at, group) in self.groups() {
-            let Some((index, wait, longest)) = self.longest(group) else { continue };
-            let names = &self.explained.names;
-            let [own, waker] = self.explained.around(index);
-            let (who, had) = self.holder(at).unzip();
-            let label = own.and_then(|own| own.label);
-            let label = label.map(|at| self.explained.under.name(at).to_owned());
-            let waker = waker.filter(|_| wait.cause == Cause::Thread);
-            let doing =
-                |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
-            sheet.row([
-                names.process(group.process).into(),
-                names.call(wait).into(),
-                names.object(wait).into(),
-                label.into(),
-                wait.cause.name().to_owned().into(),
-                names.cause_by(wait, &group.lives[1]).into(),
-                doing(own).into(),
-                doing(waker).into(),
-                group.ns.into(),
-                group.delay.into(),
-                group.count.into(),
-                longest.into(),
-                names.threads(&group.lives[0]).into(),
-                who.into(),
-                had.into(),
-            ]);
-        }
-        sheet
-    }
-
-    pub(crate) fn csv(&self) -> Vec<u8> {
-        self.waits().csv()
-    }
-
-    pub(crate) fn json(&self) -> Vec<u8> {
-        let account = &self.explained.account;
-        let share =
-            |(name, sum): (&str, Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
-        let shares: Vec<Value> = account.named().map(share).collect();
-        let names = &self.explained.names;
-        let owner = |(life, ns): (&u32, &u64)| {
-            let thread = self.model().life(*life).map_or(0, |life| life.thread);
-            json!({ "thread": thread, "name": names.thread(*life), "ns": ns })
-        };
-        let owners: Vec<Value> = account.owners.iter().map(owner).collect();
-        let piece = |piece: &Piece| {
-            let from = piece.from.saturating_sub(self.model().begin);
-            json!({
-                "at_ns": from,
-                "ns": piece.to - piece.from,
-                "thread": self.owner(piece),
-                "what": piece.share.name(),
-            })
-        };
-        let path: Vec<Value> = self.explained.path.pieces.iter().map(piece).collect();
-        let counts = &self.model().counts;
-        let all = json!({
-            "target": self.target(),
-            "total_ns": account.total,
-            "shares": shares,
-            "waits": self.waits().json(),
-            "owners": owners,
-            "path_of": names.thread(self.explained.path_of),
-            "path": path,
-            "is_path_whole": self.explained.path.is_whole,
-            "events": counts.rows,
-            "gaps": counts.gaps,
-            "contradictions": counts.contradictions,
-            "missing_switches": counts.missing,
-            "samples_dropped": counts.samples_dropped,
-        });
-        escaped(&format!("{all:#}\n")).into_bytes()
     }
 }

@@ -5,9 +5,9 @@
 //!  differ from those after the other
 //! ```
 //!
-//! It is sufficient: two executions with equal collections part at a fork; of the profile that tells
-//! the two ways, the next letter is the same in both executions, and lies in both sets. There is no
-//! such letter. Design: `.paths.condition` in `design/paths.md`.
+//! It is sufficient: two executions with equal collections part at a fork; of the profile that
+//! tells the two ways, the next letter is the same in both executions, and lies in both sets. There
+//! is no such letter. Design: `.paths.condition` in `design/paths.md`.
 
 use crate::first::{First, TooLarge};
 use crate::graph::Program;
@@ -79,16 +79,28 @@ pub(crate) fn pairs_of(points: &Points<'_>, first: &First, fork: Fork) -> Vec<(W
     let ways = ways(points, fork);
     let mut letters: Vec<(u32, u32)> = Vec::new();
     let (mut returning, mut pairs) = (Vec::new(), Vec::new());
+    let follow = points.follow(fork.function);
     for (at, way) in (0..).zip(&ways) {
+        let mut is_all = false;
         let returns = first.way(points, fork, *way, &mut |point| {
+            is_all |= first.is_all(point);
             letters.extend(first.set(point).iter().map(|letter| (*letter, at)));
         });
         if *way == Way::Stop {
             letters.push((END, at));
         }
         if returns {
-            letters.extend(first.set(points.follow(fork.function)).iter().map(|own| (*own, at)));
+            is_all |= first.is_all(follow);
+            letters.extend(first.set(follow).iter().map(|own| (*own, at)));
             returning.push(at);
+        }
+        if is_all {
+            // A set of all letters differs from no other.
+            let others = ways.iter().filter(|other| *other != way);
+            pairs.extend(others.map(|other| {
+                let is_later = ways.iter().position(|own| own == other) > Some(at as usize);
+                if is_later { (*way, *other) } else { (*other, *way) }
+            }));
         }
     }
     letters.sort_unstable();

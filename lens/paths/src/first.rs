@@ -17,6 +17,10 @@ use crate::profile::{END, Profile};
 
 /// Letters in all sets of a profile, at most.
 const LETTER_COUNT_MAX: usize = 1 << 26;
+/// Letters of a set, at most. A larger set counts as all letters: it differs from no other.
+const SET_SIZE_MAX: usize = 1024;
+/// The set of all letters.
+const ALL: u32 = u32::MAX - 1;
 const NONE: u32 = u32::MAX;
 
 /// A profile has more first letters than fit.
@@ -68,6 +72,16 @@ impl First {
     pub(crate) fn set(&self, point: u32) -> &[u32] {
         let set = self.set_of.get(point as usize).and_then(|set| self.sets.get(*set as usize));
         set.map_or(&[], |set| set)
+    }
+
+    /// Returns whether all letters can be first, as far as the sets tell.
+    pub(crate) fn is_all(&self, point: u32) -> bool {
+        self.set_of.get(point as usize) == Some(&ALL)
+    }
+
+    /// Returns whether a letter can be first.
+    pub(crate) fn has(&self, point: u32, letter: u32) -> bool {
+        self.is_all(point) || self.set(point).binary_search(&letter).is_ok()
     }
 
     /// Calls `each` with the points whose first letters are those of a way; returns whether the way
@@ -161,24 +175,30 @@ impl First {
     fn fill(&mut self, points: &Points<'_>) -> Result<(), TooLarge> {
         let count = points.count();
         let (mut order, mut low) = (vec![0u32; count], vec![0u32; count]);
-        let (mut stack, mut work) = (Vec::<u32>::new(), Vec::<(u32, Vec<u32>, usize)>::new());
+        // The points after each point of `work`, from a place in `targets` on.
+        let (mut stack, mut work) = (Vec::<u32>::new(), Vec::<(u32, usize, usize)>::new());
+        let mut targets: Vec<u32> = Vec::new();
         let (mut time, mut size) = (0, 0);
         for root in 0..count as u32 {
             if order[root as usize] != 0 {
                 continue;
             }
-            work.push((root, self.targets(points, root), 0));
+            targets.clear();
+            self.targets(points, root, &mut targets);
+            work.push((root, 0, 0));
             (time, order[root as usize], low[root as usize]) = (time + 1, time + 1, time + 1);
             stack.push(root);
-            while let Some((point, targets, at)) = work.last_mut() {
-                let own = *point as usize;
+            while let Some((point, begin, at)) = work.last_mut() {
+                let (own, begin) = (*point as usize, *begin);
                 if let Some(&next) = targets.get(*at) {
                     *at += 1;
                     let next_at = next as usize;
                     if order[next_at] == 0 {
                         (time, order[next_at], low[next_at]) = (time + 1, time + 1, time + 1);
                         stack.push(next);
-                        work.push((next, self.targets(points, next), 0));
+                        let end = targets.len();
+                        self.targets(points, next, &mut targets);
+                        work.push((next, end, end));
                     } else if self.set_of[next_at] == NONE {
                         low[own] = low[own].min(order[next_at]);
                     }
@@ -192,6 +212,7 @@ impl First {
                         return Err(TooLarge);
                     }
                 }
+                targets.truncate(begin);
                 work.pop();
                 if let Some((parent, ..)) = work.last() {
                     let parent = *parent as usize;
@@ -202,17 +223,16 @@ impl First {
         Ok(())
     }
 
-    fn targets(&self, points: &Points<'_>, point: u32) -> Vec<u32> {
-        let mut targets = Vec::new();
+    fn targets(&self, points: &Points<'_>, point: u32, targets: &mut Vec<u32>) {
         if self.letter(point).is_none() {
             self.next(points, point, |next| targets.push(next));
         }
-        targets
     }
 
     /// Gives the points of a circle one set. Returns the size of a set that is new.
     fn set_circle(&mut self, points: &Points<'_>, circle: &[u32]) -> usize {
         let (mut known, mut letters): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut is_all = false;
         for point in circle {
             match self.letter(*point) {
                 Some(letter) => letters.push(letter),
@@ -222,6 +242,7 @@ impl First {
                     }
                     self.next(points, *point, |next| {
                         let set = self.set_of.get(next as usize).copied().unwrap_or(NONE);
+                        is_all |= set == ALL;
                         if self.sets.get(set as usize).is_some_and(|set| !set.is_empty()) {
                             known.push(set);
                         }
@@ -232,14 +253,19 @@ impl First {
         known.sort_unstable();
         known.dedup();
         let (set, size) = match (known.as_slice(), letters.as_slice()) {
+            _ if is_all => (ALL, 0),
             ([set], []) => (*set, 0),
             _ => {
                 letters.extend(known.iter().flat_map(|set| self.sets[*set as usize].iter()));
                 letters.sort_unstable();
                 letters.dedup();
-                let size = letters.len();
-                self.sets.push(letters.into());
-                (self.sets.len() as u32 - 1, size)
+                match letters.len() {
+                    size if size > SET_SIZE_MAX => (ALL, 0),
+                    size => {
+                        self.sets.push(letters.into());
+                        (self.sets.len() as u32 - 1, size)
+                    }
+                }
             }
         };
         for point in circle {

@@ -1,7 +1,7 @@
 //! Which few events tell the whole path of a program, and the path from these events.
 //!
 //! ```text
-//!  text, dot, MIR, binaries ── graph ── plan ──▶ which blocks and edges are witnessed, in which run
+//!  text, dot, MIR, binaries ── graph ── plan ──▶ blocks and edges to witness, in each run
 //!                                │        │
 //!  the witnesses of each run ────┴────────┴── walk ──▶ every block and call, in order
 //! ```

@@ -24,7 +24,7 @@ pub(crate) enum Point {
     Edge(FunctionId, EdgeId),
     /// A block ends; its call, if any, has returned.
     After(FunctionId, BlockId),
-    /// What comes after a function has returned, in any of its callers.
+    /// The points after a function has returned, in any of its callers.
     Follow(FunctionId),
 }
 

@@ -6,8 +6,8 @@
 //!  counted   what an execution did
 //! ```
 //!
-//! Kirchhoff's law holds for what is counted: a block begins as often as it is reached, and as often
-//! as it is left. Design: `.paths.weights` in `design/paths.md`.
+//! Kirchhoff's law holds for what is counted: a block begins as often as it is reached, and as
+//! often as it is left. Design: `.paths.weights` in `design/paths.md`.
 
 use crate::graph::{BlockId, EdgeId, Element, ElementId, FunctionId, Program};
 use crate::points::Points;

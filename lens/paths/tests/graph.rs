@@ -19,7 +19,8 @@ fn a_written_graph_reads_as_itself() {
 #[test]
 fn names_labels_addresses_kinds_and_weights_survive() {
     let source = "function \"<a b>::\\\"c\\\"\" @0x10 # a comment\nblock 0 @0x10 \"first # one\"\n\
-                  start > 2:taken*7 last:next\nlast > start:unwind\ncall last ? \"<a b>::\\\"c\\\"\"\n\
+                  start > 2:taken*7 last:next\n\
+                  last > start:unwind\ncall last ? \"<a b>::\\\"c\\\"\"\n\
                   exit 2\nstop last\n";
     let program = text::read(source).unwrap();
     let own = &program.functions()[0];

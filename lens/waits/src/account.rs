@@ -43,6 +43,9 @@ pub struct Account {
     pub total: u64,
     /// The time that each other life, and the target itself, took: by life, in ns.
     pub owners: BTreeMap<u32, u64>,
+    /// The part of it that a life took under a former name: by life and the name's place in
+    /// [`Life::former`], in ns.
+    pub former: BTreeMap<(u32, u32), u64>,
 }
 
 impl Account {
@@ -70,9 +73,17 @@ pub fn account(model: &Model, windows: &[Window], walker: &mut Walker<'_>) -> Ac
     for window in windows {
         walker.walk(window.life, window.from, window.to, |piece| {
             account.add(piece);
-            let owner = model.stretch(piece.place).map(|own| own.life as usize);
-            if let Some(own) = owner.and_then(|life| owners.get_mut(life)) {
-                *own = own.saturating_add(piece.to - piece.from);
+            let Some(life) = model.stretch(piece.place).map(|own| own.life) else { return };
+            let ns = piece.to - piece.from;
+            if let Some(own) = owners.get_mut(life as usize) {
+                *own = own.saturating_add(ns);
+            }
+            let is_renamed = |own: &&Life| !own.former.is_empty();
+            let Some(own) = model.life(life).filter(is_renamed) else { return };
+            let (name, _) = own.name_at(piece.from);
+            if name < own.former.len() {
+                let sum = account.former.entry((life, name as u32)).or_default();
+                *sum = sum.saturating_add(ns);
             }
         });
     }
@@ -110,6 +121,34 @@ pub fn lives_of(model: &Model, target: &str) -> Vec<u32> {
         processes.binary_search(&life.process).is_ok() || named.binary_search(&at).is_ok()
     };
     all().filter(|(at, life)| is_meant(*at, life)).map(|(at, _)| at).collect()
+}
+
+/// Returns the time in which threads, or the first threads of processes, had a name that they have
+/// no more.
+pub fn windows_of_former(model: &Model, target: &str) -> Vec<Window> {
+    let mut windows = Vec::new();
+    let all = || (0..).zip(&model.lives);
+    for (leader, own) in all() {
+        for (at, (until, name)) in own.former.iter().enumerate() {
+            if **name != *target.as_bytes() {
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|at| own.former.get(at));
+            let since = before.map_or(own.begin, |(until, _)| *until);
+            let is_process = own.process == own.thread;
+            let is_meant = |life: u32, other: &Life| {
+                life == leader || is_process && other.process == own.process
+            };
+            windows.extend(all().filter(|(life, other)| is_meant(*life, other)).map(
+                |(life, other)| {
+                    let (from, to) = (since.max(other.begin), other.end.min(*until));
+                    Window { life, from, to }
+                },
+            ));
+        }
+    }
+    windows.retain(|own| own.from < own.to);
+    windows
 }
 
 /// Returns the whole time of lives, without those that have none.

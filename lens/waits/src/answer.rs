@@ -299,14 +299,14 @@ impl Answer<'_> {
     fn stack(&self, place: u32, wait: &Stretch) -> String {
         let frame = |text: String| text.replace(';', ":");
         let process = self.model.life(wait.life).map_or(0, |life| life.process);
-        let mut stack = frame(self.names.process(process));
+        let mut stack = frame(self.names.process(process, wait.begin));
         let mut add = |text: String| {
             if stack.len() + text.len() < STACK_SIZE_MAX {
                 stack.push(';');
                 stack += &frame(text);
             }
         };
-        add(self.names.thread(wait.life));
+        add(self.names.thread(wait.life, wait.begin));
         add(self.frame(wait));
         let (mut own, mut from) = (*wait, wait.from);
         for _ in 0..WAKER_COUNT_MAX {
@@ -319,7 +319,8 @@ impl Answer<'_> {
             if run.before == place {
                 break;
             }
-            add(format!("{} in {}", self.names.thread(before.life), self.frame(before)));
+            let waker = self.names.thread(before.life, before.begin);
+            add(format!("{waker} in {}", self.frame(before)));
             (own, from) = (*before, before.from);
         }
         stack
@@ -333,10 +334,11 @@ impl Answer<'_> {
         thread: u32,
     ) -> Result<(), MakeError> {
         let of = self.model.life(self.path_of).map_or(0, |life| life.thread);
-        let name = format!("critical path of {}", self.names.thread(self.path_of));
+        let name = format!("critical path of {}", self.names.thread(self.path_of, NEVER));
         maker.thread(self.ticks(self.model.begin), thread, 0, &name)?;
         for piece in self.path {
-            let owner = self.model.stretch(piece.place).map(|own| self.names.thread(own.life));
+            let owner = self.model.stretch(piece.place);
+            let owner = owner.map(|own| self.names.thread(own.life, piece.from));
             let text = match (owner, piece.share) {
                 (Some(owner), Share::Understood | Share::Unsampled) => format!("{owner}: running"),
                 (Some(owner), share) => format!("{owner}: {}", share.name()),

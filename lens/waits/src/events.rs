@@ -12,7 +12,7 @@ pub mod kernel {
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the
         /// events of processor n in their order. A thread is named by the kernel's number for it.
-        registry "kernel" version(1, 0, 1);
+        registry "kernel" version(1, 1, 0);
         kinds {
             /// Threads: switches, wakes, forks, ends.
             Sched = 0,
@@ -117,6 +117,15 @@ pub mod kernel {
             number: U,
         }
 
+        /// A hypervisor had a processor, while the kernel took its thread for running: for so long
+        /// in all of the recording, at whose end this stands.
+        Stolen(0x000B, always, Sched) {
+            /// the processor
+            cpu: U,
+            /// the time, in ns
+            ns: W,
+        }
+
         /// An interrupt of hardware began.
         IrqEnter(0x0010, always, Irq) {
             /// its number
@@ -135,6 +144,18 @@ pub mod kernel {
         IrqLeave(0x0012, always, Irq) {
             /// its number
             irq: U,
+        }
+
+        /// A soft interrupt began: work of the kernel that an interrupt of hardware left for later.
+        SoftEnter(0x0013, always, Irq) {
+            /// 0 HI, 1 TIMER, 2 NET_TX, 3 NET_RX, 4 BLOCK, 5 IRQ_POLL, 6 TASKLET, 7 SCHED,
+            /// 8 HRTIMER, 9 RCU
+            vector: U,
+        }
+        /// A soft interrupt ended.
+        SoftLeave(0x0014, always, Irq) {
+            /// as in SoftEnter
+            vector: U,
         }
 
         /// An operation stands in the queue of a block device.
@@ -243,7 +264,8 @@ pub mod kernel {
             process: U,
             /// the file number
             file: U,
-            /// its path, or what the kernel tells instead of one
+            /// its path, or what the kernel tells instead of one; of a socket its addresses, too:
+            /// "socket:[123] udp 127.0.0.1:53"
             path: S,
         }
 

@@ -66,17 +66,17 @@ pub struct Frames<'m> {
     locks: &'m Locks,
     all: Vec<Frame>,
     known: HashMap<Frame, u32, RandomState>,
-    /// The frames of a wait, by its place; of process and thread, by the life.
+    /// The frames of a wait, by its place; of process and thread, by the bearers of their names.
     waits: HashMap<u32, Box<[u32]>, RandomState>,
-    lives: HashMap<u32, [u32; 2], RandomState>,
+    bearers: HashMap<[u32; 2], [u32; 2], RandomState>,
 }
 
 impl<'m> Frames<'m> {
     /// Returns the frames of a model, with the names that programs gave to locks.
     pub fn new(model: &'m Model, names: &'m Names<'m>, locks: &'m Locks) -> Frames<'m> {
         let (all, known) = (Vec::new(), HashMap::default());
-        let (waits, lives) = (HashMap::default(), HashMap::default());
-        Frames { model, names, locks, all, known, waits, lives }
+        let (waits, bearers) = (HashMap::default(), HashMap::default());
+        Frames { model, names, locks, all, known, waits, bearers }
     }
 
     /// Returns the name of the lock of a wait.
@@ -110,7 +110,7 @@ impl<'m> Frames<'m> {
         let mut process = NONE;
         for place in stacks.waits(part.within) {
             let Some(wait) = self.model.stretch(place).copied() else { continue };
-            self.add_life(wait.life, &mut process, &mut below);
+            self.add_life(wait.life, wait.begin, &mut process, &mut below);
             let of_wait = self.of_wait(place, &wait);
             below.extend(of_wait.iter());
         }
@@ -118,14 +118,14 @@ impl<'m> Frames<'m> {
         let Some(own) = own.filter(|_| part.share != Share::OtherPath) else {
             let path = stacks.paths.get(part.path as usize);
             if let Some(path) = path.filter(|_| below.is_empty()) {
-                self.add_life(path.life, &mut process, &mut below);
+                self.add_life(path.life, part.from, &mut process, &mut below);
             }
             let top = self.top_of_other(part, own.as_ref(), &mut below);
             below.push(top);
             self.fit(&mut below);
             return each(part.from, part.to, &below, self);
         };
-        self.add_life(own.life, &mut process, &mut below);
+        self.add_life(own.life, part.from, &mut process, &mut below);
         if own.what == What::Run {
             return self.each_sample(part, &own, below, each);
         }
@@ -192,18 +192,19 @@ impl<'m> Frames<'m> {
         number
     }
 
-    /// Adds a thread, and its process if that is not the one below.
-    fn add_life(&mut self, life: u32, process: &mut u32, frames: &mut Vec<u32>) {
+    /// Adds a thread as it was called at a time, and its process if that is not the one below.
+    fn add_life(&mut self, life: u32, ns: u64, process: &mut u32, frames: &mut Vec<u32>) {
         let of = self.model.life(life).map_or(0, |life| life.process);
-        let [of_process, of_thread] = match self.lives.get(&life) {
+        let names = self.names;
+        let bearers = [names.leader(of, ns), names.bearer(life, ns)];
+        let [of_process, of_thread] = match self.bearers.get(&bearers) {
             Some(known) => *known,
             None => {
-                let names = self.names;
                 let both = [
-                    self.number(&names.process(of), FrameKind::Process),
-                    self.number(&names.thread(life), FrameKind::Thread),
+                    self.number(&names.process(of, ns), FrameKind::Process),
+                    self.number(&names.thread(life, ns), FrameKind::Thread),
                 ];
-                self.lives.insert(life, both);
+                self.bearers.insert(bearers, both);
                 both
             }
         };
@@ -276,8 +277,10 @@ impl<'m> Frames<'m> {
         };
         let names = self.names;
         if own.what != What::Wait {
-            return self
-                .number(&format!("other work of {}", names.thread(own.life)), FrameKind::Path);
+            return self.number(
+                &format!("other work of {}", names.thread(own.life, part.from)),
+                FrameKind::Path,
+            );
         }
         let of_wait = self.of_wait(part.place, own);
         below.extend(of_wait.iter());

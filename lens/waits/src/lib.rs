@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod answer;
+pub mod calls;
 #[cfg(target_os = "linux")]
 pub mod collect;
 pub mod critical;

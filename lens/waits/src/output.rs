@@ -30,8 +30,18 @@ const FRAME_COUNT_MAX: usize = 1 << 24;
 /// Names of threads and addresses that are kept, to write each once, at most. Others may be
 /// written again.
 const NAME_COUNT_MAX: usize = 1 << 20;
+/// Names of one thread that are kept, at most.
+const FORMER_COUNT_MAX: usize = 16;
 /// Bytes of a name; the rest is cut off.
 const NAME_SIZE_MAX: usize = 4096;
+
+/// What is known of a thread: its process, and its last names with the ticks of their rows, in
+/// order of these.
+#[derive(Debug, Default)]
+struct Named {
+    process: u32,
+    names: Vec<(u64, Box<[u8]>)>,
+}
 
 /// A log of a kernel that is being made.
 #[must_use = "a log is whole only after `finish`"]
@@ -42,8 +52,8 @@ pub struct Output<'o> {
     /// Frames by the caller's number and the address.
     frames: HashMap<(u32, u64), u32, RandomState>,
     symbols: HashSet<u64, RandomState>,
-    /// The last name of each thread.
-    names: HashMap<u32, (u32, Box<[u8]>), RandomState>,
+    /// The process and the last names of each thread.
+    names: HashMap<u32, Named, RandomState>,
     /// The ticks of frames: those of the first row.
     begin: Option<u64>,
 }
@@ -199,12 +209,25 @@ impl<'o> Output<'o> {
         name: &[u8],
     ) -> Result<(), MakeError> {
         let name = cut(name);
-        let known = self.names.get(&thread);
-        if known.is_some_and(|(of, known)| **known == *name && (*of == process || process == 0)) {
-            return Ok(());
-        }
-        if known.is_some() || self.names.len() < NAME_COUNT_MAX {
-            self.names.insert(thread, (process, name.into()));
+        let is_full = self.names.len() >= NAME_COUNT_MAX && !self.names.contains_key(&thread);
+        if !is_full {
+            let known = self.names.entry(thread).or_default();
+            // Rows come page by page: a later name may be known already.
+            let after = known.names.partition_point(|(own, _)| *own <= ticks);
+            let before = after.checked_sub(1).and_then(|at| known.names.get(at));
+            let is_same = before.is_some_and(|(_, own)| **own == *name);
+            if is_same && (known.process == process || process == 0) {
+                return Ok(());
+            }
+            if process != 0 {
+                known.process = process;
+            }
+            if !is_same {
+                known.names.insert(after, (ticks, name.into()));
+            }
+            if known.names.len() > FORMER_COUNT_MAX {
+                known.names.remove(0);
+            }
         }
         self.name(ticks, &ThreadName { thread, process, name })
     }

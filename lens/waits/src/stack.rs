@@ -18,7 +18,7 @@ mod rows;
 
 use crate::account::Window;
 use crate::critical::{Link, Piece, Share, Walker};
-use crate::model::{Cause, Model, NONE, Stretch, What};
+use crate::model::{Cause, Model, NEVER, NONE, Stretch, What};
 use foldhash::fast::RandomState;
 use rows::give_rows;
 use std::cmp::Reverse;
@@ -359,6 +359,15 @@ impl Model {
     fn worker(&self, place: u32) -> u32 {
         let own = self.stretch(place).filter(|own| own.what == What::Wait);
         own.map_or(place, |wait| wait.from)
+    }
+
+    /// Returns when a thread did what ended a wait, in ns.
+    pub fn ended(&self, wait: &Stretch) -> u64 {
+        match (wait.cause, self.network_wakes.get(wait.aid as usize)) {
+            (Cause::Network, Some(wake)) if wake.sent != NEVER => wake.sent,
+            (Cause::Forked, _) => wait.begin,
+            _ => wait.woken,
+        }
     }
 
     /// Returns the life that ended a wait; [`NONE`] if no thread did, or if that is not known.

@@ -277,10 +277,9 @@ impl Program<'_> {
         let program = stream.map_or("", |stream| &*stream.program);
         let name = program.rsplit('/').next().unwrap_or_default().as_bytes();
         let name = name.get(..NAME_SIZE).unwrap_or(name);
-        let is_it = |life: &Life| {
-            let own = life.name.get(..NAME_SIZE).unwrap_or(&life.name);
-            own == name && !name.is_empty()
-        };
+        let is_it = |own: &[u8]| own.get(..NAME_SIZE).unwrap_or(own) == name && !name.is_empty();
+        let is_it =
+            |life: &Life| is_it(&life.name) || life.former.iter().any(|(_, former)| is_it(former));
         lives.iter().filter_map(|life| self.model.life(*life)).any(is_it)
     }
 

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 
 /// Waits that an answer keeps, at most: the longest.
 const WAIT_COUNT_MAX: usize = 1 << 20;
-/// Lives that a group counts, at most.
-const LIFE_COUNT_MAX: usize = 1 << 12;
+/// Threads that a group counts, at most.
+const BEARER_COUNT_MAX: usize = 1 << 12;
 
 /// A wait of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,24 +126,24 @@ pub struct Group {
     pub count: u64,
     /// The longest, by its index.
     pub longest: usize,
-    /// The lives that waited, and those that ended the waits, in order: 4,096 at most.
-    pub lives: [Vec<u32>; 2],
+    /// The bearers of names that waited, and those that ended the waits, in order: 4,096 at most.
+    pub bearers: [Vec<u32>; 2],
 }
 
 impl Group {
-    fn add(&mut self, at: usize, waited: &Waited, lives: [u32; 2], longest: u64) {
+    fn add(&mut self, at: usize, waited: &Waited, bearers: [u32; 2], longest: u64) {
         self.ns = self.ns.saturating_add(waited.ns);
         self.delay = self.delay.saturating_add(waited.delay);
         self.count += 1;
         if longest < waited.ns {
             self.longest = at;
         }
-        for (all, life) in self.lives.iter_mut().zip(lives) {
-            if let Err(place) = all.binary_search(&life)
-                && life != NONE
-                && all.len() < LIFE_COUNT_MAX
+        for (all, bearer) in self.bearers.iter_mut().zip(bearers) {
+            if let Err(place) = all.binary_search(&bearer)
+                && bearer != NONE
+                && all.len() < BEARER_COUNT_MAX
             {
-                all.insert(place, life);
+                all.insert(place, bearer);
             }
         }
     }
@@ -173,8 +173,8 @@ pub fn groups(
             keys.push(None);
             continue;
         };
-        let waker = model.waker(wait);
-        let key = key_of(model, names, wait, waker, events(at));
+        let bearers = [names.bearer(wait.life, wait.begin), names.waker(wait)];
+        let key = key_of(model, names, wait, bearers, events(at));
         keys.push(Some(key));
         let new = || Group {
             key,
@@ -183,11 +183,11 @@ pub fn groups(
             delay: 0,
             count: 0,
             longest: at,
-            lives: [Vec::new(), Vec::new()],
+            bearers: [Vec::new(), Vec::new()],
         };
         let group = groups.entry(key).or_insert_with(new);
         let longest = waits.get(group.longest).map_or(0, |longest| longest.ns);
-        group.add(at, waited, [wait.life, waker], longest);
+        group.add(at, waited, bearers, longest);
     }
     let mut all: Vec<Group> = groups.into_values().collect();
     all.sort_by_key(|group| (Reverse(group.ns), group.key));
@@ -198,7 +198,7 @@ fn key_of(
     model: &Model,
     names: &Names<'_>,
     wait: &Stretch,
-    waker: u32,
+    [own, waker]: [u32; 2],
     events: [[u32; 2]; 2],
 ) -> Key {
     let wake = model.network_wakes.get(wait.aid as usize);
@@ -206,7 +206,7 @@ fn key_of(
     Key {
         call: model.calls.get(wait.call as usize).map_or(NONE, |call| call.number),
         object: names.object_id(wait),
-        kind: names.kind(wait.life),
+        kind: names.kind(own),
         cause: wait.cause,
         did: wake.map_or(Did::Unknown, |wake| wake.did),
         by: match wait.cause {

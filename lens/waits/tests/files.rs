@@ -16,7 +16,7 @@ use eventlog::reader::{Clock, Filter, Log, Order};
 use fixtures::golden;
 use lens_waits::account::windows_of;
 use lens_waits::critical::{Share, Walker};
-use lens_waits::delay::{Ready, holders};
+use lens_waits::delay::{Holder, Ready, holders};
 use lens_waits::events::kernel::*;
 use lens_waits::model::{Cause, Model, Options, What};
 use lens_waits::names::Names;
@@ -167,6 +167,12 @@ fn what_no_row_tells_of_a_file_number_is_unknown() {
         look(made, 6 * MS, b"/b");
     });
     assert_eq!(found, ["/a", "file 3", "/b"]);
+    // A socket that gets an address stays the same one.
+    let found = syncing(&[MS, 5 * MS, 7 * MS], |made| {
+        look(made, 2 * MS, b"socket:[7]");
+        look(made, 6 * MS, b"socket:[7] udp 127.0.0.1:5");
+    });
+    assert_eq!(found, ["udp 127.0.0.1:5"; 3]);
     // A process with the same number.
     let found = syncing(&[5 * MS], |made| {
         look(made, MS, b"/a");
@@ -183,10 +189,10 @@ fn threads_of_one_name_are_one_waker() {
     let asker = named(&model, asker);
     let names = Names::new(&model);
     let all = groups_of(&model, asker);
-    let own = |group: &&Group| group.key.cause == Cause::Thread && group.lives[1].len() > 1;
+    let own = |group: &&Group| group.key.cause == Cause::Thread && group.bearers[1].len() > 1;
     let group = all.iter().find(own).unwrap();
-    assert_eq!(names.threads(&group.lives[1]), format!("{count} × {helper}"));
-    assert_eq!(group.lives[0], [asker]);
+    assert_eq!(names.threads(&group.bearers[1]), format!("{count} × {helper}"));
+    assert_eq!(group.bearers[0], [names.bearer(asker, u64::MAX)]);
     let (ms, waited): (f64, f64) = (group.ns as f64 / 1e6, waited.parse().unwrap());
     assert!(ms <= waited && ms >= 0.8 * waited, "{ms} of {waited}");
     let rest: u64 = all.iter().filter(|own| own.key.cause == Cause::Thread).map(|g| g.ns).sum();
@@ -223,10 +229,11 @@ fn a_ready_thread_tells_who_had_its_processor() {
         Ready { cpu: waited.cpu, from, to: wait.end, life: writer, of: 0 }
     });
     let delays: u64 = waits.iter().filter(before).map(|waited| waited.delay).sum();
-    let found = &holders(&model, ready.collect(), 1)[0];
+    let found = &holders(&model, ready.collect(), 1, |life, _| life)[0];
+    let has = |life: u32| found.contains_key(&Holder::Thread(life));
     let (told, truth): (f64, f64) = (delays as f64 / 1e6, delay.parse().unwrap());
     assert!((told - truth).abs() <= 0.02 * truth, "{told} {truth}");
-    assert!(found.contains_key(&named(&model, hog)) && !found.contains_key(&writer), "{found:?}");
+    assert!(has(named(&model, hog)) && !has(writer), "{found:?}");
     let had: u64 = found.values().sum();
     assert!(had <= delays && had * 100 >= delays * 90, "{had} of {delays}: {found:?}");
 }

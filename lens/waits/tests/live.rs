@@ -10,6 +10,7 @@ use lens_waits::collect::{CollectError, Options, Recording};
 use lens_waits::model::{self, What, kernel_streams};
 use std::collections::HashMap;
 use std::io::{Read, Write, pipe};
+use std::time::{Duration, Instant};
 
 fn begin(options: &Options) -> Option<Recording> {
     match Recording::begin(options, tempfile::tempfile().unwrap()) {
@@ -191,4 +192,37 @@ fn what_a_full_buffer_loses_is_counted_alike_everywhere() {
     let losses = log.losses(events.faults());
     let least = recorded.lost_count;
     assert!((least..=least + gaps).contains(&losses.total()), "{losses:?}, {least} in {gaps}");
+}
+
+/// Returns the sum that /proc/stat has of the time of hypervisors, in ns: each tick is 10 ms.
+fn stolen() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let of = |line: &str| line.split_whitespace().nth(8).unwrap().parse::<u64>().unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
+    lines.map(of).sum::<u64>() * 10_000_000
+}
+
+/// Whatever the host does meanwhile: the time is between that of two looks inside of the recording
+/// and that of two looks around it.
+#[test]
+fn the_time_of_a_hypervisor_is_in_the_log() {
+    let around = stolen();
+    let Some(recording) = begin(&Options::default()) else { return };
+    let inside = stolen();
+    // On a host with other work, some of it is stolen: more threads than processors.
+    let count = std::thread::available_parallelism().unwrap().get();
+    let begun = Instant::now();
+    let busy = || while begun.elapsed() < Duration::from_millis(500) {};
+    std::thread::scope(|scope| (0..=count).for_each(|_| drop(scope.spawn(busy))));
+    let inside = stolen() - inside;
+    let mut bytes = Vec::new();
+    recording.finish(&mut bytes).unwrap();
+    let around = stolen() - around;
+    let log = Log::from_source(bytes).unwrap();
+    let stream = kernel_streams(&log)[0];
+    let (model, _) =
+        model::read(&log, stream, &Clock::new(&log), &model::Options::default()).unwrap();
+    let told = model.counts.stolen_ns;
+    println!("{inside} ≤ {told} ≤ {around}");
+    assert!((inside..=around).contains(&told), "{inside} ≤ {told} ≤ {around}");
 }

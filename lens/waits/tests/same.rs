@@ -141,7 +141,7 @@ fn waits_in_namespaces_have_their_own_times_and_slices() {
                 ("futex", "Round") => {
                     lock += wait.ns();
                     assert_eq!(wait.cause, Cause::Thread);
-                    assert!(names.thread(wait.aid).starts_with("clerk"), "{lodger}");
+                    assert!(names.thread(wait.aid, wait.woken).starts_with("clerk"), "{lodger}");
                 }
                 ("wait4" | "waitid", "Care") => {
                     child += wait.ns();

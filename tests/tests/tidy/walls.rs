@@ -25,8 +25,20 @@ const WALLS: [(&str, &[&str]); 19] = [
     ("lens/calls", &["eventdef", "eventlog", "slices"]),
     ("lens/waits", &["eventdef", "eventlog", "slices"]),
     ("lens/paths", &["eventdef", "eventlog"]),
-    ("record/paths", &["lens-paths"]),
-    ("eventcnv", &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits", "lens-paths", "record-paths"]),
+    ("record/paths", &["eventlog", "lens-paths"]),
+    (
+        "eventcnv",
+        &[
+            "eventdef",
+            "eventlog",
+            "cli",
+            "slices",
+            "lens-calls",
+            "lens-waits",
+            "lens-paths",
+            "record-paths",
+        ],
+    ),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),

@@ -25,12 +25,13 @@ use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  eventcnv paths plan shop.graph                            what to record, and what it costs
-  eventcnv paths plan shop.graph --machines 2 -o shop.plan  two runs that share the work
-  eventcnv paths collect -o path.log -- gzip -c notes.txt   the path of a program, without its source
-  eventcnv paths verify shop.graph --profile B3 --profile B4    do these blocks tell all?
-  eventcnv paths walk shop.graph shop.plan run0 run1 -o path.log
-  eventcnv pairs path.log                                   how often each block and function ran";
+  eventcnv paths plan shop.graph                       what to record, and what it costs
+  eventcnv paths plan shop.graph --machines 2 --svg shop.svg   two runs share the work; a drawing
+  eventcnv paths plan shop.graph --blocks -o shop.plan  blocks, as breakpoints are
+  eventcnv paths verify shop.graph --profile sell,serve --profile refuse,serve   do they do?
+  eventcnv paths collect -o path.log -- gzip -c notes.txt   the path of a program, by breakpoints
+  eventcnv paths walk shop.graph shop.plan run0 -o path.log
+  eventcnv pairs path.log                              how often each block and function ran";
 
 /// Plan the few events that tell the whole path of a program, and find the path from them
 #[derive(Debug, clap::Args)]
@@ -87,8 +88,7 @@ fn text(path: &Path) -> Result<String, Stop> {
 
 /// Reads a graph, and says what a user may not expect of it.
 fn graph(path: &Path) -> Result<Program, Stop> {
-    let program =
-        lens_paths::graph::text::read(&text(path)?).map_err(|error| stop(path, &error))?;
+    let program = lens_paths::graph::read(&text(path)?).map_err(|error| stop(path, &error))?;
     let name = |function| program.function(function).map_or("?", |own| own.name());
     for note in program.notes() {
         let said = match note {

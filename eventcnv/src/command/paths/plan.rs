@@ -10,20 +10,21 @@ use super::{graph, say_all, stop};
 use crate::reading::{Known, Reading};
 use crate::view::paths;
 use cli::Stop;
+use lens_paths::graph::Element;
 use lens_paths::plan::{Kind, Options, PlanError, plan, text};
 use lens_paths::{Weights, source};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Finds the cheapest witnesses that tell the whole path of a program: the edges, or with --blocks the \
-blocks, whose events tell every branch. With several machines, several runs of the program with one \
-input share the witnesses. All strategies are tried, and the cheapest plan is kept; its cost is that \
-of the dearest machine.
+Finds the cheapest witnesses that tell the whole path of a program: the edges, or with --blocks \
+the blocks, whose events tell every branch. With several machines, several runs of the program \
+with one input share the witnesses. All strategies are tried, and the cheapest plan is kept; its \
+cost is that of the dearest machine.
 
 A graph is a text: function NAME begins a function; 0 > 1 2*7 are edges, with weights if they are \
-known; call 3 NAME ends a block with a call; exit 5 and stop 5 name blocks where the function or the \
-program ends.";
+known; call 3 NAME ends a block with a call; exit 5 and stop 5 name blocks where the function or \
+the program ends.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +33,8 @@ Examples:
   eventcnv paths plan shop.graph --log path.log      weighed by a path that was walked
   eventcnv paths plan shop.graph --svg shop.svg      a drawing: blocks, witnesses, loads
 
-Weights, the first that is known: --log; those of the graph, if it states that of each edge; else all
-edges of a fork weigh the same, and a loop runs twice.
+Weights, the first that is known: --log; those of the graph, if it states that of each edge; else
+all edges of a fork weigh the same, and a loop runs twice.
 
 Exit status:
   0  there is a plan
@@ -104,12 +105,16 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
                 PlanError::Limit { .. } => "; raise --limit",
                 _ => "",
             };
-            let lines = match &error {
-                PlanError::Open(clashes) => say_all(&program, clashes),
-                _ => Vec::new(),
+            let (what, lines) = match &error {
+                PlanError::Open(clashes) => (error.to_string(), say_all(&program, clashes)),
+                PlanError::Limit { fork, needs } => {
+                    let place = program.title(Element::Block(fork.function, fork.block));
+                    (format!("the fork after {place} needs {needs} witnesses in one run"), vec![])
+                }
+                _ => (error.to_string(), Vec::new()),
             };
             let name = cli::log::name(&args.graph);
-            cli::complain(&format!("eventcnv: {name}: {error}{advice}\n"));
+            cli::complain(&format!("eventcnv: {name}: {what}{advice}\n"));
             lines.iter().for_each(|line| cli::complain(&format!("  {line}\n")));
             return Ok(false);
         }

@@ -20,7 +20,7 @@ do not, it names each fork, and the two ways that no run tells apart.";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eventcnv paths verify shop.graph shop.plan
-  eventcnv paths verify shop.graph --profile B2,B3 --profile B2,B4      two runs, by their blocks
+  eventcnv paths verify shop.graph --profile sell --profile refuse      two runs, by their blocks
 
 A block is its label or its number in main, or FUNCTION.BLOCK.
 

@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 pub(super) const ABOUT: &str = "\
 Finds the whole path of a program from the events of all runs of a plan, and writes it as a log: \
 calls and blocks are slices. If the runs are not of one execution, it says where they differ, with \
-the open calls there and at the last event that agrees. A killed program, a ring that begins midway, \
-an unwinding: only what the events tell is in the log, the rest is unknown, and counted.";
+the open calls there and at the last event that agrees. A killed program, a ring that begins \
+midway, an unwinding: only what the events tell is in the log, the rest is unknown, and counted.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

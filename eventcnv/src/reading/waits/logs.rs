@@ -9,7 +9,7 @@
 
 use super::Kernel;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order};
-use lens_waits::model::Model;
+use lens_waits::model::{Model, NEVER};
 use lens_waits::names::Names;
 use lens_waits::tracks::{Tracks, Verdict};
 use std::collections::BTreeSet;
@@ -40,7 +40,8 @@ impl Kernel {
         match verdict {
             Verdict::Several(firsts) => {
                 let names = Names::new(&self.model);
-                let all: Vec<String> = firsts.iter().map(|life| names.thread(*life)).collect();
+                let all: Vec<String> =
+                    firsts.iter().map(|life| names.thread(*life, NEVER)).collect();
                 format!("{name} may be of any of these processes: {}", all.join(", "))
             }
             _ => format!("no event of {name} tells which process of the kernel's log recorded it"),

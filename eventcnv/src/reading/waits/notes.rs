@@ -6,7 +6,8 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
-use eventlog::reader::ClockBase;
+use cli::units::nanoseconds;
+use eventlog::reader::{Clock, ClockBase, Log};
 use lens_waits::account::Window;
 use lens_waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
 use std::collections::HashSet;
@@ -15,8 +16,11 @@ use std::collections::HashSet;
 const NO_SWITCHES: &str = "note: the log has no switches, so it does not tell when threads waited; \
                            record sched:sched_switch";
 
+/// What another machine on the same host did.
+const STOLEN: &str = "a hypervisor had processors of this machine for";
+
 /// Returns what the user must know about the model.
-pub(super) fn of(model: &Model, base: ClockBase, windows: &[Window], dropped: u64) -> Vec<String> {
+pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
     let counts = &model.counts;
     let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
     let lives = || lives.iter().filter_map(|life| model.life(*life));
@@ -34,14 +38,23 @@ pub(super) fn of(model: &Model, base: ClockBase, windows: &[Window], dropped: u6
     ];
     let told = all.into_iter().filter(|(count, _)| *count > 0);
     let mut told: Vec<String> = told.map(|(count, what)| format!("note: {count} {what}")).collect();
-    told.extend(lacking(model, windows));
-    if base == ClockBase::Ticks {
-        told.push("note: the log does not tell how long a tick is: 1 ns is 1 tick".into());
+    if counts.stolen_ns > 0 {
+        let time = nanoseconds(counts.stolen_ns as f64);
+        told.push(format!("note: {STOLEN} {time} of this recording; it counts as running"));
     }
+    told.extend(lacking(model, windows));
     if model.counts.switches == 0 {
         told.push(NO_SWITCHES.into());
     }
     told
+}
+
+/// Says that a clock is too coarse to tell most waits: fewer than 1,000,000 ticks a second.
+pub(super) fn coarse(log: &Log, kernel: u16, clock: &Clock) -> Option<String> {
+    let rate = log.streams().get(usize::from(kernel))?.clock_rate;
+    let is_coarse = clock.base == ClockBase::Start && (1..1_000_000).contains(&rate);
+    let tick = cli::units::nanoseconds(1e9 / rate.max(1) as f64);
+    is_coarse.then(|| format!("note: a tick of the clock takes {tick}: times are that coarse"))
 }
 
 /// Says which rows would tell what ended waits of a target, if the log lacks any.
@@ -70,4 +83,20 @@ fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
     (count > 0 && !lacking.is_empty()).then(|| {
         format!("note: what ended {count} waits is unknown; the log has none of the events {rows}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_hypervisor_is_told_if_there_was_some() {
+        let mut model = Model::default();
+        model.counts.switches = 1;
+        let told = |model: &Model| of(model, &[], 0);
+        assert_eq!(told(&model), [] as [&str; 0]);
+        model.counts.stolen_ns = 30_000_000;
+        let note = format!("note: {STOLEN} 30.0 ms of this recording; it counts as running");
+        assert_eq!(told(&model), [note]);
+    }
 }

@@ -19,9 +19,9 @@ use crate::weights::Weights;
 use std::collections::BTreeSet;
 
 /// Points that may be visited to remove witnesses, in a whole plan.
-const PRUNE_BUDGET: usize = 6_000_000;
+const PRUNE_BUDGET: usize = 400_000;
 /// Links that may be visited to balance the machines, for each strategy.
-const BALANCE_BUDGET: usize = 16_000_000;
+const BALANCE_BUDGET: usize = 4_000_000;
 /// Jobs of the most loaded machine that are tried for a move, at most.
 const TRIED_COUNT_MAX: usize = 16;
 

@@ -33,8 +33,8 @@ pub(crate) fn jobs(points: &Points<'_>, forks: &[Fork], strategy: Strategy) -> V
     groups.into_values().collect()
 }
 
-/// Returns the part of each edge: edges on one simple circle without directions are in one part, and
-/// so are the edges that leave one block.
+/// Returns the part of each edge: edges on one simple circle without directions are in one part,
+/// and so are the edges that leave one block.
 fn connected(function: &Function) -> Vec<u32> {
     let count = function.blocks().len();
     let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); count];

@@ -1,4 +1,4 @@
-//! Repairs a profile until the condition holds at some forks; removes what is not needed.
+//! Repairs a profile until the condition holds at some forks; removes spare witnesses.
 //!
 //! Design: `.paths.repair` in `design/paths.md`.
 

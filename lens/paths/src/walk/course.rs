@@ -1,8 +1,8 @@
-//! One walk: where it is, what it used, what is not sure yet.
+//! One walk: where it is, what it used, which steps are not sure yet.
 //!
 //! ```text
 //!  step: arrive (letters, steps) ─▶ next: one way │ fork: choose │ return │ end
-//!    └ lost: cut: the end │ else: drop what is not sure, go on at a letter with one element
+//!    └ lost: cut: the end │ else: drop steps that are not sure, go on at a letter with one element
 //! ```
 //!
 //! Invariant: `pending` has the steps since the last letter that was used. Design: `.paths.walk` in
@@ -247,7 +247,7 @@ impl<'w> Walk<'w> {
         self.resume(Some(lost.at), hidden)
     }
 
-    /// A call ended by unwinding. The steps since the last letter, returns among them, are not sure.
+    /// A call ended by unwinding. The steps since the last letter, with returns, are not sure.
     fn unwind(&mut self) {
         self.unknown(Cause::Unwinding);
         self.drop_pending();

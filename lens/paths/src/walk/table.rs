@@ -207,9 +207,8 @@ impl<'p> Table<'p> {
             Ok(found) => own.letters.get(found)?.1,
             Err(_) => {
                 let first = self.firsts.get(own.teller?)?;
-                let follow = first.set(self.points.follow(own.fork.function));
-                follow.binary_search(&letter).ok()?;
-                own.silent?
+                let follow = self.points.follow(own.fork.function);
+                own.silent.filter(|_| first.has(follow, letter))?
             }
         };
         own.ways.get(at as usize).map(|(_, choice)| *choice)
@@ -245,10 +244,10 @@ impl<'p> Table<'p> {
         let Some(first) = self.firsts.get(run) else { return false };
         let mut is_first = way == Way::Stop && letter == END;
         let returns = first.way(&self.points, fork, way, &mut |point| {
-            is_first |= first.set(point).binary_search(&letter).is_ok();
+            is_first |= first.has(point, letter);
         });
         let follow = self.points.follow(fork.function);
-        is_first || (returns && first.set(follow).binary_search(&letter).is_ok())
+        is_first || (returns && first.has(follow, letter))
     }
 
     /// Returns the points after the calls of a function that can come next, by the first run.
@@ -257,9 +256,8 @@ impl<'p> Table<'p> {
             return Vec::new();
         };
         let is_next = |(after, caller): &&(u32, FunctionId)| {
-            let follow = first.set(self.points.follow(*caller));
-            first.set(*after).binary_search(&letter).is_ok()
-                || (first.returns(*after) && follow.binary_search(&letter).is_ok())
+            let follow = self.points.follow(*caller);
+            first.has(*after, letter) || (first.returns(*after) && first.has(follow, letter))
         };
         let mut found: Vec<u32> =
             self.points.callers(function).iter().filter(is_next).map(|own| own.0).collect();

@@ -1,6 +1,9 @@
-"""Records nodes.txt.gz and edges.txt.gz: random graphs, random profiles, and two verdicts on each,
-by definition: the condition of first letters, and whether two executions have equal collections.
-Records optimum.txt.gz: random graphs with the weights of 20 random executions, and the cost of the
+#!/usr/bin/env python3
+"""Records verdicts on random graphs and profiles, and the costs of the cheapest profiles.
+
+nodes.txt.gz and edges.txt.gz: random graphs, random profiles, and two verdicts on each, by
+definition: the condition of first letters, and whether two executions have equal collections.
+optimum.txt.gz: random graphs with the weights of 20 random executions, and the cost of the
 cheapest blocks that keep the condition, all sets of blocks tried.
 
 A line of the first two: nodes, edges | witnesses of each profile, between semicolons | condition, told apart.

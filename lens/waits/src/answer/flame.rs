@@ -12,7 +12,7 @@
 use super::{Answer, Labels};
 use crate::events::waits::{ControlPath as PathRow, FrameBegin, FrameEnd, Stack};
 use crate::frames::Frames;
-use crate::model::NONE;
+use crate::model::{NEVER, NONE};
 use crate::stack::{ControlPath, Kind, Part};
 use eventlog::writer::{MakeError, Maker};
 
@@ -79,7 +79,7 @@ impl Answer<'_> {
     /// Returns the name of a row: of its thread, if it is one of the target.
     fn row_name(&self, own: &ControlPath) -> String {
         match own.kind {
-            Kind::Own => format!("flame of {}", self.names.thread(own.life)),
+            Kind::Own => format!("flame of {}", self.names.thread(own.life, NEVER)),
             Kind::Other => "flame of other control paths".to_owned(),
             Kind::Unawaited => "flame of work that nothing waited for".to_owned(),
         }
@@ -92,7 +92,7 @@ impl Answer<'_> {
         own: &ControlPath,
     ) -> Result<(), MakeError> {
         let number = |life: u32| self.model.life(life).map_or(0, |life| life.thread);
-        let name = self.names.thread(own.life);
+        let name = self.names.thread(own.life, own.to.saturating_sub(1));
         let row = PathRow {
             path,
             kind: own.kind as u32,

@@ -12,6 +12,7 @@ use super::clock::Syncs;
 use super::drain::Chunk;
 use super::recording::{Recorded, Trace, Work};
 use super::rings::each;
+use super::stolen;
 use super::threads::{Place, Symbols, Thread};
 use super::told::{Teller, Told};
 use crate::events::kernel::{Inside, Mapping, OpenFile, There};
@@ -36,6 +37,8 @@ pub(super) struct Decoded {
     pub(super) work: Work,
     pub(super) before: Vec<Thread>,
     pub(super) after: Vec<Thread>,
+    /// The processors that a hypervisor took, and for how long, in ns.
+    pub(super) stolen: Vec<(u32, u64)>,
     pub(super) symbols: Symbols,
     /// The samples of threads, and why the last ones are missing, if they are.
     pub(super) samples: Option<(File, Option<io::Error>)>,
@@ -72,6 +75,8 @@ pub(super) fn decode(
     for thread in &decoded.after {
         put_thread(&mut output, &syncs, thread)?;
     }
+    let end = syncs.all().last().map_or(0, |sync| sync.ticks);
+    stolen::put(&mut output, end, &decoded.stolen)?;
     let made = output.finish()?;
     let mut recorded = Recorded {
         event_count: made.event_count,

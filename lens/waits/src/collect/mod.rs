@@ -18,6 +18,8 @@ mod drain;
 mod own;
 mod recording;
 mod rings;
+mod sockets;
+mod stolen;
 mod threads;
 mod told;
 mod tracefs;

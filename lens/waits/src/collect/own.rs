@@ -13,6 +13,7 @@ use super::clock::now;
 use super::decode::{machine_facts, put_place};
 use super::recording::Recorded;
 use super::rings::{Of, Pump, each};
+use super::stolen::{self, Stolen};
 use super::threads::Places;
 use super::told::Teller;
 use crate::output::Output;
@@ -31,6 +32,7 @@ pub struct OwnRecording {
     pump: Pump,
     begin: ClockSync,
     places: Places,
+    stolen: Stolen,
 }
 
 impl OwnRecording {
@@ -43,7 +45,7 @@ impl OwnRecording {
     /// Fails if the kernel refuses; see `/proc/sys/kernel/perf_event_paranoid`.
     pub fn begin(rate: u32, spill: File) -> Result<OwnRecording, CollectError> {
         let pump = Pump::start(Of::Children, rate, spill)?;
-        Ok(OwnRecording { pump, begin: now(), places: Places::new(false) })
+        Ok(OwnRecording { pump, begin: now(), places: Places::new(false), stolen: Stolen::read() })
     }
 
     /// Looks at the files of the program, which runs now.
@@ -73,6 +75,7 @@ impl OwnRecording {
         let mut told = Teller::new(true, &|ns| ns.max(1));
         each(&mut spill, |entry| Ok(told.take(&mut output, entry)?))?;
         let counts = told.counts;
+        stolen::put(&mut output, end.ticks, &Stolen::read().since(&self.stolen))?;
         let made = output.finish()?;
         let mut recorded = Recorded {
             event_count: made.event_count,

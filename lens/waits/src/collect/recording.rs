@@ -12,6 +12,7 @@ use super::clock::Clocks;
 use super::decode::{Decoded, decode};
 use super::drain::{Drain, Pace};
 use super::rings::{Of, Pump};
+use super::stolen::Stolen;
 use super::threads::{self, Places, Symbols, Thread};
 use super::tracefs::{Instance, Tracefs};
 use crate::source::format::{Format, Machine};
@@ -89,6 +90,7 @@ pub struct Recording {
     trace: Trace,
     notes: Vec<String>,
     before: Vec<Thread>,
+    stolen: Stolen,
     has_stacks: bool,
     samples: Option<Pump>,
 }
@@ -169,6 +171,7 @@ impl Recording {
             trace,
             notes,
             before: Vec::new(),
+            stolen: Stolen::read(),
             has_stacks: options.has_stacks,
             samples: None,
         };
@@ -252,6 +255,7 @@ impl Recording {
         let Some((mut drain, mut work)) = self.running.end() else {
             return Err(CollectError::Spill(std::io::ErrorKind::BrokenPipe.into()));
         };
+        let stolen = Stolen::read().since(&self.stolen);
         has_stopped?;
         // The last clock syncs are records themselves; nothing else is recorded with them.
         for event in RECORDED {
@@ -279,7 +283,7 @@ impl Recording {
         let symbols =
             if has_stacks || has_code { Symbols::read(|_| true) } else { Symbols::default() };
         let decoded =
-            Decoded { spill, chunks, work, before, after, symbols, samples, stats, is_cut };
+            Decoded { spill, chunks, work, before, after, stolen, symbols, samples, stats, is_cut };
         decode(trace, decoded, notes, out)
     }
 }

@@ -10,6 +10,7 @@
 //! Design: `.waits.record` in `design/waits.md`.
 
 use super::clock::monotonic;
+use super::sockets::Sockets;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -125,6 +126,7 @@ pub(super) struct Places {
     code: HashSet<Place>,
     /// What each file number of each process was at the last look.
     files: HashMap<(u32, u32), Box<[u8]>>,
+    sockets: Sockets,
     /// In the order in which they were seen, with the time of CLOCK_MONOTONIC.
     pub(super) all: Vec<(u64, Place)>,
     /// Whether code is looked for.
@@ -170,9 +172,14 @@ impl Places {
     }
 
     fn files(&mut self, process: u32, is_whole: bool) {
+        self.sockets.begin(is_whole);
         for file in numbers(&format!("/proc/{process}/fd")).take(PROCESS_FILE_COUNT_MAX) {
             let Ok(path) = fs::read_link(format!("/proc/{process}/fd/{file}")) else { continue };
-            let path: Box<[u8]> = path.as_os_str().as_bytes().into();
+            let path = path.as_os_str().as_bytes();
+            let path: Box<[u8]> = match self.sockets.name(process, path) {
+                Some(name) => [path, b" ", name].concat().into(),
+                None => path.into(),
+            };
             if is_whole || self.files.get(&(process, file)) != Some(&path) {
                 self.files.insert((process, file), path.clone());
                 self.note(Place::File { process, file, path });

@@ -15,7 +15,8 @@ use super::rows::Row;
 use super::sockets::Sockets;
 use super::things::Open;
 use super::threads::State;
-use super::{Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What, calls};
+use super::{Interrupter, Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
+use crate::calls;
 use crate::output::{CPU_COUNT_MAX, NAMES};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -150,19 +151,14 @@ impl Building {
                 self.there(at, thread, process, state);
                 self.is_first(thread);
             }
-            Row::Member { thread, process } => self.name(thread, process, None),
+            Row::Member { thread, process } => self.name(at, thread, process, None),
             Row::Inside { thread, number } => self.inside(thread, number),
-            Row::ThreadName { thread, process, name } => self.name(thread, process, Some(name)),
-            Row::IrqEnter { irq: _, name } => {
-                let irq = self.irq(name);
-                if let Some(cpu) = self.cpu(cpu) {
-                    cpu.irq = irq;
-                }
+            Row::ThreadName { thread, process, name } => {
+                self.name(at, thread, process, Some(name));
             }
-            Row::IrqLeave { .. } => {
-                if let Some(cpu) = self.cpu(cpu) {
-                    (cpu.irq, cpu.left) = (NONE, at);
-                }
+            Row::Stolen { ns } => {
+                let stolen = &mut self.model.counts.stolen_ns;
+                *stolen = stolen.saturating_add(ns);
             }
             Row::TimerFire { is_wakeup } => {
                 self.model.has.timers = true;
@@ -199,12 +195,28 @@ impl Building {
             }
             Row::Symbol { address, name } => self.symbol(address, name),
             Row::Frame { frame, parent, address } => self.frame(frame, parent, address),
-            Row::Switch { .. }
-            | Row::Waking { .. }
-            | Row::Call { .. }
-            | Row::CallDone { .. }
-            | Row::Sample { .. }
-            | Row::Lost { .. } => {}
+            _ => self.take_interrupt(at, cpu, row),
+        }
+    }
+
+    fn take_interrupt(&mut self, at: u64, cpu: u32, row: &Row<'_>) {
+        match *row {
+            Row::IrqEnter { irq: _, name } => {
+                let irq = self.irq(name);
+                self.interrupt(at, cpu, Interrupter::Device(irq));
+                if let Some(cpu) = self.cpu(cpu) {
+                    cpu.irq = irq;
+                }
+            }
+            Row::SoftEnter { vector } => self.interrupt(at, cpu, Interrupter::Soft(vector)),
+            Row::SoftLeave { .. } => self.end_interrupt(at, cpu),
+            Row::IrqLeave { .. } => {
+                self.end_interrupt(at, cpu);
+                if let Some(cpu) = self.cpu(cpu) {
+                    (cpu.irq, cpu.left) = (NONE, at);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -264,8 +276,8 @@ impl Building {
         }
     }
 
-    /// Names a thread, and its process if that is known.
-    fn name(&mut self, thread: u32, process: u32, name: Option<&[u8]>) {
+    /// Names a thread from now on, and its process if that is known.
+    fn name(&mut self, at: u64, thread: u32, process: u32, name: Option<&[u8]>) {
         if thread == 0 {
             return;
         }
@@ -286,7 +298,8 @@ impl Building {
                 life.process = process;
             }
             if let Some(name) = name.filter(|_| !life.is_ended) {
-                life.name = cut(name);
+                let is_kept = life.rename(at, cut(name));
+                self.model.counts.left_out += u64::from(!is_kept);
             }
         }
     }
@@ -303,6 +316,7 @@ impl Building {
         self.finish_causes();
         let Building { mut model, .. } = self;
         model.stretches.shrink_to_fit();
+        model.interrupts.sort_unstable();
         // Samples of one run keep their order.
         model.samples.sort_by_key(|(place, _)| *place);
         model

@@ -9,8 +9,10 @@
 //! Design: the table of `.waits.model` in `design/waits.md`.
 
 use super::building::Building;
+use super::things::Interrupter;
 use super::threads::Wake;
-use super::{Cause, Did, NEVER, NONE, What, calls};
+use super::{Cause, Did, NEVER, NONE, What};
+use crate::calls;
 
 /// The time from an event of an interrupt to the wakes that it causes, at most, in ns.
 pub(super) const NEAR: u64 = 100_000;
@@ -59,6 +61,9 @@ pub(super) struct Cpu {
     pub(super) just: Option<(Just, u64)>,
     /// The open interrupt; [`NONE`].
     pub(super) irq: u32,
+    /// The interrupts that have not ended, the innermost last, and since when they have the
+    /// processor.
+    pub(super) interrupts: Vec<(Interrupter, u64)>,
     /// When the last interrupt of hardware ended, unless a thread made a row since; else
     /// [`NEVER`].
     pub(super) left: u64,
@@ -75,6 +80,7 @@ impl Default for Cpu {
             gaps: Vec::new(),
             just: None,
             irq: NONE,
+            interrupts: Vec::new(),
             left: NEVER,
         }
     }

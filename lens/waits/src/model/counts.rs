@@ -25,6 +25,8 @@ pub struct Counts {
     pub left_out: u64,
     /// Gaps: rows that state a loss.
     pub gaps: u64,
+    /// The time that a hypervisor had the processors, in ns: it counts as running.
+    pub stolen_ns: u64,
 }
 
 /// Which rows a log has: without them, some causes are not known.

@@ -65,6 +65,8 @@ pub struct Files {
     processes: HashMap<u32, Vec<Process>, RandomState>,
     paths: Vec<Box<[u8]>>,
     by_path: HashMap<Box<[u8]>, u32, RandomState>,
+    /// The last addresses of each socket, by its path: "socket:[123]".
+    addresses: HashMap<u32, Box<[u8]>, RandomState>,
     /// When rows were lost, in order of time.
     gaps: Vec<u64>,
     count: usize,
@@ -96,9 +98,18 @@ impl Files {
         None
     }
 
-    /// Returns a path.
+    /// Returns a path; of a socket its addresses, if they are known.
     pub fn path(&self, path: u32) -> Option<&[u8]> {
-        self.paths.get(path as usize).map(|path| &**path)
+        let address = self.addresses.get(&path);
+        address.or_else(|| self.paths.get(path as usize)).map(|path| &**path)
+    }
+
+    /// Returns the addresses of each socket whose rows do not tell them, with its index in
+    /// [`super::Model::sockets`].
+    pub fn sockets(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let numbers = self.processes.values().flatten().flat_map(|own| own.numbers.values());
+        let lives = numbers.flat_map(|number| &number.lives).filter(|own| own.socket != NONE);
+        lives.filter_map(|own| Some((own.socket, &**self.addresses.get(&own.path)?)))
     }
 
     fn is_lost(&self, seen: u64, at: u64) -> bool {
@@ -180,6 +191,11 @@ impl Files {
 
     /// The path of a number is known. Returns false beyond the limit.
     pub(super) fn name(&mut self, (process, file): (u32, u32), at: u64, path: &[u8]) -> bool {
+        // A socket is the same one, whatever addresses it gets.
+        let (path, address) = match memchr::memchr(b']', path) {
+            Some(end) if path.starts_with(b"socket:[") => path.split_at(end + 1),
+            _ => (path, &[][..]),
+        };
         let known = self.by_path.get(path).copied();
         let is_full = self.count >= FILE_COUNT_MAX || self.paths.len() >= FILE_COUNT_MAX;
         if is_full {
@@ -191,6 +207,9 @@ impl Files {
             self.by_path.insert(path.into(), index);
             index
         });
+        if let Some(address) = address.strip_prefix(b" ") {
+            self.addresses.insert(path, address.into());
+        }
         self.note((process, file), at, |life| match life.path {
             NONE => {
                 life.path = path;

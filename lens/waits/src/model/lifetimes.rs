@@ -7,8 +7,8 @@
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
 use super::building::{Building, cut};
-use super::calls::{self, Effect};
 use super::{Call, Cause, NEVER, NONE, Stretch, What};
+use crate::calls::{self, Effect};
 
 /// The result of a call whose file number is not open: `-EBADF`.
 const BAD_FILE: i64 = -9;
@@ -71,7 +71,8 @@ impl Building {
         self.model.files.exec(thread, at);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if let Some(own) = self.model.lives.get_mut(life as usize).filter(|_| !name.is_empty()) {
-            own.name = cut(name);
+            let is_kept = own.rename(at, cut(name));
+            self.model.counts.left_out += u64::from(!is_kept);
         }
         if self.what(life) == Some(What::Run) {
             self.close(life, at);
@@ -86,6 +87,14 @@ impl Building {
         let life = self.life_of(thread, at, What::Unknown);
         if let Some(state) = self.states.get_mut(life as usize) {
             state.is_exiting = true;
+        }
+    }
+
+    /// The processor on which a life ran does not run it any more.
+    pub(super) fn leave(&mut self, life: u32) {
+        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
+        if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
+            cpu.current = NONE;
         }
     }
 
@@ -137,8 +146,14 @@ impl Building {
 
     pub(super) fn call(&mut self, at: u64, thread: u32, call: Option<Call>) {
         let life = self.life_of(thread, at, What::Unknown);
+        let architecture = self.model.architecture;
+        let is_naming =
+            call.is_some_and(|call| calls::is_naming(architecture, call.number, call.object));
         if let Some(state) = self.states.get_mut(life as usize) {
             (state.call, state.call_index, state.called) = (call, NONE, at);
+            if is_naming {
+                state.renamed = at;
+            }
             state.waiting.clear();
         }
     }
@@ -151,6 +166,7 @@ impl Building {
         if let Some(own) = self.cpu(cpu) {
             // What the processor told is known.
             let from = from.max(own.last_at).max(begin).min(at);
+            own.interrupts.clear();
             own.gap = Some(own.gap.map_or(from, |gap| gap.min(from)));
         }
     }

@@ -11,11 +11,12 @@
 //! every table has a maximum. Design: `.waits.model` in `design/waits.md`.
 
 mod building;
-pub mod calls;
 mod causes;
 mod counts;
 mod files;
 mod implied;
+mod interrupts;
+mod life;
 mod lifetimes;
 mod numbers;
 mod operations;
@@ -27,8 +28,10 @@ mod threads;
 
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
-pub use things::{Did, NetworkOperation, NetworkWake, Operation, Socket};
+pub use life::Life;
+pub use things::{Did, Interrupt, Interrupter, NetworkOperation, NetworkWake, Operation, Socket};
 
+use crate::calls;
 use building::Building;
 use eventlog::reader::{Clock, Filter, Log, Order};
 use foldhash::fast::RandomState;
@@ -195,35 +198,6 @@ pub struct Call {
     pub value: u64,
 }
 
-/// A thread, from its beginning to its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Life {
-    /// The kernel's number of the thread.
-    pub thread: u32,
-    /// The process; 0 unknown.
-    pub process: u32,
-    /// The number by which the thread knows itself, in its namespace of processes; 0 unknown.
-    pub number: u32,
-    /// The last name.
-    pub name: Box<[u8]>,
-    /// When it begins in the log, in ns.
-    pub begin: u64,
-    /// When it ends, in ns.
-    pub end: u64,
-    /// The life that made it; [`NONE`] if the log does not tell.
-    pub parent: u32,
-    /// Its last stretch; [`NONE`] if it has none.
-    pub last: u32,
-    /// The first stretch that is kept.
-    pub first: u32,
-    /// Whether it ended in the log.
-    pub is_ended: bool,
-    /// Switches of it that the log lacks: the time between is unknown.
-    pub missing: u32,
-    /// Samples of it that belong to no run.
-    pub samples_dropped: u32,
-}
-
 /// A fork, an exec, a wake, or the return from an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
@@ -262,6 +236,8 @@ pub struct Model {
     pub network_wakes: Vec<NetworkWake>,
     /// Interrupts by name.
     pub irqs: Vec<Box<[u8]>>,
+    /// The time that interrupts took, by processor and time.
+    pub interrupts: Vec<Interrupt>,
     /// The children of each process, by the numbers that it has for them: each first one's life.
     pub children: HashMap<(u32, u32), Vec<u32>, RandomState>,
     /// Which file each number of a process was, and when.

@@ -8,8 +8,8 @@
 //! `.waits.same` in `design/waits.md`.
 
 use super::building::{Building, NAME_COUNT_MAX};
-use super::calls::{self, NEW_NAMESPACE, Number};
 use super::{Model, NONE};
+use crate::calls::{self, NEW_NAMESPACE, Number};
 
 /// System calls that have a meaning here, at most.
 const CALL_COUNT_MAX: u32 = 1024;

@@ -15,7 +15,8 @@
 use super::building::Building;
 use super::causes::NEAR;
 use super::things::{Did, NetworkOperation, NetworkWake, OPERATION_COUNT_MAX, Socket};
-use super::{Cause, NEVER, NONE, calls};
+use super::{Cause, NEVER, NONE};
+use crate::calls;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 

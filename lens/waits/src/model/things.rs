@@ -1,8 +1,9 @@
-//! What a model tells of disks and of the network: operations, sockets, and what ended waits.
+//! What a model tells of disks, interrupts and the network: operations, sockets, ends of waits.
 //!
 //! ```text
 //!  insert ├ queue ┤ issue ├ device ┤ complete ──▶ Operation
 //!  last send ├ a peer works ┤ last receive ────▶ NetworkOperation
+//!  IrqEnter ├ a device, a soft interrupt ┤ IrqLeave ──▶ Interrupt
 //!  data, room, a connection, its end ──▶ NetworkWake: which life did it, and when
 //! ```
 //!
@@ -97,4 +98,37 @@ pub struct NetworkWake {
     pub peer: u32,
     /// The stretch in which it did; [`NONE`](super::NONE) if that is not known.
     pub from: u32,
+}
+
+/// What interrupted a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Interrupter {
+    /// A device, by its index in [`super::Model::irqs`].
+    Device(u32),
+    /// A soft interrupt, by its number.
+    Soft(u32),
+}
+
+impl Interrupter {
+    /// Returns the name of a soft interrupt.
+    pub fn soft_name(vector: u32) -> Option<&'static str> {
+        const NAMES: [&str; 10] = [
+            "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+            "RCU",
+        ];
+        NAMES.get(vector as usize).copied()
+    }
+}
+
+/// A time in which a processor was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interrupt {
+    /// The processor.
+    pub cpu: u32,
+    /// From this time on, in ns.
+    pub from: u64,
+    /// Until this time, in ns.
+    pub to: u64,
+    /// What interrupted it.
+    pub by: Interrupter,
 }

@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) done: u32,
     /// When it entered that call.
     pub(super) called: u64,
+    /// When it last gave itself a name, by a call.
+    pub(super) renamed: u64,
     /// Wakes since it entered the kernel, which its next row may explain.
     pub(super) waiting: Vec<Waiting>,
     /// It ends at its last switch.
@@ -113,6 +115,7 @@ impl Building {
             is_parted: false,
             done: NONE,
             called: NEVER,
+            renamed: 0,
             waiting: Vec::new(),
             is_exiting: false,
             is_ready: false,
@@ -203,6 +206,7 @@ impl Building {
         let (current, is_known) = (own.current, own.is_known);
         let (gap, since) = (own.gap, own.switched.max(own.last_at));
         (own.just, own.irq, own.left, own.is_known) = (None, NONE, NEVER, true);
+        own.interrupts.clear();
         let prev = self.life_of(prev, at, What::Run);
         let missing = if gap.is_some() { What::Lost } else { What::Unknown };
         let from = gap.unwrap_or(since);
@@ -268,17 +272,13 @@ impl Building {
         }
     }
 
-    /// The processor on which a life ran does not run it any more.
-    pub(super) fn leave(&mut self, life: u32) {
-        let cpu = self.states.get(life as usize).map_or(NONE, |state| state.cpu);
-        if let Some(cpu) = self.cpus.get_mut(cpu as usize).filter(|cpu| cpu.current == life) {
-            cpu.current = NONE;
-        }
-    }
-
     fn switch_out(&mut self, life: u32, at: u64, cpu: u32, bits: u32, stack: u32) {
         self.close(life, at);
+        let since = self.now(life).map_or(at, |now| now.begin);
         let Some(state) = self.states.get_mut(life as usize) else { return };
+        if let Some(own) = self.model.lives.get_mut(life as usize) {
+            own.renamed_since(at, since.max(state.renamed));
+        }
         (state.cpu, state.is_ready, state.is_there) = (cpu, false, false);
         if bits & ENDED != 0 {
             return self.end_life(life, at);

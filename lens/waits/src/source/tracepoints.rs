@@ -21,7 +21,9 @@ pub use sched::{context, state};
 pub use timers::Timers;
 
 use super::format::{Format, Machine, Slot};
-use crate::events::kernel::{Exec, Exit, IrqEnter, IrqLeave, Syscall, SyscallDone};
+use crate::events::kernel::{
+    Exec, Exit, IrqEnter, IrqLeave, SoftEnter, SoftLeave, Syscall, SyscallDone,
+};
 use crate::output::Output;
 use eventdef::field::A;
 use eventlog::writer::MakeError;
@@ -306,6 +308,7 @@ impl Tracepoints {
             | Fields::Waking { .. }
             | Fields::Woken { .. }
             | Fields::NewTask { .. }
+            | Fields::Rename { .. }
             | Fields::Fork { .. } => self.sched(out, record, kind),
             Fields::Block { .. }
             | Fields::Socket { .. }
@@ -347,6 +350,13 @@ impl Tracepoints {
             Fields::IrqLeave { irq } => {
                 let Some(irq) = u32_of(irq) else { return Ok(None) };
                 out.add(cpu, ticks, &IrqLeave { irq })?;
+            }
+            Fields::Soft { is_enter, vector } => {
+                let Some(vector) = u32_of(vector) else { return Ok(None) };
+                match is_enter {
+                    true => out.add(cpu, ticks, &SoftEnter { vector })?,
+                    false => out.add(cpu, ticks, &SoftLeave { vector })?,
+                }
             }
             Fields::Timer { function } => {
                 let Some(function) = function.number(machine, bytes) else { return Ok(None) };

@@ -6,6 +6,7 @@
 //! ```
 
 use rustix::time::{ClockId, clock_gettime};
+use std::fs;
 use std::io::{self, Read, Write};
 
 /// A thread of a scenario. Its name in the kernel is that of the variant, in [`Who::NAMES`].
@@ -85,6 +86,8 @@ pub(crate) struct Stamp {
     pub(crate) at: u64,
     /// The processor time of the thread in ns.
     pub(crate) cpu: u64,
+    /// How long the thread was ready and had no processor, in ns.
+    pub(crate) delay: u64,
 }
 
 /// Stamps in order of time.
@@ -97,23 +100,31 @@ pub(crate) fn now(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Returns how long this thread was ready and had no processor, in ns, as the scheduler counted.
+fn delay() -> u64 {
+    let told = fs::read_to_string("/proc/thread-self/schedstat").expect("the scheduler's counts");
+    let delay = told.split(' ').nth(1).and_then(|delay| delay.parse().ok());
+    delay.expect("the second of three counts")
+}
+
 impl Chain {
     /// The bytes of a stamp in a message.
-    const STAMP_SIZE: usize = 18;
+    const STAMP_SIZE: usize = 26;
 
     /// Adds a stamp of this thread.
     pub(crate) fn stamp(&mut self, who: Who, what: What) {
         let [at, cpu] = [ClockId::Monotonic, ClockId::ThreadCPUTime].map(now);
-        self.0.push(Stamp { who, what, at, cpu });
+        self.0.push(Stamp { who, what, at, cpu, delay: delay() });
     }
 
     /// Sends the stamps.
     pub(crate) fn send(&self, to: &mut impl Write) -> io::Result<()> {
         let mut bytes = vec![u8::try_from(self.0.len()).map_err(io::Error::other)?];
-        for Stamp { who, what, at, cpu } in &self.0 {
+        for Stamp { who, what, at, cpu, delay } in &self.0 {
             bytes.extend([*who as u8, *what as u8]);
             bytes.extend(at.to_le_bytes());
             bytes.extend(cpu.to_le_bytes());
+            bytes.extend(delay.to_le_bytes());
         }
         to.write_all(&bytes)?;
         to.flush()
@@ -136,8 +147,8 @@ impl Chain {
         let stamp = |bytes: &[u8]| {
             let what = What::ALL.get(usize::from(bytes[1])).copied();
             let what = what.ok_or(io::ErrorKind::InvalidData)?;
-            let (at, cpu) = (number(&bytes[2..10]), number(&bytes[10..18]));
-            Ok(Stamp { who: Who::of(bytes[0])?, what, at, cpu })
+            let [at, cpu, delay] = [2, 10, 18].map(|from| number(&bytes[from..from + 8]));
+            Ok(Stamp { who: Who::of(bytes[0])?, what, at, cpu, delay })
         };
         bytes.chunks_exact(Chain::STAMP_SIZE).map(stamp).collect::<io::Result<_>>().map(Chain)
     }

@@ -15,13 +15,15 @@ use telemetry::event;
 pub(crate) struct Truth {
     sums: BTreeMap<(&'static str, &'static str), u64>,
     begin: u64,
+    /// The length of the window; 0: it is open.
+    total: u64,
 }
 
 impl Truth {
     /// Begins the window.
     pub(crate) fn begin() -> Truth {
         event!(WindowBegin);
-        Truth { sums: BTreeMap::new(), begin: now(ClockId::Monotonic) }
+        Truth { sums: BTreeMap::new(), begin: now(ClockId::Monotonic), total: 0 }
     }
 
     /// Adds time to a share.
@@ -41,8 +43,13 @@ impl Truth {
             }
             // Of the same thread: else its clock says nothing.
             let is_same = before.who == stamp.who;
-            let ran = stamp.cpu.saturating_sub(before.cpu).min(ns);
-            let ran = if is_same { ran } else { 0 };
+            let ran = match (is_same, stamp.what) {
+                // Not the processor time, which lacks what a hypervisor took meanwhile: of that
+                // no scheduler knows.
+                (true, What::Work) => ns.saturating_sub(stamp.delay.saturating_sub(before.delay)),
+                (true, _) => stamp.cpu.saturating_sub(before.cpu).min(ns),
+                (false, _) => 0,
+            };
             self.share("running", ran);
             let rest = match stamp.what {
                 What::Work => "involuntary",
@@ -55,13 +62,20 @@ impl Truth {
         }
     }
 
-    /// Ends the window, and prints the sums.
-    pub(crate) fn end(self) {
-        let ns = now(ClockId::Monotonic).saturating_sub(self.begin);
+    /// Ends the window.
+    pub(crate) fn close(&mut self) {
+        self.total = now(ClockId::Monotonic).saturating_sub(self.begin);
         event!(WindowEnd);
+    }
+
+    /// Ends the window if it is open, and prints the sums.
+    pub(crate) fn end(mut self) {
+        if self.total == 0 {
+            self.close();
+        }
         for ((what, name), ns) in &self.sums {
             println!("{what}\t{name}\t{ns}");
         }
-        println!("total\twindow\t{ns}");
+        println!("total\twindow\t{}", self.total);
     }
 }

@@ -10,8 +10,12 @@
 //!
 //! Design: `.waits.script` in `design/waits.md`.
 
+mod calls;
+mod devices;
+
 use super::header::{COMM_SIZE_MAX, number};
-use crate::source::tracepoints::operation;
+use calls::{enter, leave, of_call};
+use devices::{block, ready, socket, socket_state};
 use memchr::memmem;
 
 /// The fields of an event.
@@ -34,6 +38,7 @@ pub(super) enum Fields<'t> {
         parent: u32,
         child: Task<'t>,
     },
+    Rename(Task<'t>),
     Exec {
         thread: u32,
         was: u32,
@@ -48,6 +53,10 @@ pub(super) enum Fields<'t> {
     },
     IrqLeave {
         irq: u32,
+    },
+    Soft {
+        is_enter: bool,
+        vector: u32,
     },
     Timer {
         function: Function,
@@ -126,6 +135,7 @@ pub(super) fn parse<'t>(event: &[u8], text: &'t [u8]) -> Payload<'t> {
         b"sched:sched_wakeup" => woken(text, false),
         b"sched:sched_wakeup_new" => woken(text, true),
         b"sched:sched_process_fork" => fork(text),
+        b"task:task_rename" => rename(text),
         b"sched:sched_process_exec" => exec(text),
         b"sched:sched_process_exit" => exit(text),
         b"irq:irq_handler_entry" => irq(text),
@@ -133,6 +143,8 @@ pub(super) fn parse<'t>(event: &[u8], text: &'t [u8]) -> Payload<'t> {
             let irq = after(text, b"irq=").and_then(small);
             irq.map(|(irq, _)| Fields::IrqLeave { irq })
         }
+        b"irq:softirq_entry" => soft(text, true),
+        b"irq:softirq_exit" => soft(text, false),
         b"timer:hrtimer_expire_entry" => timer(text),
         b"block:block_rq_insert" => block(text, Stage::Insert),
         b"block:block_rq_issue" => block(text, Stage::Issue),
@@ -143,7 +155,7 @@ pub(super) fn parse<'t>(event: &[u8], text: &'t [u8]) -> Payload<'t> {
         b"sock:inet_sock_set_state" => socket_state(text),
         b"raw_syscalls:sys_enter" => enter(text),
         b"raw_syscalls:sys_exit" => leave(text),
-        _ => return Payload::Other,
+        _ => return of_call(event, text),
     };
     fields.map_or(Payload::Part, Payload::Whole)
 }
@@ -277,6 +289,13 @@ fn fork(text: &[u8]) -> Option<Fields<'_>> {
     Some(Fields::Fork { parent, child: Task { name, thread } })
 }
 
+fn rename(text: &[u8]) -> Option<Fields<'_>> {
+    let (thread, rest) = small(text.strip_prefix(b"pid=")?)?;
+    let (_, rest) = name(rest.strip_prefix(b" oldcomm=")?, b" newcomm=")?;
+    let (name, _) = name(rest, b" oom_score_adj=")?;
+    Some(Fields::Rename(Task { name, thread }))
+}
+
 fn exec(text: &[u8]) -> Option<Fields<'_>> {
     let rest = text.strip_prefix(b"filename=")?;
     // A path has no limit here: of all places where it could end, the last counts.
@@ -299,6 +318,11 @@ fn irq(text: &[u8]) -> Option<Fields<'_>> {
     Some(Fields::IrqEnter { irq, name })
 }
 
+fn soft(text: &[u8], is_enter: bool) -> Option<Fields<'_>> {
+    let (vector, _) = small(text.strip_prefix(b"vec=")?)?;
+    Some(Fields::Soft { is_enter, vector })
+}
+
 fn timer(text: &[u8]) -> Option<Fields<'_>> {
     let rest = after(text, b"function=")?;
     let end = rest.iter().position(|byte| matches!(byte, b' ' | b'/' | b'+'));
@@ -309,78 +333,4 @@ fn timer(text: &[u8]) -> Option<Fields<'_>> {
         _ => Function::Named(function == b"hrtimer_wakeup"),
     };
     Some(Fields::Timer { function })
-}
-
-/// Reads "254,0 WS 65536 () 101982368 + 128 … [NAME]"; the size is missing at the completion.
-fn block(text: &[u8], stage: Stage) -> Option<Fields<'_>> {
-    let (major, rest) = small(text)?;
-    let (minor, rest) = small(rest.strip_prefix(b",")?)?;
-    let rest = rest.strip_prefix(b" ")?;
-    let end = memchr::memchr(b' ', rest)?;
-    let letters = rest.get(..end)?;
-    // The command of a device is between brackets: letters and digits.
-    let rest = rest.get(memmem::find(rest, b") ")? + 2..)?;
-    let (sector, rest) = number(rest)?;
-    let (count, rest) = small(rest.strip_prefix(b" + ")?)?;
-    // The name of the thread ends it, and may be cut by the end of a line.
-    memchr::memchr(b']', rest)?;
-    let device = major.checked_shl(20)? | minor & 0xF_FFFF;
-    Some(Fields::Block { stage, device, sector, count, operation: operation(letters) })
-}
-
-fn socket(text: &[u8], is_send: bool) -> Option<Fields<'_>> {
-    let (socket, rest) = hex(after(text, b"sk address = ")?)?;
-    let (size, rest) = signed(after(rest, b"length = ")?)?;
-    let flags = after(rest, b"flags = ").and_then(hex).map_or(0, |(flags, _)| flags);
-    // As for the record of this tracepoint: an error moves no data, and a peek leaves it.
-    Some(match u64::try_from(size) {
-        Ok(size) if is_send || flags & 2 == 0 => Fields::Socket { is_send, socket, size },
-        _ => Fields::Nothing,
-    })
-}
-
-fn ready(text: &[u8]) -> Option<Fields<'_>> {
-    after(text, b"protocol=")?;
-    let socket = after(text, b"skaddr=").and_then(hex).map_or(0, |(socket, _)| socket);
-    Some(Fields::Ready { socket })
-}
-
-fn socket_state(text: &[u8]) -> Option<Fields<'_>> {
-    let (own, rest) = number(after(text, b"sport=")?)?;
-    let (peer, rest) = number(after(rest, b"dport=")?)?;
-    let rest = after(rest, b"newstate=")?;
-    let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-    let state = match rest.get(..end)? {
-        b"TCP_ESTABLISHED" => 1,
-        b"TCP_SYN_SENT" => 2,
-        b"TCP_SYN_RECV" => 3,
-        b"TCP_FIN_WAIT1" => 4,
-        b"TCP_FIN_WAIT2" => 5,
-        b"TCP_TIME_WAIT" => 6,
-        b"TCP_CLOSE" => 7,
-        b"TCP_CLOSE_WAIT" => 8,
-        b"TCP_LAST_ACK" => 9,
-        b"TCP_LISTEN" => 10,
-        b"TCP_CLOSING" => 11,
-        b"TCP_NEW_SYN_RECV" => 12,
-        _ => return None,
-    };
-    let socket = after(text, b"skaddr=").and_then(hex).map_or(0, |(socket, _)| socket);
-    let ports = u32::from(own as u16) << 16 | u32::from(peer as u16);
-    Some(Fields::SocketState { socket, state, ports })
-}
-
-/// Reads "NR 230 (1, 0, 7f…, …)", numbers in brackets to base 16.
-fn enter(text: &[u8]) -> Option<Fields<'_>> {
-    let (call, rest) = signed(text.strip_prefix(b"NR ")?)?;
-    let (object, rest) = hex(rest.strip_prefix(b" (")?)?;
-    let (value, rest) = hex(rest.strip_prefix(b", ")?)?;
-    memchr::memchr(b')', rest)?;
-    Some(Fields::Enter { call: call as u32, object, value })
-}
-
-fn leave(text: &[u8]) -> Option<Fields<'_>> {
-    let (call, rest) = signed(text.strip_prefix(b"NR ")?)?;
-    let (result, _) = signed(rest.strip_prefix(b" = ")?)?;
-    Some(Fields::Leave { call: call as u32, result: result as u64 })
 }

@@ -12,8 +12,8 @@ use super::payload::{self, Fields, Function, Payload, Stage, Task};
 use super::running::Running;
 use crate::events::kernel::{
     BlockComplete, BlockInsert, BlockIssue, CpuSample, Exec, Exit, Fork, IrqEnter, IrqLeave,
-    SocketReady, SocketReceive, SocketSend, SocketState, Switch, Syscall, SyscallDone, TimerFire,
-    Waking, Woken,
+    SocketReady, SocketReceive, SocketSend, SocketState, SoftEnter, SoftLeave, Switch, Syscall,
+    SyscallDone, TimerFire, Waking, Woken,
 };
 use crate::output::{CPU_COUNT_MAX, Output};
 use crate::source::import::Imported;
@@ -260,10 +260,13 @@ impl<'o> Rows<'o> {
                 let child = child.thread;
                 self.out.add(cpu, time, &Fork { parent, child, process: 0 })
             }
+            Fields::Rename(task) => self.task(time, &task),
             Fields::Exec { thread, was, path } => out.add(cpu, time, &Exec { thread, was, path }),
             Fields::Exit { thread } => out.add(cpu, time, &Exit { thread }),
             Fields::IrqEnter { irq, name } => out.add(cpu, time, &IrqEnter { irq, name }),
             Fields::IrqLeave { irq } => out.add(cpu, time, &IrqLeave { irq }),
+            Fields::Soft { is_enter: true, vector } => out.add(cpu, time, &SoftEnter { vector }),
+            Fields::Soft { vector, .. } => out.add(cpu, time, &SoftLeave { vector }),
             Fields::Timer { function: Function::At(function) } => {
                 self.timers.fire(out, cpu, time, function)
             }

@@ -12,11 +12,12 @@ use crate::source::format::{Format, Place, Slot};
 
 /// The tracepoints that a recording needs, each with its group: those with a row, except
 /// `sched_wakeup`, since `sched_waking` tells the same earlier and in the waker's context.
-pub const RECORDED: [(&str, &str); 19] = [
+pub const RECORDED: [(&str, &str); 20] = [
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),
     ("sched", "sched_wakeup_new"),
     ("task", "task_newtask"),
+    ("task", "task_rename"),
     ("sched", "sched_process_fork"),
     ("sched", "sched_process_exec"),
     ("sched", "sched_process_exit"),
@@ -82,6 +83,10 @@ pub(super) enum Fields {
         child: Slot,
         flags: Slot,
     },
+    Rename {
+        thread: Slot,
+        name: Slot,
+    },
     Fork {
         parent: Slot,
         child: Slot,
@@ -101,6 +106,10 @@ pub(super) enum Fields {
     },
     IrqLeave {
         irq: Slot,
+    },
+    Soft {
+        is_enter: bool,
+        vector: Slot,
     },
     Timer {
         function: Slot,
@@ -184,6 +193,9 @@ impl Kind {
                     Fields::IrqEnter { irq: slot("irq")?, name: slot("name") }
                 }
                 ("irq", "irq_handler_exit") => Fields::IrqLeave { irq: slot("irq")? },
+                ("irq", name @ ("softirq_entry" | "softirq_exit")) => {
+                    Fields::Soft { is_enter: name == "softirq_entry", vector: slot("vec")? }
+                }
                 ("timer", "hrtimer_expire_entry") => Fields::Timer { function: slot("function")? },
                 ("timer", "hrtimer_expire_exit") => Fields::TimerEnd,
                 ("raw_syscalls", "sys_enter") => {
@@ -222,6 +234,11 @@ fn sched(format: &Format) -> Option<Fields> {
             is_new: &*format.name == "sched_wakeup_new",
         },
         "task_newtask" => Fields::NewTask { child: slot("pid")?, flags: slot("clone_flags")? },
+        // Some kernels tell the thread as that which runs.
+        "task_rename" => Fields::Rename {
+            thread: slot("pid").or_else(|| slot("common_pid"))?,
+            name: slot("newcomm")?,
+        },
         "sched_process_fork" => Fields::Fork {
             parent: slot("parent_pid")?,
             child: slot("child_pid")?,

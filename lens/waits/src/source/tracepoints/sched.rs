@@ -80,12 +80,33 @@ impl Tracepoints {
                 let to = to.and_then(u32_of).unwrap_or(cpu);
                 out.add(cpu, ticks, &Woken { target, cpu: to })?;
             }
+            _ => return self.task(out, record, kind),
+        }
+        Ok(Some(()))
+    }
+
+    /// Adds the row of a thread that begins, or gets a name.
+    fn task(
+        &mut self,
+        out: &mut Output<'_>,
+        record: &Record<'_>,
+        kind: &Kind,
+    ) -> Result<Option<()>, MakeError> {
+        let machine = self.machine;
+        let &Record { cpu, ticks, bytes, .. } = record;
+        let u32_of = |slot: Slot| slot.number_u32(machine, bytes);
+        match kind.fields {
             Fields::NewTask { child, flags } => {
                 let flags = flags.number(machine, bytes);
                 let (Some(child), Some(flags)) = (u32_of(child), flags) else { return Ok(None) };
                 if self.new.len() < THREAD_COUNT_MAX {
                     self.new.insert(child, flags & SAME_PROCESS != 0);
                 }
+            }
+            Fields::Rename { thread, name } => {
+                let name = name.string(machine, bytes);
+                let (Some(thread), Some(name)) = (u32_of(thread), name) else { return Ok(None) };
+                out.thread(ticks, thread, 0, name)?;
             }
             Fields::Fork { parent, child, name } => {
                 let (Some(parent), Some(child)) = (u32_of(parent), u32_of(child)) else {

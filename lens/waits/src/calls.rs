@@ -161,6 +161,13 @@ pub fn name(architecture: u16, call: u32) -> Option<&'static str> {
     names.get(call as usize).copied().filter(|name| *name != "-")
 }
 
+/// Returns the number that a call has on this machine; `None` if it has none.
+pub fn number_here(name: &[u8]) -> Option<u32> {
+    let names = if cfg!(target_arch = "aarch64") { &NAMES_AARCH64 } else { &NAMES_X86_64 };
+    let at = names.iter().position(|own| own.as_bytes() == name && *own != "-")?;
+    u32::try_from(at).ok()
+}
+
 /// Returns the meaning of the first argument of a call.
 pub fn object(name: &str) -> Object {
     match name {
@@ -219,6 +226,12 @@ pub(super) fn number(name: &str) -> Number {
 /// Returns whether the purpose of a call is to sleep.
 pub fn is_sleep(name: &str) -> bool {
     matches!(name, "nanosleep" | "clock_nanosleep")
+}
+
+/// Returns whether a call gives its thread a name.
+pub(crate) fn is_naming(architecture: u16, call: u32, object: u64) -> bool {
+    // PR_SET_NAME
+    object == 15 && name(architecture, call) == Some("prctl")
 }
 
 /// Returns whether the first argument of a call is the file number of the socket that the call

@@ -87,7 +87,7 @@ impl<'a> Answer<'a> {
                 }
                 self.end_block()?;
                 let value = self.value(Element::Block(function, block))?;
-                self.ticks += BLOCK_TICKS;
+                self.ticks += 1;
                 let event = BlockBegin { block: value, number: block.0 };
                 self.maker.add(1, 1, self.ticks, &event)?;
                 if let Some(frame) = self.frames.last_mut() {
@@ -160,7 +160,7 @@ impl<'a> Answer<'a> {
         let open = self.frames.last_mut().and_then(|own| Some((own.function, own.block.take()?)));
         let Some((function, block)) = open else { return Ok(()) };
         let value = self.value(Element::Block(function, block))?;
-        self.ticks += 1;
+        self.ticks += BLOCK_TICKS;
         self.maker.add(1, 1, self.ticks, &BlockEnd { block: value })
     }
 

@@ -38,6 +38,19 @@ eventdef::events! {
         /// its exit status
         status: U,
     }
+    /// What a run was of: runs of one plan and one execution have the same.
+    RunOf(0x0004, always, Run) {
+        /// the fingerprint of the plan
+        plan: W,
+        /// the fingerprint of the program, its arguments, environment, folder and input
+        source: W,
+        /// the fingerprint of what it printed, and of how it ended
+        output: W,
+        /// calls from outside the graph, which are left out
+        callbacks: W,
+        /// whether it ended by itself
+        whole: B,
+    }
     /// A function was called. [slice CallBegin=CallEnd:function] [name function]
     CallBegin(0x0010, always, Walk) {
         /// the function, a label

@@ -8,11 +8,14 @@
 //!
 //! Design: `design/paths.md`.
 //!
-//! - **Rust**: 1.91 or later. No unsafe code. Without the feature `log`, no dependency.
+//! - **Rust**: 1.91 or later. No unsafe code. Without the features `log` and `binary`, no
+//!   dependency.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "log")]
 pub mod answer;
+#[cfg(feature = "binary")]
+pub mod binary;
 mod condition;
 #[cfg(feature = "log")]
 pub mod events;

@@ -94,6 +94,12 @@ impl Weights {
         Weights { of: of.into_iter().map(|weight| weight.ceil() as u64).collect() }
     }
 
+    /// Returns weights that a function of each element gives.
+    pub fn from_fn(program: &Program, of: impl Fn(ElementId) -> u64) -> Weights {
+        let count = program.element_count() as u32;
+        Weights { of: (0..count).map(|element| of(ElementId(element))).collect() }
+    }
+
     /// Returns how often each element occurs in an execution.
     pub fn counted(program: &Program, elements: impl IntoIterator<Item = ElementId>) -> Weights {
         let mut of = vec![0u64; program.element_count()];

@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 18] = [
+const WALLS: [(&str, &[&str]); 19] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -25,9 +25,19 @@ const WALLS: [(&str, &[&str]); 18] = [
     ("lens/calls", &["eventdef", "eventlog", "slices"]),
     ("lens/waits", &["eventdef", "eventlog", "slices"]),
     ("lens/paths", &["eventdef", "eventlog"]),
+    ("record/paths", &["eventlog", "lens-paths"]),
     (
         "eventcnv",
-        &["eventdef", "eventlog", "cli", "slices", "lens-calls", "lens-waits", "lens-paths"],
+        &[
+            "eventdef",
+            "eventlog",
+            "cli",
+            "slices",
+            "lens-calls",
+            "lens-waits",
+            "lens-paths",
+            "record-paths",
+        ],
     ),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),

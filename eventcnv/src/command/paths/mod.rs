@@ -3,11 +3,14 @@
 //! ```text
 //!  GRAPH ── paths plan ──▶ PLAN: the witnesses of each run ── recorders ──▶ RUN…
 //!  GRAPH, PLAN ── paths verify ──▶ verdict
+//!  PROGRAM ── paths collect ──▶ log "path", by breakpoints
 //!  GRAPH, PLAN, RUN… ── paths walk ──▶ log "path": calls and blocks as slices
 //! ```
 //!
 //! Design: `design/paths.md`.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod collect;
 mod plan;
 mod verify;
 mod walk;
@@ -26,6 +29,7 @@ Examples:
   eventcnv paths plan shop.graph --machines 2 --svg shop.svg   two runs share the work; a drawing
   eventcnv paths plan shop.graph --blocks -o shop.plan  blocks, as breakpoints are
   eventcnv paths verify shop.graph --profile sell,serve --profile refuse,serve   do they do?
+  eventcnv paths collect -o path.log -- gzip -c notes.txt   the path of a program, by breakpoints
   eventcnv paths walk shop.graph shop.plan run0 -o path.log
   eventcnv pairs path.log                              how often each block and function ran";
 
@@ -45,6 +49,12 @@ enum Command {
     Verify(verify::Verify),
     #[command(long_about = walk::ABOUT, after_long_help = walk::EXAMPLES)]
     Walk(walk::Walk),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(long_about = collect::ABOUT, after_long_help = collect::EXAMPLES)]
+    Collect(collect::Collect),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(hide = true)]
+    Start(collect::Start),
 }
 
 /// Runs the command. Returns whether it found no fault.
@@ -53,6 +63,10 @@ pub(crate) fn run(args: &Paths) -> Result<bool, Stop> {
         Command::Plan(args) => plan::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Walk(args) => walk::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Collect(args) => collect::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Start(args) => collect::start(args),
     }
 }
 
@@ -74,8 +88,7 @@ fn text(path: &Path) -> Result<String, Stop> {
 
 /// Reads a graph, and says what a user may not expect of it.
 fn graph(path: &Path) -> Result<Program, Stop> {
-    let program =
-        lens_paths::graph::text::read(&text(path)?).map_err(|error| stop(path, &error))?;
+    let program = lens_paths::graph::read(&text(path)?).map_err(|error| stop(path, &error))?;
     let name = |function| program.function(function).map_or("?", |own| own.name());
     for note in program.notes() {
         let said = match note {

@@ -14,6 +14,7 @@ use eventlog::reader::Log;
 use eventlog::writer::{MakeError, Origin, uuid_of};
 use lens_paths::Profile;
 use lens_paths::answer::Answer;
+use lens_paths::graph::Program;
 use lens_paths::plan::text::fingerprint;
 use lens_paths::source::{self, Recorded};
 use lens_paths::walk::{Collection, Walked, Walker, text as letters};
@@ -44,16 +45,16 @@ Exit status:
 /// Find the path of a program from the events of its runs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Walk {
-    /// The graph of the program
+    /// The graph of the program; or a folder of jobs and their logs, alone
     #[arg(value_name = "GRAPH")]
     graph: PathBuf,
 
     /// The plan of the runs
     #[arg(value_name = "PLAN")]
-    plan: PathBuf,
+    plan: Option<PathBuf>,
 
     /// The events of each run: logs or texts
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -62,28 +63,46 @@ pub(crate) struct Walk {
 
 /// Walks, and writes the log. Returns whether the path is whole.
 pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if args.plan.is_none() && args.graph.is_dir() {
+        return super::collect::walk_jobs(&args.graph, &args.output);
+    }
+    let plan = args.plan.as_ref().filter(|_| !args.runs.is_empty());
+    let plan = plan.ok_or_else(|| stop(&args.graph, &"a plan and its runs are needed, too"))?;
     let program = graph(&args.graph)?;
-    let print = fingerprint(&program);
     let profiles: Vec<Profile> =
-        plan_of(&program, &args.plan)?.into_iter().map(|run| run.profile).collect();
-    let collections = collections(&args.runs, profiles.len(), print)?;
-    let walker = Walker::new(&program, &profiles).map_err(|error| stop(&args.plan, &error))?;
-    let inputs = [&[args.graph.clone(), args.plan.clone()], args.runs.as_slice()].concat();
+        plan_of(&program, plan)?.into_iter().map(|run| run.profile).collect();
+    let collections = collections(&args.runs, profiles.len(), fingerprint(&program))?;
+    let inputs = [&[args.graph.clone(), plan.clone()], args.runs.as_slice()].concat();
+    let walked = answer(&program, &profiles, &collections, (&args.output, &inputs), plan)?;
+    args.output.print(&told(&walked))?;
+    Ok(report(&program, &walked))
+}
+
+/// Walks, and writes the log to an output that is none of the inputs.
+pub(super) fn answer(
+    program: &Program,
+    profiles: &[Profile],
+    collections: &[Collection],
+    (output, inputs): (&Output, &[PathBuf]),
+    plan: &Path,
+) -> Result<Walked, Stop> {
+    let walker = Walker::new(program, profiles).map_err(|error| stop(plan, &error))?;
     let mut origin = Origin::new();
     let bytes = |own: &Collection| own.letters.iter().flat_map(|own| own.to_le_bytes()).collect();
     let mut source: Vec<Vec<u8>> = collections.iter().map(bytes).collect();
-    source.push(print.to_le_bytes().to_vec());
+    source.push(fingerprint(program).to_le_bytes().to_vec());
     origin.uuid = uuid_of(&source.concat());
     origin.program = program.function(program.main()).map_or("", |own| own.name()).to_owned();
     let mut refused = None;
-    let written = args.output.write(&inputs, |out| {
+    let written = output.write(inputs, |out| {
         let failed = |error| match error {
             MakeError::Io(error) => error,
             error => io::Error::other(error.to_string()),
         };
-        let mut answer = Answer::new(&program, &origin, out).map_err(failed)?;
+        let mut answer = Answer::new(program, &origin, out).map_err(failed)?;
         let mut result = Ok(());
-        let walked = walker.walk(&collections, &mut |step| {
+        let walked = walker.walk(collections, &mut |step| {
             if result.is_ok() {
                 result = answer.add(step);
             }
@@ -99,24 +118,21 @@ pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
         answer.finish().map_err(failed)?;
         Ok(walked)
     });
-    if let Some(refused) = refused {
-        return Err(stop(&args.plan, &refused));
+    match refused {
+        Some(refused) => Err(stop(plan, &refused)),
+        None => written,
     }
-    report(&program, args, &written?)
 }
 
-/// Prints what was walked, and what is unknown.
-fn report(
-    program: &lens_paths::graph::Program,
-    args: &Walk,
-    walked: &Walked,
-) -> Result<bool, Stop> {
-    let Walked { blocks, letters, unknown, passed_over, .. } = walked;
-    args.output.print(&format!(
-        "{}, {}",
-        cli::units::counted_in_groups(*blocks, "block"),
-        cli::units::counted_in_groups(*letters, "event")
-    ))?;
+/// Returns the size of a path in words.
+pub(super) fn told(walked: &Walked) -> String {
+    let blocks = cli::units::counted_in_groups(walked.blocks, "block");
+    format!("{blocks}, {}", cli::units::counted_in_groups(walked.letters, "event"))
+}
+
+/// Reports what is unknown. Returns whether the path is whole.
+pub(super) fn report(program: &Program, walked: &Walked) -> bool {
+    let Walked { unknown, passed_over, .. } = walked;
     for divergence in &walked.divergences {
         cli::complain(&format!("eventcnv: {}\n", divergence.say(program)));
     }
@@ -128,7 +144,7 @@ fn report(
             "eventcnv: {stretches} of the path unknown, {events} passed over\n"
         ));
     }
-    Ok(walked.is_whole)
+    walked.is_whole
 }
 
 /// Reads the runs, in the order of the plan.

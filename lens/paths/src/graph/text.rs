@@ -346,7 +346,7 @@ fn edge_word(text: &mut String, edge: &Edge) {
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '$' | '@');
     if !name.is_empty() && name.chars().all(is_plain) {
         name.to_owned()
@@ -355,7 +355,7 @@ fn quoted(name: &str) -> String {
     }
 }
 
-fn spelled(text: &str) -> String {
+pub(super) fn spelled(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

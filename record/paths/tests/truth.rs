@@ -1,0 +1,194 @@
+//! The path by breakpoints is the path by single steps, and the path by valgrind's lackey.
+//!
+//! ```text
+//!  source ─ gcc, clang, rustc ─▶ program ─┬ plan ─ breakpoints ─ walk ─▶ path ─┐
+//!                                         ├ single steps ──────────────────────┼─ equal
+//!                                         └ lackey ────────────────────────────┘
+//! ```
+//!
+//! Design: `.collect.truth` in `design/collect.md`.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+
+use common::{compile, jobs, launch};
+use lens_paths::graph::Element;
+use lens_paths::plan::{Kind, Options};
+use lens_paths::walk::{Collection, Step as Walked, Walker};
+use record_paths::{Choice, Ended, Job, Launch, Step, Subject, gather, lackey, step};
+use std::path::{Path, PathBuf};
+
+/// Blocks around a difference that are named.
+const NEAR: usize = 3;
+
+/// Returns where two paths differ.
+fn difference(one: &[Step], other: &[Step]) -> Option<usize> {
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    (at < one.len().max(other.len())).then_some(at)
+}
+
+/// Returns the blocks near a place.
+fn say(subject: &Subject, path: &[Step], at: usize) -> String {
+    let near = path.get(at.saturating_sub(NEAR)..path.len().min(at + NEAR)).unwrap_or_default();
+    let name = |step: &Step| subject.program().say(Element::Block(step.0, step.1));
+    near.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a program of the system.
+fn system(name: &str) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|own| own.join(name)).find(|own| own.is_file());
+    found.unwrap_or_else(|| panic!("{name} is missing: install it, or run ./test --install"))
+}
+
+/// A walked path.
+#[derive(Debug, Default)]
+struct Found {
+    /// Its blocks.
+    path: Vec<Step>,
+    /// Blocks before the first unknown part.
+    sure: usize,
+    /// Unknown parts.
+    unknown: u64,
+    /// Whether nothing is unknown.
+    is_whole: bool,
+}
+
+/// Plans, runs all jobs, and walks.
+fn walk(subject: &Subject, launch: &Launch, options: &Options) -> Found {
+    let jobs = jobs(subject, launch, options);
+    let run = |job: &Job| {
+        let (run, _) = job.run(subject, &launch.starter, Some(0)).unwrap();
+        (format!("run {}", job.run), run)
+    };
+    let runs = gather(&jobs, jobs.iter().map(run).collect()).unwrap();
+    let profiles: Vec<_> = jobs.iter().map(Job::profile).collect();
+    let collections = runs.into_iter().map(|run| Collection {
+        letters: run.letters,
+        begins: true,
+        ends: run.is_whole,
+    });
+    let collections: Vec<Collection> = collections.collect();
+    let mut found = Found::default();
+    let mut sure = None;
+    let walker = Walker::new(subject.program(), &profiles).unwrap();
+    let walked = walker.walk(&collections, &mut |step| match step {
+        Walked::Block(function, block) => found.path.push((function, block)),
+        Walked::Unknown(_) | Walked::Unwound(_) => {
+            sure.get_or_insert(found.path.len());
+        }
+        _ => {}
+    });
+    let walked = walked.unwrap();
+    found.sure = sure.unwrap_or(found.path.len());
+    found.unknown = walked.unknown;
+    found.is_whole = walked.is_whole;
+    found
+}
+
+const SMALL: &[(usize, Kind)] = &[(1, Kind::Edges), (2, Kind::Edges), (1, Kind::Blocks)];
+/// A program of thousands of blocks is planned once.
+const LARGE: &[(usize, Kind)] = &[(1, Kind::Edges)];
+
+/// Asserts that all ways to a path give one path. Returns its length.
+fn assert_one_path(program: &Path, arguments: &[&str], plans: &[(usize, Kind)]) -> usize {
+    let subject = Subject::read(program, &Choice::default()).unwrap();
+    let launch = launch(program, arguments);
+    let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+    assert!(stepped.is_whole, "{}", program.display());
+    for &(machines, kind) in plans {
+        let options = Options { machines, limit: None, kind };
+        let walked = walk(&subject, &launch, &options);
+        let name = format!("{} {machines} {kind:?}", program.display());
+        same(&subject, &walked.path, &stepped.path, &name);
+        assert!(walked.is_whole, "{name}");
+    }
+    let (entry, code) = (subject.binary.entry, &subject.binary.entry_code);
+    let printed = lackey(&launch, &subject.chart, entry, code).unwrap();
+    same(&subject, &printed, &stepped.path, &format!("{} lackey", program.display()));
+    stepped.path.len()
+}
+
+/// Asserts that two paths are equal; else names the first difference.
+fn same(subject: &Subject, one: &[Step], other: &[Step], name: &str) {
+    if let Some(at) = difference(one, other) {
+        let near = |path: &[Step]| say(subject, path, at);
+        panic!("{name}: differs at {at}: {} against {}", near(one), near(other));
+    }
+}
+
+#[test]
+fn programs_of_two_compilers_have_one_path_by_each_way() {
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, flags) in [
+        ("gcc", &["-O2"][..]),
+        ("gcc", &["-O0"]),
+        ("gcc", &["-O2", "-s", "-no-pie", "-fcf-protection=full"]),
+        ("clang", &["-O2"]),
+        ("clang", &["-O0", "-no-pie"]),
+    ] {
+        let program = compile(folder.path(), compiler, flags, "maze.c");
+        for arguments in [&[][..], &["leave"]] {
+            assert!(assert_one_path(&program, arguments, SMALL) > 150);
+        }
+    }
+}
+
+#[test]
+fn gzip_and_sqlite_have_one_path_by_each_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    std::fs::write(&input, include_str!("common/mod.rs").get(..400).unwrap()).unwrap();
+    let words = ["-c", input.to_str().unwrap()];
+    assert!(assert_one_path(&system("gzip"), &words, LARGE) > 5_000);
+    let words =
+        [":memory:", "create table a(b); insert into a values(1),(2); select sum(b) from a"];
+    assert!(assert_one_path(&system("sqlite3"), &words, LARGE) > 200);
+}
+
+#[test]
+fn signals_children_and_long_jumps_leave_the_path_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    for source in ["signals.c", "children.c"] {
+        let program = compile(folder.path(), "gcc", &["-O1"], source);
+        assert_one_path(&program, &[], SMALL);
+    }
+    // A jump leaves open calls: the walk tells the path after it, not that nothing is missing.
+    let program = compile(folder.path(), "gcc", &["-O1"], "jumps.c");
+    let subject = Subject::read(&program, &Choice::default()).unwrap();
+    let launch = launch(&program, &[]);
+    let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+    let (entry, code) = (subject.binary.entry, &subject.binary.entry_code);
+    assert_eq!(lackey(&launch, &subject.chart, entry, code).unwrap(), stepped.path);
+    let walked = walk(&subject, &launch, &Options::default());
+    assert!(!walked.is_whole && walked.unknown > 0);
+}
+
+#[test]
+fn an_exception_makes_a_path_that_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "g++", &["-O1"], "unwinds.cc");
+    let subject = Subject::read(&program, &Choice::default()).unwrap();
+    let launch = launch(&program, &[]);
+    let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+    assert!(!stepped.is_whole);
+    let walked = walk(&subject, &launch, &Options::default());
+    assert!(!walked.is_whole);
+    // What the walk gives before it is the truth.
+    let sure = walked.sure.min(stepped.path.len());
+    same(&subject, &walked.path[..sure], &stepped.path[..sure], "before the exception");
+}
+
+#[test]
+fn a_crash_ends_the_path_at_its_last_sure_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "gcc", &["-O1"], "crash.c");
+    let subject = Subject::read(&program, &Choice::default()).unwrap();
+    let launch = launch(&program, &[]);
+    let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+    assert_eq!(stepped.ended, Ended::Killed(11));
+    let walked = walk(&subject, &launch, &Options { kind: Kind::Blocks, ..Options::default() });
+    assert!(!walked.is_whole && walked.path.len() > 2);
+    let length = walked.path.len();
+    same(&subject, &walked.path, &stepped.path[..length], "up to the crash");
+}

@@ -4,9 +4,9 @@
 //!  at a breakpoint the instruction …
 //!   conditional jump, return, jump by a register   is not run: its outcome is computed
 //!   endbr, nop                                     is passed over
-//!   call                                           pushes the return address of its place, and jumps
+//!   call                                           pushes the address after its place, and jumps
 //!   any other                                      runs in a copy, which jumps back
-//!   what has no copy                               runs alone in its place: one step
+//!   one without a copy                             runs alone in its place: one step
 //! ```
 //!
 //! Design: `.collect.traps` in `design/collect.md`.

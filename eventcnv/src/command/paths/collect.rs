@@ -1,7 +1,7 @@
 //! Collects the path of a program that stays as it is, by breakpoints.
 //!
 //! ```text
-//!  PROGRAM ─ graph ─ plan ─▶ jobs ─┬ one process for each, machines in parallel ─▶ runs ─ walk ─▶ log
+//!  PROGRAM ─ graph ─ plan ─▶ jobs ─┬ one process for each, machines at once ─▶ runs ─ walk ─▶ log
 //!                                  └ --jobs DIR: for any scheduler; --job FILE runs one
 //! ```
 //!
@@ -21,15 +21,15 @@ use std::thread;
 
 pub(super) const ABOUT: &str = "\
 Runs a program with breakpoints at few places, and finds the whole path that it took: each block, \
-each call. The program needs no source and no symbols. With several machines, several runs share the \
-breakpoints, and run at the same time.
+each call. The program needs no source and no symbols. With several machines, several runs share \
+the breakpoints, and run at the same time.
 
 The program needs one thread, and the same path for the same input; --check tells whether it has. \
 Its standard input is a file (--input) or nothing. Calls from libraries back into the program, \
 signal handlers and the program's children are left out, and counted.
 
-With --jobs each run becomes a file that any scheduler can hand to another machine; --job runs one of \
-them, and \"paths walk\" checks and merges what they wrote.";
+With --jobs each run becomes a file that any scheduler can hand to another machine; --job runs one \
+of them, and \"paths walk\" checks and merges what they wrote.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -306,8 +306,8 @@ fn compare(
             element.map_or("its end".into(), |own| subject.program().say(own))
         };
         return Err(Stop::Message(format!(
-            "the program does not take one path: run {} differs from its repetition after {} events: \
-             {}, then {}",
+            "the program does not take one path: run {} differs from its repetition after {} \
+             events: {}, then {}",
             one.run,
             at,
             said(&one.letters),

@@ -51,7 +51,8 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
 
 /// How the log of a namespace of times is laid.
 const BY_REALTIME: &str = "note: the logs are laid on one time by CLOCK_REALTIME, as by \
-                           CLOCK_MONOTONIC they do not fit: the program was in a namespace of times";
+                           CLOCK_MONOTONIC they do not fit: the program was in a namespace of \
+                           times";
 
 /// Says that a clock is too coarse to tell most waits: fewer than 1,000,000 ticks a second; or that
 /// it is not CLOCK_MONOTONIC, to which logs of programs are related.

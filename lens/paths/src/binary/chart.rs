@@ -6,7 +6,7 @@
 //! ```
 
 use super::code::{Binary, Block, Ends, Function};
-use super::explore::Trouble;
+use super::draft::Trouble;
 use super::flow::Callee;
 use crate::graph::{self, BlockId, Builder, EdgeKind, FunctionId, GraphError};
 use std::collections::{BTreeMap, BTreeSet};

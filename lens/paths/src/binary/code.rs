@@ -1,6 +1,8 @@
 //! The control flow of a program: functions, blocks, and how each block ends.
 
-use super::explore::{self, Draft, Explored, Trouble};
+use super::draft::{Draft, Trouble};
+use super::error::BinaryError;
+use super::explore::{self, Explored};
 use super::flow::{self, Callee, Flow};
 use super::image::Image;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -82,35 +84,6 @@ pub struct Binary {
     /// By address.
     pub functions: BTreeMap<u64, Function>,
 }
-
-/// A file whose control flow cannot be found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BinaryError {
-    /// The bytes are not an ELF file.
-    NotElf(String),
-    /// The file is for another processor than x86-64.
-    OtherMachine,
-    /// The file has neither symbols nor frames.
-    NoFunctions,
-    /// The function to begin with does not exist.
-    NoRoot(String),
-}
-
-impl core::fmt::Display for BinaryError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            BinaryError::NotElf(cause) => write!(f, "not an ELF file ({cause})"),
-            BinaryError::OtherMachine => write!(f, "not a program for x86-64"),
-            BinaryError::NoFunctions => {
-                write!(f, "neither symbols nor .eh_frame tell where its functions begin")
-            }
-            BinaryError::NoRoot(name) => write!(f, "function {name} not found"),
-        }
-    }
-}
-
-impl core::error::Error for BinaryError {}
 
 impl Binary {
     /// Finds the functions and blocks that a program may reach from a function, `main` by default.

@@ -10,6 +10,7 @@
 //! The drafts contain at least what the program can do: an edge that it never takes only costs a
 //! witness. A function whose edges may be incomplete has a [`Trouble`].
 
+use super::draft::{Draft, Trouble};
 use super::flow::{self, Callee, Flow};
 use super::image::Image;
 use super::shape::Shape;
@@ -19,73 +20,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The most instructions that all drafts together may have.
 const INSTRUCTIONS_MAX: usize = 1 << 23;
-
-/// Why the edges of a function may be incomplete.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// A jump through a register, whose targets no table tells.
-    Jump(u64),
-    /// A jump into another function, past its beginning.
-    Middle(u64),
-    /// Bytes that are not an instruction, or control that runs out of the code.
-    NotCode(u64),
-    /// Two instructions that share bytes.
-    Overlap(u64),
-    /// A transaction, which may begin again.
-    Transaction(u64),
-    /// The program has more instructions than the limit.
-    TooLarge,
-}
-
-/// A function while its code is being found.
-#[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) start: u64,
-    /// The ranges of its code: its own, and those of its cold parts.
-    ranges: Vec<(u64, u64)>,
-    pub(super) instructions: BTreeMap<u64, Instruction>,
-    pub(super) leaders: BTreeSet<u64>,
-    /// Calls whose callee is not known to return, and the address after each.
-    waiting: Vec<(u64, u64)>,
-    /// Targets of the jumps through tables.
-    pub(super) tables: BTreeMap<u64, Vec<u64>>,
-    /// Jumps through a pointer: tail calls.
-    pub(super) pointers: BTreeSet<u64>,
-    pub(super) troubles: BTreeSet<Trouble>,
-    /// Functions of the image that return in its place.
-    tails: BTreeSet<u64>,
-    /// Whether it may return to its caller.
-    pub(super) returns: bool,
-    /// Whether it jumps past the beginning of code that is not a cold part.
-    jumps_into_others: bool,
-}
-
-impl Draft {
-    fn new(start: u64, end: u64) -> Draft {
-        Draft {
-            start,
-            ranges: vec![(start, end)],
-            instructions: BTreeMap::new(),
-            leaders: BTreeSet::from([start]),
-            waiting: Vec::new(),
-            tables: BTreeMap::new(),
-            pointers: BTreeSet::new(),
-            troubles: BTreeSet::new(),
-            tails: BTreeSet::new(),
-            returns: false,
-            jumps_into_others: false,
-        }
-    }
-
-    /// Returns whether the code at an address is reached only once a callee is known to return.
-    pub(super) fn waits_at(&self, address: u64) -> bool {
-        self.waiting.iter().any(|(_, back)| *back == address)
-    }
-
-    pub(super) fn has(&self, address: u64) -> bool {
-        self.ranges.iter().any(|(start, end)| (*start..*end).contains(&address))
-    }
-}
 
 /// All functions that the roots may reach.
 #[derive(Debug)]

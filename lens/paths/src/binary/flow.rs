@@ -2,7 +2,7 @@
 //!
 //! Design: `.collect.binary` in `design/collect.md`.
 
-use super::explore::Draft;
+use super::draft::Draft;
 use super::image::Image;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 

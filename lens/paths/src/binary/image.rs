@@ -8,7 +8,7 @@
 //!
 //! Addresses are those of the file: where the image lies in memory is added elsewhere.
 
-use super::BinaryError;
+use super::error::BinaryError;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use object::elf::{R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE};
 use object::read::elf::ElfFile64;
@@ -148,7 +148,7 @@ impl<'a> Image<'a> {
                 continue;
             }
             let known = self.extents.get(&start);
-            // Of several names the global one, then the first by alphabet, so that it is always one.
+            // Of several names the global one, then the first by alphabet: always the same.
             let rank = |is_local: bool, name: &str| (is_local, name.to_owned());
             let is_better = known.is_none_or(|known| {
                 end > known.end

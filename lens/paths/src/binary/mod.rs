@@ -12,6 +12,8 @@
 
 mod chart;
 mod code;
+mod draft;
+mod error;
 mod explore;
 mod flow;
 mod image;
@@ -20,6 +22,7 @@ mod tables;
 mod values;
 
 pub use chart::{Chart, Left};
-pub use code::{Binary, BinaryError, Block, Ends, Function, mangled};
-pub use explore::Trouble;
+pub use code::{Binary, Block, Ends, Function, mangled};
+pub use draft::Trouble;
+pub use error::BinaryError;
 pub use flow::{Callee, unwinds};

@@ -1,6 +1,6 @@
 //! The blocks of a function while its code is being found, and the ways to a block.
 
-use super::explore::Draft;
+use super::draft::Draft;
 use super::flow::{self, Flow};
 use super::image::Image;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
@@ -11,7 +11,7 @@ const BLOCKS_MAX: usize = 12;
 /// The most ways to the block of a jump that are followed.
 const WAYS_MAX: usize = 8;
 
-/// The blocks of a draft and what comes before each.
+/// The blocks of a draft, and the blocks before each.
 #[derive(Debug)]
 pub(super) struct Shape<'d> {
     pub(super) draft: &'d Draft,

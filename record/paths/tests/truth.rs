@@ -135,6 +135,7 @@ fn programs_of_two_compilers_have_one_path_by_each_way() {
 }
 
 #[test]
+#[ignore = "takes minutes, and needs gzip and sqlite3: ./proofs paths runs it"]
 fn gzip_and_sqlite_have_one_path_by_each_way() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("input");

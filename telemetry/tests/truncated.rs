@@ -1,8 +1,6 @@
 //! Logs that another process truncates while a program writes them, as logrotate's `copytruncate`
 //! does: copied, then emptied.
 
-#![allow(unsafe_code, reason = "the tests replace standard error")]
-
 mod common;
 
 use common::{Ran, Stream, Three, ran};
@@ -126,6 +124,7 @@ fn a_log_truncated_while_threads_write_goes_on() {
 /// The thread that finds the truncation waits to report it, since nobody reads its standard error.
 /// Meanwhile another thread ends.
 #[test]
+#[expect(unsafe_code, reason = "standard error is replaced")]
 fn a_thread_that_ends_during_the_report_of_a_truncation_loses_nothing() {
     let test = "a_thread_that_ends_during_the_report_of_a_truncation_loses_nothing";
     /// Longer than a thread needs to begin to wait. With less the test proves less.

@@ -28,7 +28,7 @@ const POINTS: f64 = 2.0;
 /// The time that is accounted, at least, in percent.
 const ACCOUNTED: f64 = 95.0;
 
-/// The time between threads, of which a program cannot tell what took it, in percent: less.
+/// The time between threads in percent: less. A program cannot tell what took it.
 const HAND_OVER: f64 = 5.0;
 /// Recordings of a machine with more than that, at most.
 const BUSY_MAX: u32 = 5;

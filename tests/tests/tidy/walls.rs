@@ -161,6 +161,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/tests/together.rs",
     "telemetry/tests/trouble.rs",
     "telemetry/tests/volumes.rs",
+    "telemetry/tests/truncated.rs",
     "tests/src/bin/bank.rs",
     "tests/src/bin/crasher.rs",
     "tests/src/bin/caller.rs",

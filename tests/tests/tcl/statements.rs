@@ -144,6 +144,25 @@ fn the_times_of_statements_are_nested() {
     assert!(set < 5_000_000, "{rows:?}");
 }
 
+/// Returns the shortest time in µs of a procedure without the recorder, for each pair of sizes.
+fn least(body: &str, sizes: &[[u64; 2]]) -> Vec<f64> {
+    let script = format!(
+        "proc multiply {{n m}} {body}\nforeach {{n m}} {{{}}} {{
+            set least 1e9
+            for {{set i 0}} {{$i < 20}} {{incr i}} {{
+                set begin [clock clicks -microseconds]
+                multiply $n $m
+                set least [expr {{min($least, [clock clicks -microseconds] - $begin)}}]
+            }}
+            puts $least
+        }}",
+        sizes.as_flattened().iter().map(|n| format!("{n} ")).collect::<String>()
+    );
+    let place = Place::new();
+    let ran = place.run(&script, &[]);
+    ran.printed().lines().map(|us| us.parse().expect("a time")).collect()
+}
+
 /// Runs of a program whose times must be in order in one, at most.
 const RUN_COUNT_MAX: u32 = 5;
 
@@ -161,26 +180,10 @@ fn each_method_takes_more_out_than_the_one_before() {
          puts [expr {{[clock microseconds] - $begin}}]\n",
         &MULTIPLY[..MULTIPLY.find("puts").expect("its last line")]
     );
-    // The same without the recorder: compiled, and as the seed's second baseline.
-    let place = Place::new();
-    let least = |body: &str| {
-        let script = format!(
-            "proc multiply {{n m}} {body}\nforeach {{n m}} {{{}}} {{
-                set least 1e9
-                for {{set i 0}} {{$i < 20}} {{incr i}} {{
-                    set begin [clock clicks -microseconds]
-                    multiply $n $m
-                    set least [expr {{min($least, [clock clicks -microseconds] - $begin)}}]
-                }}
-                puts $least
-            }}",
-            sizes.as_flattened().iter().map(|n| format!("{n} ")).collect::<String>()
-        );
-        let ran = place.run(&script, &[]);
-        ran.printed().lines().map(|us| us.parse::<f64>().expect("a time")).collect::<Vec<_>>()
-    };
+    // Compiled, and as the seed's second baseline.
     let body = "set res 0; while {$n > 0} {incr n -1; incr res $m}; return $res";
-    let plain = [least(&format!("{{{body}}}")), least(&format!("{{eval {{{body}}}}}"))];
+    let plain = [format!("{{{body}}}"), format!("{{eval {{{body}}}}}")];
+    let plain = plain.map(|body| least(&body, sizes));
     let methods = ["raw", "outer", "calibrated", "leaves"];
     let measure = || {
         let place = Place::new();

@@ -26,7 +26,8 @@ the breakpoints, and run at the same time.
 
 The program needs one thread, and the same path for the same input; --check tells whether it has. \
 Its standard input is a file (--input) or nothing. Calls from libraries back into the program, \
-signal handlers and the program's children are left out, and counted.
+signal handlers and the program's children are left out; they are counted where a breakpoint lies \
+in them.
 
 With --jobs each run becomes a file that any scheduler can hand to another machine; --job runs one \
 of them, and \"paths walk\" checks and merges what they wrote.";

@@ -336,9 +336,12 @@ fn the_command_of_the_page_reaches_each_item() {
     let [source, program, log] =
         ["items.rs", "items", "items.log"].map(|name| folder.path().join(name));
     std::fs::write(&source, ITEMS).unwrap();
-    let page =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("macros/src/lib.rs"));
-    let page = page.unwrap().replace("\n///   ", "\n");
+    // The macros are a package of their own, which an unpacked package has beside it.
+    let mut pages = ["macros", "../mps-calls-macros"]
+        .map(|macros| Path::new(env!("CARGO_MANIFEST_DIR")).join(macros).join("src/lib.rs"))
+        .into_iter()
+        .filter_map(|page| std::fs::read_to_string(page).ok());
+    let page = pages.next().expect("the source of calls-macros").replace("\n///   ", "\n");
     let command = page.split_once("sed -Ei ").unwrap().1.split_once(" FILE\n").unwrap().0;
     run(Command::new("sh").arg("-c").arg(format!("sed -Ei {command} \"$0\"")).arg(&source));
     let written = std::fs::read_to_string(&source).unwrap();

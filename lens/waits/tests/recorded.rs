@@ -119,7 +119,7 @@ fn share(account: &Account, share: Share) -> f64 {
 }
 
 #[test]
-fn r1_strangers_that_ran_meanwhile_own_nothing() {
+fn strangers_that_ran_meanwhile_own_nothing() {
     for (name, target) in [("names", "true"), ("paths", "tri-a")] {
         let model = recording(name);
         let account = account_of(&model, target);
@@ -150,7 +150,7 @@ fn processes_of(model: &Model, name: &str) -> BTreeSet<u32> {
 }
 
 #[test]
-fn r2_stretches_of_recordings_tile_the_time_of_each_thread() {
+fn stretches_of_recordings_tile_the_time_of_each_thread() {
     for name in ALL {
         let model = recording(name);
         check_tiling(&model);
@@ -168,7 +168,7 @@ fn r2_stretches_of_recordings_tile_the_time_of_each_thread() {
 }
 
 #[test]
-fn r6_an_exec_parts_a_run_where_its_row_is() {
+fn an_exec_parts_a_run_where_its_row_is() {
     for name in ["names", "paths", "files"] {
         let model = recording(name);
         let execs: Vec<Row> = rows(name).into_iter().filter(|row| row.1 == "Exec").collect();
@@ -186,7 +186,7 @@ fn r6_an_exec_parts_a_run_where_its_row_is() {
 }
 
 #[test]
-fn r7_samples_of_a_recording_belong_to_the_runs_of_their_threads() {
+fn samples_of_a_recording_belong_to_the_runs_of_their_threads() {
     let model = recording("paths");
     let all = rows("paths").into_iter().filter(|row| row.1 == "CpuSample").count() as u64;
     let kept: u64 = model.stretches.iter().map(|own| u64::from(own.samples)).sum();
@@ -200,7 +200,7 @@ fn r7_samples_of_a_recording_belong_to_the_runs_of_their_threads() {
 }
 
 #[test]
-fn r8_forks_and_wakes_of_a_recording_are_links() {
+fn forks_and_wakes_of_a_recording_are_links() {
     let model = recording("names");
     let mut forks = 0;
     for (ns, _, numbers) in rows("names").into_iter().filter(|row| row.1 == "Fork") {
@@ -245,7 +245,7 @@ fn r8_forks_and_wakes_of_a_recording_are_links() {
 }
 
 #[test]
-fn r9_disk_operations_are_those_of_the_rows() {
+fn disk_operations_are_those_of_the_rows() {
     let model = recording("files");
     // By device and sector: thread and time of the insert, time of the issue.
     let mut open: HashMap<(u64, u64), Stages> = HashMap::new();
@@ -280,7 +280,7 @@ fn r9_disk_operations_are_those_of_the_rows() {
 }
 
 #[test]
-fn r10_network_operations_are_those_of_the_rows() {
+fn network_operations_are_those_of_the_rows() {
     let model = recording("peers");
     // By socket: the last send and its thread, and an operation that receives make longer.
     let mut sent: HashMap<u64, (u64, u64)> = HashMap::new();
@@ -325,7 +325,7 @@ fn r10_network_operations_are_those_of_the_rows() {
 }
 
 #[test]
-fn r11_a_timer_of_a_recording_links_only_the_thread_itself() {
+fn a_timer_of_a_recording_links_only_the_thread_itself() {
     let model = recording("paths");
     let mut count = 0;
     for (at, own) in (0..).zip(&model.lives) {
@@ -344,7 +344,7 @@ fn r11_a_timer_of_a_recording_links_only_the_thread_itself() {
 }
 
 #[test]
-fn r12_of_a_recorded_chain_only_the_last_runs() {
+fn of_a_recorded_chain_only_the_last_runs() {
     let model = recording("paths");
     let scene = scene(&model, "tri-a");
     let mut depths = BTreeMap::new();
@@ -374,7 +374,7 @@ fn r12_of_a_recorded_chain_only_the_last_runs() {
 }
 
 #[test]
-fn r13_work_within_a_recorded_wait_is_that_of_its_helper() {
+fn work_within_a_recorded_wait_is_that_of_its_helper() {
     let model = recording("paths");
     let scene = scene(&model, "fit-asker");
     let told = owned(&model, &scene.account, "fit-helper");
@@ -383,7 +383,7 @@ fn r13_work_within_a_recorded_wait_is_that_of_its_helper() {
 }
 
 #[test]
-fn r14_recorded_tries_that_time_out_are_one_wait() {
+fn recorded_tries_that_time_out_are_one_wait() {
     let model = recording("paths");
     let scene = scene(&model, "poll-asker");
     // Tries of 2 ms in 20 ms.
@@ -394,7 +394,7 @@ fn r14_recorded_tries_that_time_out_are_one_wait() {
 }
 
 #[test]
-fn r15_recorded_work_that_was_begun_before_is_another_path() {
+fn recorded_work_that_was_begun_before_is_another_path() {
     let model = recording("paths");
     let scene = scene(&model, "other-asker");
     let other = share(&scene.account, Share::OtherPath);
@@ -404,7 +404,7 @@ fn r15_recorded_work_that_was_begun_before_is_another_path() {
 }
 
 #[test]
-fn r16_a_recorded_triangle_is_cut_where_the_first_thread_called() {
+fn a_recorded_triangle_is_cut_where_the_first_thread_called() {
     let model = recording("paths");
     let scene = scene(&model, "tri-a");
     for (name, work) in [("tri-b", 10.0), ("tri-c", 20.0)] {
@@ -415,7 +415,7 @@ fn r16_a_recorded_triangle_is_cut_where_the_first_thread_called() {
 }
 
 #[test]
-fn r20_the_shares_of_each_recorded_thread_sum_to_its_time() {
+fn the_shares_of_each_recorded_thread_sum_to_its_time() {
     for name in ALL {
         let model = recording(name);
         let numbers: BTreeSet<u32> = model.lives.iter().map(|own| own.thread).collect();
@@ -427,7 +427,7 @@ fn r20_the_shares_of_each_recorded_thread_sum_to_its_time() {
 }
 
 #[test]
-fn r21_recorded_sleeps_are_deliberate() {
+fn recorded_sleeps_are_deliberate() {
     let model = recording("paths");
     let account = account_of(&model, "tri-a");
     // usleep of 3, 12, 3 and 3 ms, and of 2 ms in a helper, whose time lies in none of its waits.

@@ -27,7 +27,7 @@ fn asked() -> Made {
 }
 
 #[test]
-fn r1_an_unrelated_spinner_is_in_no_result() {
+fn an_unrelated_spinner_is_in_no_result() {
     let model = asked().model();
     let account = account_of(&model, "1");
     let owners: Vec<u32> =
@@ -37,7 +37,7 @@ fn r1_an_unrelated_spinner_is_in_no_result() {
 }
 
 #[test]
-fn r2_runs_and_waits_alternate_and_tile_the_time() {
+fn runs_and_waits_alternate_and_tile_the_time() {
     let model = asked().model();
     check_tiling(&model);
     let (run, wait) = (What::Run, What::Wait);
@@ -53,7 +53,7 @@ fn r2_runs_and_waits_alternate_and_tile_the_time() {
 }
 
 #[test]
-fn r3_each_of_the_events_of_the_paper_is_used() {
+fn each_of_the_events_of_the_paper_is_used() {
     let mut made = asked();
     made.fork(0, 20 * US, 1, 3, 1).name(20 * US, 3, 1, "three");
     made.add(0, 30 * US, Exec { thread: 1, was: 1, path: b"/bin/one" });
@@ -104,7 +104,7 @@ fn request_and_answer(has_names: bool) -> Made {
 }
 
 #[test]
-fn r4_sends_and_data_link_threads_by_sockets() {
+fn sends_and_data_link_threads_by_sockets() {
     for has_names in [true, false] {
         let model = request_and_answer(has_names).model();
         let waits: Vec<_> = model.of_life(life(&model, 1));
@@ -119,7 +119,7 @@ fn r4_sends_and_data_link_threads_by_sockets() {
 }
 
 #[test]
-fn r4_data_of_this_host_arrive_before_the_kernel_tells_the_send() {
+fn data_of_this_host_arrive_before_the_kernel_tells_the_send() {
     let mut made = Made::new();
     made.there(5, 2, 2, ASLEEP).switch(0, 10, 0, 1, 0);
     // An earlier message, and the one of interest: 2 computes from 20 to 300 µs for 1.
@@ -175,7 +175,7 @@ fn a_row_of_a_thread_shows_a_switch_that_the_log_lacks() {
 }
 
 #[test]
-fn r5_a_wait_has_the_system_call_and_its_object() {
+fn a_wait_has_the_system_call_and_its_object() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).call(0, 50, 1, 202, 0x7F00).switch(0, 60, 1, 0, ASLEEP);
     made.timeout(0, 90, 1).switch(0, 95, 0, 1, 0).done(0, 96, 1, 202);
@@ -190,7 +190,7 @@ fn r5_a_wait_has_the_system_call_and_its_object() {
 }
 
 #[test]
-fn r6_an_exec_is_a_second_run_of_the_thread_without_a_wait() {
+fn an_exec_is_a_second_run_of_the_thread_without_a_wait() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).add(0, 50, Exec { thread: 1, was: 1, path: b"/bin/second" });
     made.switch(0, 90, 1, 0, ASLEEP);
@@ -203,7 +203,7 @@ fn r6_an_exec_is_a_second_run_of_the_thread_without_a_wait() {
 }
 
 #[test]
-fn r6_an_exec_of_another_thread_takes_the_number_of_the_first() {
+fn an_exec_of_another_thread_takes_the_number_of_the_first() {
     let mut made = Made::new();
     made.there(5, 1, 1, ASLEEP).switch(0, 10, 0, 2, 0);
     made.add(0, 50, Exec { thread: 1, was: 2, path: b"x" }).switch(0, 90, 1, 0, ASLEEP);
@@ -215,7 +215,7 @@ fn r6_an_exec_of_another_thread_takes_the_number_of_the_first() {
 }
 
 #[test]
-fn r7_a_sample_belongs_to_a_run_that_ended_shortly_before() {
+fn a_sample_belongs_to_a_run_that_ended_shortly_before() {
     for (after, kept) in [(0, 1), (19 * US, 1), (20 * US, 1), (21 * US, 0)] {
         let mut made = Made::new();
         made.switch(0, 10, 0, 1, 0).switch(0, 100, 1, 0, ASLEEP).sample(0, 100 + after, 1);
@@ -226,7 +226,7 @@ fn r7_a_sample_belongs_to_a_run_that_ended_shortly_before() {
 }
 
 #[test]
-fn r8_forks_wakes_and_execs_make_exactly_these_links() {
+fn forks_wakes_and_execs_make_exactly_these_links() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).fork(0, 20, 1, 2, 2).switch(0, 30, 1, 2, ASLEEP);
     made.add(0, 40, Exec { thread: 2, was: 2, path: b"x" }).waking(0, 50, 2, 1, THREAD);
@@ -261,7 +261,7 @@ fn read(has_issue: bool) -> Made {
 }
 
 #[test]
-fn r9_a_disk_operation_belongs_to_the_thread_that_asked() {
+fn a_disk_operation_belongs_to_the_thread_that_asked() {
     let mut made = read(true);
     // The thread that runs as it is issued does not matter.
     let model = made.model();
@@ -279,7 +279,7 @@ fn r9_a_disk_operation_belongs_to_the_thread_that_asked() {
 }
 
 #[test]
-fn r9_an_operation_without_an_issue_was_issued_at_once() {
+fn an_operation_without_an_issue_was_issued_at_once() {
     let model = read(false).model();
     assert_eq!(model.operations[1].issued, 100 * US);
     let shares = shares_of(&model, "tid:1");
@@ -287,7 +287,7 @@ fn r9_an_operation_without_an_issue_was_issued_at_once() {
 }
 
 #[test]
-fn r10_a_network_operation_lasts_from_the_last_send_to_the_last_receive() {
+fn a_network_operation_lasts_from_the_last_send_to_the_last_receive() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0);
     made.send(0, 20, 1, 0xA).send(0, 30, 1, 0xA).receive(0, 40, 1, 0xA).receive(0, 55, 1, 0xA);
@@ -299,7 +299,7 @@ fn r10_a_network_operation_lasts_from_the_last_send_to_the_last_receive() {
 }
 
 #[test]
-fn r11_timers_and_interrupts_link_no_other_thread() {
+fn timers_and_interrupts_link_no_other_thread() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).switch(0, 100, 1, 2, ASLEEP).timeout(0, 200, 1);
     made.switch(0, 210, 2, 1, READY).switch(0, 300, 1, 2, ASLEEP);
@@ -321,7 +321,7 @@ fn r11_timers_and_interrupts_link_no_other_thread() {
 }
 
 #[test]
-fn r12_of_a_stack_of_callers_only_the_top_runs() {
+fn of_a_stack_of_callers_only_the_top_runs() {
     let model = pass(6).model();
     let (one, two) = (life(&model, 1), life(&model, 2));
     let pieces = pieces_of(&model, one);
@@ -338,7 +338,7 @@ fn r12_of_a_stack_of_callers_only_the_top_runs() {
 }
 
 #[test]
-fn r13_a_child_fits_within_the_grace() {
+fn a_child_fits_within_the_grace() {
     for (early, late, is_child) in
         [(99, 99, true), (100, 100, true), (101, 0, false), (0, 101, false)]
     {
@@ -352,7 +352,7 @@ fn r13_a_child_fits_within_the_grace() {
 }
 
 #[test]
-fn r14_waits_that_time_out_and_are_tried_again_are_one_wait() {
+fn waits_that_time_out_and_are_tried_again_are_one_wait() {
     let model = polled().model();
     let mut walker = Walker::new(&model, Options::default().grace);
     let windows = lens_waits::account::windows_of(&model, &[life(&model, 1)]);
@@ -368,7 +368,7 @@ fn r14_waits_that_time_out_and_are_tried_again_are_one_wait() {
 }
 
 #[test]
-fn r15_work_that_was_begun_long_before_is_another_path() {
+fn work_that_was_begun_long_before_is_another_path() {
     let model = helped(900 * US, 0).model();
     let account = account_of(&model, "1");
     assert_eq!(account.shares[Share::OtherPath as usize].ns, 1000 * US);
@@ -376,7 +376,7 @@ fn r15_work_that_was_begun_long_before_is_another_path() {
 }
 
 #[test]
-fn r16_a_triangle_is_cut_where_the_first_thread_called() {
+fn a_triangle_is_cut_where_the_first_thread_called() {
     let model = triangle(false).model();
     let owners = account_of(&model, "1").owners;
     // The last one waited before the call: that part is cut, and the second one fits.
@@ -393,7 +393,7 @@ fn r16_a_triangle_is_cut_where_the_first_thread_called() {
 }
 
 #[test]
-fn r20_the_shares_sum_to_the_total() {
+fn the_shares_sum_to_the_total() {
     for made in [asked(), read(true), polled(), request_and_answer(true), helped(1, 1)] {
         let model = made.model();
         check_tiling(&model);
@@ -404,7 +404,7 @@ fn r20_the_shares_sum_to_the_total() {
 }
 
 #[test]
-fn r21_a_sleep_is_deliberate_if_the_call_is_a_sleep() {
+fn a_sleep_is_deliberate_if_the_call_is_a_sleep() {
     for (call, share) in [(35, Share::Sleep), (230, Share::Sleep), (7, Share::TimedOut)] {
         let mut made = Made::new();
         made.switch(0, 10, 0, 1, 0).call(0, 50, 1, call, 0).switch(0, 100, 1, 0, ASLEEP);
@@ -415,7 +415,7 @@ fn r21_a_sleep_is_deliberate_if_the_call_is_a_sleep() {
 }
 
 #[test]
-fn r21_what_is_lost_is_in_its_place() {
+fn what_is_lost_is_in_its_place() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).switch(1, 10, 0, 3, 0).switch(0, 100, 1, 2, ASLEEP);
     // Thread 2 runs; then rows of processor 0 are missing until thread 4 is switched out.
@@ -434,7 +434,7 @@ fn r21_what_is_lost_is_in_its_place() {
 }
 
 #[test]
-fn r21_a_wake_of_a_running_thread_counts_for_its_next_wait() {
+fn a_wake_of_a_running_thread_counts_for_its_next_wait() {
     let mut made = Made::new();
     made.switch(0, 10, 0, 1, 0).switch(1, 10, 0, 2, 0).waking(1, 90, 2, 1, THREAD);
     made.switch(0, 100, 1, 0, ASLEEP).switch(0, 130, 0, 1, 0).switch(0, 200, 1, 0, ASLEEP);

@@ -17,7 +17,7 @@ use made::scenes::{US, helped, pass, polled, triangle};
 use made::*;
 
 #[test]
-fn r12_the_stacks_of_a_ping_pong_have_one_run_each_on_top() {
+fn the_stacks_of_a_ping_pong_have_one_run_each_on_top() {
     let mut made = pass(6);
     made.name(0, 1, 1, "ping").name(0, 2, 2, "pong");
     let model = made.model();
@@ -46,7 +46,7 @@ fn r12_the_stacks_of_a_ping_pong_have_one_run_each_on_top() {
 }
 
 #[test]
-fn r13_work_is_on_the_stack_of_a_wait_within_the_grace() {
+fn work_is_on_the_stack_of_a_wait_within_the_grace() {
     for (early, late, is_child) in
         [(99, 99, true), (100, 100, true), (101, 0, false), (0, 101, false)]
     {
@@ -73,7 +73,7 @@ fn r13_work_is_on_the_stack_of_a_wait_within_the_grace() {
 }
 
 #[test]
-fn r14_tries_that_timed_out_are_one_frame() {
+fn tries_that_timed_out_are_one_frame() {
     let model = polled().model();
     let stacks = stacks_of(&model, "1");
     check_paths(&model, &stacks);
@@ -89,7 +89,7 @@ fn r14_tries_that_timed_out_are_one_frame() {
 }
 
 #[test]
-fn r15_work_that_was_begun_before_has_a_path_and_its_own_stacks() {
+fn work_that_was_begun_before_has_a_path_and_its_own_stacks() {
     // Thread 2 is set to work by thread 1 at 100 µs, asks thread 3 from 300 to 700 µs, and ends at
     // 1500 µs. Thread 1 waits for it from 500 to 800 µs by a timeout of its own, then from 1000 µs.
     let mut made = Made::new();
@@ -122,7 +122,7 @@ fn r15_work_that_was_begun_before_has_a_path_and_its_own_stacks() {
 }
 
 #[test]
-fn r16_the_stack_of_a_triangle_is_cut_where_the_first_thread_called() {
+fn the_stack_of_a_triangle_is_cut_where_the_first_thread_called() {
     let model = triangle(false).model();
     let stacks = stacks_of(&model, "1");
     check_paths(&model, &stacks);
@@ -155,7 +155,7 @@ fn r16_the_stack_of_a_triangle_is_cut_where_the_first_thread_called() {
 }
 
 #[test]
-fn r21_work_that_nothing_waited_for_has_a_path() {
+fn work_that_nothing_waited_for_has_a_path() {
     let mut made = Made::new();
     made.there(0, 2, 2, ASLEEP).there(0, 4, 4, ASLEEP).switch(0, 10 * US, 0, 1, 0);
     made.waking(0, 100 * US, 1, 2, THREAD).switch(1, 110 * US, 0, 2, 0);
@@ -173,7 +173,7 @@ fn r21_work_that_nothing_waited_for_has_a_path() {
 }
 
 #[test]
-fn r18_several_samples_share_a_run_equally() {
+fn several_samples_share_a_run_equally() {
     let mut made = Made::new();
     made.symbol(0, 0xA, "main").symbol(0, 0xB, "sort").symbol(0, 0xC, "hash;it");
     made.switch(0, 100 * US, 0, 1, 0).sample_in(0, 110 * US, 1, &[0xB, 0xA]);

@@ -141,7 +141,7 @@ fn queried(log: &Path) -> Vec<String> {
 
 /// `.cnv.report.flame`, R17
 #[test]
-fn r17_frames_lead_to_lanes_and_lanes_to_frames() {
+fn frames_lead_to_lanes_and_lanes_to_frames() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("waits.log");
     shop(&log);
@@ -176,7 +176,7 @@ fn r17_frames_lead_to_lanes_and_lanes_to_frames() {
 
 /// `.cnv.report.flame`, R18
 #[test]
-fn r18_the_flame_over_time_parts_frames_when_it_zooms() {
+fn the_flame_over_time_parts_frames_when_it_zooms() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("waits.log");
     shop(&log);
@@ -297,7 +297,7 @@ fn wrong_numbers_of_stacks_and_paths_do_no_harm() {
 
 /// `.cnv.report.flame`, R19
 #[test]
-fn r19_the_merged_flame_has_the_numbers_of_sql() {
+fn the_merged_flame_has_the_numbers_of_sql() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("waits.log");
     shop(&log);

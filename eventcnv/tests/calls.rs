@@ -83,12 +83,12 @@ fn own_times_add_up_to_the_time_of_the_threads() {
     let edges = rows(&["--json", "--by", "edge"]);
     let paths = rows(&["--json", "--by", "path"]);
     let threads = rows(&["--json", "--by", "thread"]);
-    for name in ["calls", "own", "total"] {
+    for name in ["calls", "own_ns", "total_ns"] {
         assert_eq!(sum(&functions, name), sum(&edges, name), "{name}");
         assert_eq!(sum(&functions, name), sum(&paths, name), "{name}");
     }
     assert_eq!(sum(&functions, "calls"), sum(&threads, "calls"));
-    assert_eq!(sum(&functions, "own"), sum(&threads, "busy"));
+    assert_eq!(sum(&functions, "own_ns"), sum(&threads, "busy_ns"));
     let selected = rows(&["--json", "--events", "CallEnter", "--last", "2"]);
     assert_eq!(sum(&selected, "calls"), 2);
 }
@@ -113,7 +113,7 @@ fn runs_are_compared_by_function() {
     };
     let row = |new: &[String], old: &[String], name: &str| -> Value {
         let found: Value = serde_json::from_str(&compare(new, old, &["--json"])).unwrap();
-        let all = found["groups"].as_array().unwrap();
+        let all = found["rows"].as_array().unwrap();
         all.iter().find(|row| row["function"] == name).unwrap().clone()
     };
     assert_eq!(row(&slow, &old, "shop::hash")["significant"], true);
@@ -122,12 +122,12 @@ fn runs_are_compared_by_function() {
     for (new, old) in [(&slow[..1], &old[..1]), (&slow[..], &old[..1])] {
         let found = row(new, old, "shop::hash");
         assert_eq!([&found["significant"], &found["p"]], [&Value::Null, &Value::Null]);
-        assert_eq!(found["old"]["p50"], 200_000);
-        assert_eq!([&found["old"]["runs"], &found["new"]["runs"]], [1, new.len()]);
+        assert_eq!(found["old_p50_ns"], 200_000);
+        assert_eq!([&found["old_runs"], &found["runs"]], [1, new.len()]);
         let text = compare(new, old, &[]);
         assert!(text.contains("one run does not tell") && !text.contains("significant"), "{text}");
     }
-    let text = compare(&slow, &old, &["--by", "edge", "--limit", "2"]);
+    let text = compare(&slow, &old, &["--by", "edge", "--top", "2"]);
     assert!(text.contains("runs: 3 old, 3 new\n") && text.contains("  yes\n"), "{text}");
     assert!(!text.contains("shop::refund"), "{text}");
     let text = compare(&slow, &old, &["--by", "edge"]);
@@ -148,7 +148,7 @@ fn rows_have_an_order_and_a_limit() {
         rows.map(|row| row[name].to_string()).collect()
     };
     for (by, name) in
-        [("function", "calls"), ("edge", "max"), ("function", "p99"), ("task", "life")]
+        [("function", "calls"), ("edge", "max_ns"), ("function", "p99_ns"), ("task", "life_ns")]
     {
         let all = column(name, &["--by", by]);
         let sorted = column(name, &["--by", by, "--sort", name]);
@@ -156,7 +156,7 @@ fn rows_have_an_order_and_a_limit() {
         expected.sort_by(|a, b| b.total_cmp(a));
         let numbers = sorted.iter().map(|text| text.parse().unwrap_or(-1.0));
         assert_eq!(numbers.collect::<Vec<f64>>(), expected, "{by} {name}");
-        assert_eq!(column(name, &["--by", by, "--sort", name, "--limit", "2"]), sorted[..2]);
+        assert_eq!(column(name, &["--by", by, "--sort", name, "--top", "2"]), sorted[..2]);
     }
     let mut names = column("function", &[]);
     names.sort();
@@ -164,7 +164,7 @@ fn rows_have_an_order_and_a_limit() {
     for args in [&["--by", "path"][..], &["--by", "cluster"], &["--unused"], &["--unfinished"]] {
         let all = String::from_utf8(calls(&log, &[&["--csv"], args].concat())).unwrap();
         let found =
-            String::from_utf8(calls(&log, &[&["--csv", "--limit", "1"], args].concat())).unwrap();
+            String::from_utf8(calls(&log, &[&["--csv", "--top", "1"], args].concat())).unwrap();
         assert!(all.starts_with(&found) && found.lines().count() == 2, "{found}");
     }
     let (_, code, errors) = run(&["calls", &log, "--sort", "length"]);
@@ -194,7 +194,6 @@ fn options_that_change_nothing_are_refused() {
         (&["--by", "thread", "--cutoff", "1"][..], "--cutoff needs --by function, edge, path"),
         (&["--by", "edge", "--undirected"], "--undirected needs --by cluster"),
         (&["--against", &log, "--cutoff", "1"], "cannot be used with"),
-        (&["--against", &log, "--sort", "calls"], "cannot be used with"),
         (&["--by", "path", "--sort", "calls"], "--sort needs --by function, edge, thread or task"),
     ] {
         let (_, code, errors) = run(&[&["calls", &log], args].concat());

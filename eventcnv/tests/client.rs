@@ -75,11 +75,11 @@ fn rates_of_a_ring_are_those_that_its_program_counted() {
     assert_near(&stats["eventsPerSecond"], all, "all events");
     assert_near(&stats["threads"][1]["eventsPerSecond"], all, "the thread");
     let pairs = json(&["pairs", "--json", &ring()]);
-    let told: f64 = pairs["groups"]
+    let told: f64 = pairs["rows"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| row["perSecond"].as_f64().unwrap())
+        .map(|row| row["count_per_s"].as_f64().unwrap())
         .sum();
     assert_near(&told.into(), truth, "Request");
     // Rare events were never overwritten: they are few in all the time.
@@ -191,7 +191,7 @@ fn a_comparison_of_a_string_with_a_number_is_refused() {
 fn strings_name_slices_in_each_form() {
     let paths = ["/", "/cart", "/pay"];
     let pairs = json(&["pairs", "--json", &ring()]);
-    let mut names: Vec<&str> = pairs["groups"]
+    let mut names: Vec<&str> = pairs["rows"]
         .as_array()
         .unwrap()
         .iter()
@@ -200,7 +200,7 @@ fn strings_name_slices_in_each_form() {
     names.sort_unstable();
     assert_eq!(names, paths);
     let by_path = json(&["pairs", "--json", "--by", "path", &ring()]);
-    for row in by_path["groups"].as_array().unwrap() {
+    for row in by_path["rows"].as_array().unwrap() {
         assert_eq!(row["slice"], row["value"], "the parameter that names it has its value");
     }
     let slowest = json(&["pairs", "--json", "--slowest", "5", &ring()]);

@@ -79,13 +79,13 @@ fn statements_are_told_in_every_form() {
         ("statement.txt", &log, &[][..]),
         ("raw.txt", &log, &["--method", "raw"]),
         ("outer.txt", &log, &["--method", "b"]),
-        ("table.csv", &log, &["--csv=table"]),
+        ("table.csv", &log, &["--csv"]),
         ("statement.json", &log, &["--json"]),
-        ("seed.csv", &log, &["--csv", "--method", "a"]),
-        ("seed-all.csv", &log, &["--csv", "--all", "--sort", "place"]),
+        ("tdk.csv", &log, &["--tdk", "--method", "a"]),
+        ("tdk-all.csv", &log, &["--tdk", "--all"]),
         ("never.txt", &log, &["--never"]),
         ("all.txt", &log, &["--all", "--sort", "place"]),
-        ("total.txt", &log, &["--sort", "total", "--limit", "3"]),
+        ("total.txt", &log, &["--sort", "total", "--top", "3"]),
         ("file.txt", &log, &["--by", "file"]),
         ("function.txt", &log, &["--by", "function"]),
         ("function.csv", &log, &["--by", "function", "--csv"]),
@@ -94,7 +94,7 @@ fn statements_are_told_in_every_form() {
         ("trace.txt", &traced, &[]),
         ("trace-leaves.txt", &traced, &["--method", "leaves"]),
         ("count.txt", &counted, &[]),
-        ("count.csv", &counted, &["--csv", "--all"]),
+        ("count.csv", &counted, &["--tdk", "--all"]),
         ("count-function.txt", &counted, &["--by", "function"]),
     ] {
         let (found, notes) = lines(log, args);
@@ -113,7 +113,7 @@ fn the_statement_that_changed_leads() {
     assert_eq!(rows(&slow, &[])[0]["text"], hash);
     let rows = rows(&mended, &["--against", &slow]);
     assert_eq!((&rows[0]["text"], &rows[0]["match"]), (&hash.into(), &"same".into()));
-    assert_eq!(rows[0]["change"], -8_700_000);
+    assert_eq!(rows[0]["change_ns"], -8_700_000);
 }
 
 /// The percentiles of a trace that was overwritten tell what they cover.
@@ -125,10 +125,10 @@ fn a_cut_trace_tells_what_it_covers() {
     let row = |text: &str| rows.iter().find(|row| row["text"] == text).unwrap();
     let price = row("price + 1");
     assert_eq!((&price["count"], &price["traced"]), (&3.into(), &1.into()));
-    assert_eq!(price["p50"], 30_000);
+    assert_eq!(price["p50_ns"], 30_000);
     assert_eq!(row("let mut total = 0;")["traced"], 0);
     let (found, notes) = lines(&log, &[]);
-    assert!(String::from_utf8(found).unwrap().contains("min  traced    p50"));
+    assert!(String::from_utf8(found).unwrap().contains("  traced  "));
     let expected = "note: the trace is cut: the percentiles of some statements cover 1 of 4 timed \
                     executions\n";
     assert_eq!(notes, expected);
@@ -168,7 +168,7 @@ fn no_method_changes_a_count() {
         assert_eq!(counts("raw"), counts(method));
     }
     let log = write(&directory, "shop.log", made::shop(101));
-    let csv = text(&log, &["--csv", "--method", "raw"]);
+    let csv = text(&log, &["--tdk", "--method", "raw"]);
     let row = csv.lines().find(|row| row.contains(",16,1")).unwrap();
     assert_eq!(row, "3,src/shop.rs,16,101.000,111.000,121.000,333.000,297,35", "{csv}");
 }
@@ -311,9 +311,7 @@ fn contradictions_are_told() {
             sums.into_iter().for_each(|sum| made.add(sum));
         });
         let log = write(&directory, "shop.log", log);
-        for form in
-            [&[][..], &["--json"], &["--csv"], &["--csv=table"], &["--by", "file"], &["--all"]]
-        {
+        for form in [&[][..], &["--json"], &["--csv"], &["--tdk"], &["--by", "file"], &["--all"]] {
             let method = ["--method", if costs.is_some() { "calibrated" } else { "raw" }];
             let (_, notes) = lines(&log, &[form, &method].concat());
             let is_first = expected.is_empty() || notes.contains("costs") || notes.contains(first);
@@ -336,7 +334,7 @@ fn contradictions_are_told() {
         }
     });
     let log = write(&directory, "shop.log", log);
-    let (found, notes) = lines(&log, &["--csv"]);
+    let (found, notes) = lines(&log, &["--tdk"]);
     assert!(notes.contains("1 places have several statements each"), "{notes}");
     assert!(!notes.contains("versions"), "{notes}");
     assert!(String::from_utf8(found).unwrap().contains("\n3,src/shop.rs,2,"));
@@ -354,7 +352,7 @@ fn statements_of_two_versions_are_told() {
             }
         });
         let log = write(&directory, "shop.log", log);
-        let (_, notes) = lines(&log, &["--csv"]);
+        let (_, notes) = lines(&log, &["--tdk"]);
         let expected = "note: 1 statements have one name and several places: the logs are of \
                         different versions of the program\n";
         assert!(notes.contains(expected), "{notes}");
@@ -375,14 +373,9 @@ fn hostile_names_are_names() {
         }
     });
     let log = write(&directory, "names.log", log);
-    for args in [
-        &[][..],
-        &["--csv"],
-        &["--csv=table"],
-        &["--json"],
-        &["--by", "file"],
-        &["--by", "function"],
-    ] {
+    for args in
+        [&[][..], &["--csv"], &["--tdk"], &["--json"], &["--by", "file"], &["--by", "function"]]
+    {
         let (found, notes) = lines(&log, args);
         let found = String::from_utf8(found).unwrap();
         assert!(!(found + &notes).contains(['\u{1b}', '\u{202e}']), "{args:?}");
@@ -405,9 +398,9 @@ fn ticks_above_2_63_are_printed() {
     let log = write(&directory, "ticks.log", log);
     let found = text(&log, &[]);
     assert!(found.contains("9223372036854775808") && found.contains("ticks"), "{found}");
-    let (_, code, errors) = run(&["lines", &log, "--csv"]);
+    let (_, code, errors) = run(&["lines", &log, "--tdk"]);
     assert!(code == 2 && errors.contains("state --clock-rate"), "{errors}");
-    assert!(text(&log, &["--csv", "--clock-rate", "1GHz"]).contains(",9223372036854775.808,"));
+    assert!(text(&log, &["--tdk", "--clock-rate", "1GHz"]).contains(",9223372036854775.808,"));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn pairs(args: &[&str]) -> Vec<Value> {
     let (found, code, errors) = run(&[&["pairs", "--json"], args].concat());
     assert!(code < 2, "{errors}");
     let found: Value = serde_json::from_slice(&found).unwrap();
-    found["groups"].as_array().unwrap().clone()
+    found["rows"].as_array().unwrap().clone()
 }
 
 /// An event by the dump.
@@ -158,19 +158,16 @@ fn assert_group(group: &Value, naive: &Naive, of: &str) {
     let expected =
         |name: &str, value: u64| assert_eq!(group[name], value, "{name} of {of}: {group}");
     expected("count", sorted.len() as u64);
-    expected("total", sorted.iter().sum());
+    expected("total_ns", sorted.iter().sum());
     expected("again", naive.again);
     expected("unfinished", naive.unfinished);
-    expected("withoutBeginning", naive.alone);
-    for (name, part) in [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999), ("max", 1000)] {
+    expected("without_beginning", naive.alone);
+    for (name, part) in [("p50", 500), ("p90", 900), ("p99", 990), ("p99_9", 999), ("max", 1000)] {
         if !sorted.is_empty() {
-            expected(name, percentile(sorted, part));
+            expected(&format!("{name}_ns"), percentile(sorted, part));
         }
     }
     assert_eq!(group["exact"], true);
-    let octaves = group["octaves"].as_array().unwrap();
-    let count = |octave: &Value| octave["count"].as_u64().unwrap();
-    assert_eq!(octaves.iter().map(count).sum::<u64>(), sorted.len() as u64);
 }
 
 fn group_of<'g>(groups: &'g [Value], name: &str) -> &'g Value {
@@ -255,7 +252,7 @@ fn slices_reach_from_partition_to_partition() {
         assert_group(group_of(&groups, pair.name), &naive, pair.name);
     }
     // A selection that counts events is read by one processor, and has no rate.
-    groups.iter_mut().for_each(|group| group["perSecond"] = Value::Null);
+    groups.iter_mut().for_each(|group| group["count_per_s"] = Value::Null);
     let counted = pairs(&[&log, "--first", "250000"]);
     assert_eq!(counted, groups);
 }
@@ -296,7 +293,7 @@ fn a_selection_chooses_slices_by_their_beginning() {
     // The time in which counted slices could begin is unknown.
     for (options, is_known) in [(["--from", &*from], true), (["--first", &*number], false)] {
         let groups = pairs(&[&[&*log], &options[..]].concat());
-        assert_eq!(groups[0]["perSecond"].is_null(), !is_known, "{options:?}");
+        assert_eq!(groups[0]["count_per_s"].is_null(), !is_known, "{options:?}");
     }
     let (_, code, errors) = run(&["pairs", &log, "--where", "job == 77"]);
     assert!(code == 0 && errors.contains("no event is selected"), "{errors}");
@@ -378,14 +375,14 @@ fn a_key_may_be_a_string_or_a_double() {
         let groups = pairs(&[&log, "--pair", &pair, "--by", key]);
         let found: Vec<_> = groups
             .iter()
-            .map(|group| (group["value"].as_str().unwrap(), group["total"].as_u64().unwrap()))
+            .map(|group| (group["value"].as_str().unwrap(), group["total_ns"].as_u64().unwrap()))
             .collect();
         let expected = match key {
             "what" => [("thing 2", 30), ("thing 1", 20), ("thing 3", 20)],
             _ => [("1", 30), ("0.5", 20), ("1.5", 20)],
         };
         assert_eq!(found, expected);
-        let alone = groups.iter().map(|group| group["withoutBeginning"].as_u64().unwrap());
+        let alone = groups.iter().map(|group| group["without_beginning"].as_u64().unwrap());
         assert_eq!(alone.collect::<Vec<_>>(), [0, 0, 1]);
     }
 }
@@ -401,10 +398,10 @@ fn the_slowest_slices_have_their_events() {
     let slowest = found["slowest"].as_array().unwrap();
     assert_eq!(slowest.len(), 9);
     let durations: Vec<u64> =
-        slowest.iter().map(|slow| slow["duration"].as_u64().unwrap()).collect();
+        slowest.iter().map(|slow| slow["duration_ns"].as_u64().unwrap()).collect();
     assert!(durations.is_sorted_by(|a, b| a >= b), "{durations:?}");
-    let groups = found["groups"].as_array().unwrap();
-    let max = groups.iter().filter_map(|group| group["max"].as_u64()).max().unwrap();
+    let groups = found["rows"].as_array().unwrap();
+    let max = groups.iter().filter_map(|group| group["max_ns"].as_u64()).max().unwrap();
     assert_eq!(durations[0], max);
     for slow in slowest {
         let name = slow["slice"].as_str().unwrap();
@@ -413,7 +410,7 @@ fn the_slowest_slices_have_their_events() {
             assert!(line.contains(name) && dump.lines().any(|other| other == line), "{line}");
             u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
         });
-        assert_eq!(end - begin, slow["duration"].as_u64().unwrap());
+        assert_eq!(end - begin, slow["duration_ns"].as_u64().unwrap());
     }
     let (text, ..) = run(&["pairs", "--slowest", "1", &ours("heap.log")]);
     let text = String::from_utf8(text).unwrap();
@@ -431,7 +428,7 @@ fn missing_events_make_slices_doubtful() {
     let log = write(&directory, "gap.log", &steps(&[1, 8, 2, 1, 2, 5, 8, 6, 2]));
     let groups = pairs(&[&log]);
     let job = group_of(&groups, "Job");
-    let counts = ["count", "doubtful", "withoutBeginning"].map(|name| job[name].as_u64().unwrap());
+    let counts = ["count", "doubtful", "without_beginning"].map(|name| job[name].as_u64().unwrap());
     assert_eq!(counts, [1, 1, 1]);
     assert_eq!(group_of(&groups, "Task")["doubtful"], 1);
     // A cut of the first half lacks ends, one of the second half beginnings.
@@ -510,7 +507,7 @@ fn streams_of_one_boot_pair_apart() {
     let single = pairs(&[one.to_str().unwrap()]);
     for pair in &MADE {
         let (both, alone) = (group_of(&groups, pair.name), group_of(&single, pair.name));
-        for name in ["count", "total", "unfinished", "crossing", "again", "withoutBeginning"] {
+        for name in ["count", "total_ns", "unfinished", "crossing", "again", "without_beginning"] {
             assert_eq!(both[name].as_u64(), alone[name].as_u64().map(|count| 2 * count), "{name}");
         }
     }

@@ -157,7 +157,7 @@ fn a_pause_of_a_second_is_in_no_open_call() {
     let rows = lines(eventcnv().args(["query", "--csv"]).arg(&log).arg(sql));
     let table = lines(eventcnv().arg("calls").arg(&log).args(["--by", "function", "--csv"]));
     let names: Vec<&str> = table[0].split(',').collect();
-    let total = names.iter().position(|name| name.starts_with("total")).expect("a column");
+    let total = names.iter().position(|name| *name == "total_ns").expect("a column");
     let mut own_beneath = 0.0;
     for name in ["inner", "middle", "outer"] {
         let truth = clock[name] - clock["pause"];
@@ -228,7 +228,7 @@ fn own_times_lack_the_waits_of_coroutines() {
         serde_json::from_slice(&run(eventcnv().arg("calls").arg(&log).arg("--json")).stdout)
             .unwrap();
     let row = |row: &serde_json::Value| {
-        (row["function"].as_str().unwrap().to_owned(), row["own"].as_u64().unwrap())
+        (row["function"].as_str().unwrap().to_owned(), row["own_ns"].as_u64().unwrap())
     };
     let table: Times = found["rows"].as_array().unwrap().iter().map(row).collect();
     assert_busy(&table, &truth, "calls");

@@ -73,10 +73,10 @@ fn the_slow_statement_leads() {
     let first = &rows(&slow, &[])[0];
     assert_eq!(first["text"], sleep, "{first:?}");
     let sleeps = rows(&mended, &[]).into_iter().find(|row| row["text"] == sleep).unwrap();
-    assert!(sleeps["min"].as_u64() >= Some(4_900_000), "{sleeps:?}");
+    assert!(sleeps["min_ns"].as_u64() >= Some(4_900_000), "{sleeps:?}");
     let changed = &rows(&mended, &["--against", slow.to_str().unwrap()])[0];
     assert_eq!((&changed["text"], &changed["match"]), (&sleep.into(), &"same".into()));
-    assert!(changed["change"].as_i64() < Some(-100_000_000), "{changed:?}");
+    assert!(changed["change_ns"].as_i64() < Some(-100_000_000), "{changed:?}");
     let both = rows(&mended, &[slow.to_str().unwrap()]);
     let turn = both.iter().find(|row| row["text"] == "turn += 1;").unwrap();
     assert_eq!(turn["count"], 40);

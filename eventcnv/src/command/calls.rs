@@ -1,7 +1,7 @@
 //! Prints the calls of a log: callers, counts, times.
 //!
 //! ```text
-//!  log ── reading/calls.rs ──▶ calls, tree ──▶ view/calls.rs ──▶ view/sheet.rs ──▶ text │ CSV
+//!  log ── reading/calls.rs ──▶ calls, tree ──▶ view/calls.rs ──▶ Table
 //!   OLD ── the same ─────────────────────────────┴─ --against
 //! ```
 //!
@@ -12,9 +12,10 @@ use crate::reading::calls::{self, Found};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::summary::calls::{By, Cutoff, Extra};
-use crate::view;
 use crate::view::calls::Summary;
-use crate::view::pairs::{Overview, against};
+use crate::view::pairs::Overview;
+use crate::view::pairs::against::against;
+use crate::view::table::{Around, Form, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase};
 use lens_calls::Graph;
@@ -55,7 +56,7 @@ program differ as much (the test of Welch).
 
 Examples:
   eventcnv calls shop.log                    a row for each function, by its own time
-  eventcnv calls shop.log --sort calls --limit 20   the functions that were called most often
+  eventcnv calls shop.log --sort calls --top 20   the functions that were called most often
   eventcnv calls shop.log --by path          the tree of calls
   eventcnv calls shop.log --by edge --cutoff 1% --csv
   eventcnv calls shop.log --by cluster --undirected
@@ -82,11 +83,14 @@ pub(crate) struct Calls {
     select: Select,
 
     #[command(flatten)]
+    what: What,
+
+    #[command(flatten)]
     form: Form,
 }
 
 #[derive(Debug, clap::Args)]
-struct Form {
+struct What {
     /// The rows
     #[arg(long, value_enum, default_value = "function")]
     by: By,
@@ -102,15 +106,6 @@ struct Form {
     /// Leave out rows that were called at most N times, or have less than N percent of the time
     #[arg(long, value_name = "N|N%", value_parser = Cutoff::parse, conflicts_with = "against")]
     cutoff: Option<Cutoff>,
-
-    /// The column by which rows are ordered, the greatest first: calls, total, max, p99 …
-    /// [default: own, of edges total]
-    #[arg(long, value_name = "COLUMN", conflicts_with = "against")]
-    sort: Option<String>,
-
-    /// Print at most N rows
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
 
     /// Let clusters grow to callers too
     #[arg(long)]
@@ -129,51 +124,43 @@ struct Form {
     /// logs, and this option for each old one
     #[arg(long, value_name = "OLD")]
     against: Vec<PathBuf>,
-
-    /// Print CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
 }
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
-    let form = &args.form;
-    if !form.against.is_empty() && !matches!(form.by, By::Function | By::Edge) {
+    let what = &args.what;
+    if !what.against.is_empty() && !matches!(what.by, By::Function | By::Edge) {
         return Err(Stop::Message("--against needs --by function or --by edge".to_owned()));
     }
-    if form.cutoff.is_some() && matches!(form.by, By::Thread | By::Task) {
+    if what.cutoff.is_some() && matches!(what.by, By::Thread | By::Task) {
         let what = "--cutoff needs --by function, edge, path or cluster";
         return Err(Stop::Message(what.to_owned()));
     }
-    if form.sort.is_some() && matches!(form.by, By::Path | By::Cluster) {
+    if args.form.sort.is_some() && matches!(what.by, By::Path | By::Cluster) {
         let what = "--sort needs --by function, edge, thread or task: paths and clusters have \
                     an order of their own";
         return Err(Stop::Message(what.to_owned()));
     }
-    if form.undirected && form.by != By::Cluster {
+    if what.undirected && what.by != By::Cluster {
         return Err(Stop::Message("--undirected needs --by cluster".to_owned()));
     }
-    let open = |logs: &[PathBuf]| match form.family {
+    let open = |logs: &[PathBuf]| match what.family {
         true => Reading::open_paths(&family::with_ancestors(logs), &args.known),
         false => Reading::open_paths(logs, &args.known),
     };
     let new = open(&args.logs)?;
     let new = Summed::new(args, &new)?;
-    if form.against.is_empty() {
-        let text = new.text(form)?;
+    if what.against.is_empty() {
+        let text = new.text(args)?;
         return new.end(&text);
     }
-    let old = open(&form.against)?;
+    let old = open(&what.against)?;
     let old = Summed::new(args, &old)?;
     let names = [&old, &new].map(|side| &*side.reading.name);
-    let [before, after] = &[old.summary(form), new.summary(form)];
-    let overviews = [&old.overview(before, form), &new.overview(after, form)];
-    let limit = form.limit.unwrap_or(usize::MAX);
-    let text = against::text(overviews, names, limit, (form.json, form.csv))?;
+    let [before, after] = &[old.summary(what), new.summary(what)];
+    let overviews = [&old.overview(before, what), &new.overview(after, what)];
+    let (table, around) = against(overviews, names)?;
+    let text = args.form.answer(table, around)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -189,23 +176,23 @@ struct Summed<'l> {
 impl<'l> Summed<'l> {
     fn new(args: &Calls, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
         let log = &reading.log;
-        let marks = lens_calls::marks(log, args.form.slices);
-        if !lens_calls::has_calls(log) && !args.form.slices {
+        let marks = lens_calls::marks(log, args.what.slices);
+        if !lens_calls::has_calls(log) && !args.what.slices {
             let what = "the log has no calls: its program did not record them; to take its slices \
                         as calls, pass --slices";
             return Err(reading.error(what));
         }
         let mut selection = reading.select(&args.select, false)?;
-        if args.form.family {
+        if args.what.family {
             reading.restrict_to_family(&mut selection);
         }
         let clock = Clock::new(log);
         if clock.base == ClockBase::Start {
             reading.use_seconds();
         }
-        let is_compared = !args.form.against.is_empty();
+        let is_compared = !args.what.against.is_empty();
         let runs = if is_compared { Runs::of(log) } else { Runs::default() };
-        let mut extra = Extra::new(args.form.by, runs);
+        let mut extra = Extra::new(args.what.by, runs);
         let Ok(found) = calls::each(log, &clock, &marks, &selection, |_, told| {
             extra.add(&told);
             Ok::<(), Infallible>(())
@@ -215,20 +202,20 @@ impl<'l> Summed<'l> {
         Ok(Summed { reading, clock, found, graph, extra })
     }
 
-    fn summary(&self, form: &Form) -> Summary<'_> {
+    fn summary(&self, what: &What) -> Summary<'_> {
         Summary {
             log: &self.reading.log,
             clock: &self.clock,
             found: &self.found,
             graph: &self.graph,
             extra: &self.extra,
-            cutoff: form.cutoff,
-            is_undirected: form.undirected,
+            cutoff: what.cutoff,
+            is_undirected: what.undirected,
         }
     }
 
-    fn overview<'s>(&'s self, summary: &'s Summary<'s>, form: &Form) -> Overview<'s> {
-        let by = if form.by == By::Edge { "caller" } else { "" };
+    fn overview<'s>(&'s self, summary: &'s Summary<'s>, what: &What) -> Overview<'s> {
+        let by = if what.by == By::Edge { "caller" } else { "" };
         let rows = summary.rows();
         Overview {
             base: self.clock.base,
@@ -242,39 +229,20 @@ impl<'l> Summed<'l> {
         }
     }
 
-    fn text(&self, form: &Form) -> Result<Vec<u8>, Stop> {
-        let summary = self.summary(form);
-        let mut sheet = match (form.unused, form.unfinished) {
-            (true, _) => summary.unused(),
-            (_, true) => summary.unfinished(),
-            _ => summary.sheet(),
+    fn text(&self, args: &Calls) -> Result<Vec<u8>, Stop> {
+        let what = &args.what;
+        let summary = self.summary(what);
+        let (table, none) = match (what.unused, what.unfinished) {
+            (true, _) => (summary.unused(), "each function that the log knows was called"),
+            (_, true) => (summary.unfinished(), "no call is in progress"),
+            _ => (summary.groups(), "no call is selected"),
         };
-        if let Some(column) = &form.sort {
-            sheet.sort(column).map_err(|what| Stop::Message(format!("--sort: {what}")))?;
-        }
-        sheet.rows.truncate(form.limit.unwrap_or(usize::MAX));
-        if form.csv {
-            return Ok(sheet.csv());
-        }
-        if form.json {
-            let unit = if self.clock.base == ClockBase::Ticks { "ticks" } else { "ns" };
-            let overwritten = self.reading.overwritten();
-            let all = json!({ "unit": unit, "overwritten": overwritten, "rows": sheet.json() });
-            return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
-        }
-        sheet.hide_zeros("unfinished");
-        let mut text = Vec::new();
-        let none = match (form.unused, form.unfinished) {
-            (true, _) => "each function that the log knows was called",
-            (_, true) => "no call is in progress",
-            _ => "no call is selected",
-        };
-        if !form.unused && !matches!(form.by, By::Cluster) {
-            view::pairs::write_unit(self.clock.base, &mut text)?;
-            text.push(b'\n');
-        }
-        sheet.write(none, &mut text)?;
-        Ok(text)
+        let has_times = !what.unused && !matches!(what.by, By::Cluster);
+        let before = has_times.then(|| format!("{}\n\n", clock(self.clock.base)));
+        let facts = json!({ "overwritten": self.reading.overwritten() });
+        let around =
+            Around { before: before.unwrap_or_default(), none, facts, ..Around::default() };
+        args.form.answer(table, around)
     }
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.

@@ -1,7 +1,7 @@
 //! Prints the statements of a log: counts, times, what never ran.
 //!
 //! ```text
-//!  log ── reading/statements.rs ──▶ Statements ─┬─ view/lines.rs ──▶ text │ CSV │ JSON
+//!  log ── reading/statements.rs ──▶ Statements ─┬─ view/lines.rs ──▶ Table
 //!   OLD ── the same ── --against ───────────────┘
 //!  source files ── input/sources.rs ──▶ texts
 //! ```
@@ -12,11 +12,9 @@ use crate::input::sources::Sources;
 use crate::reading::statements::{all_notes, end_note, lack, read, refusal};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
-use crate::summary::lines::{By, Correction, Sort, Which, method_name};
-use crate::view;
-use crate::view::lines::{self as sheets, Shown};
-use crate::view::sheet::Sheet;
-use clap::ValueEnum;
+use crate::summary::lines::{By, Correction, Which, method_name};
+use crate::view::lines as tables;
+use crate::view::table::{Around, Form, Table, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase, Faults};
 use lens_calls::statements::{Facts, Statements};
@@ -53,9 +51,8 @@ Methods of correction (the sums in the log never change):
 The text of a statement comes from its source file: in the folder of --source, else in this folder.
 A note tells if a file is gone, is newer than the log, or does not fit the log.
 
---csv prints the columns of TDK's profiler, with times in µs: NrCallsToCmd, Filename, CmdLine, Min,
-Avg, Max, Total, CmdCharIndex, CmdLength; the index and the length are in bytes. --csv=table prints
-the columns of the table.
+--tdk prints the columns of TDK's profiler, with times in µs: NrCallsToCmd, Filename, CmdLine, Min,
+Avg, Max, Total, CmdCharIndex, CmdLength; the index and the length are in bytes.
 
 --against finds a statement of the old run by its function, its column and its size, in the order
 of the function's statements. `moved` has another line, `changed` has another size. If a log has
@@ -63,10 +60,10 @@ counts alone, the change is one of counts.
 
 Examples:
   eventcnv lines till.log                    hot statements first
-  eventcnv lines till.log --limit 20 --sort total
+  eventcnv lines till.log --top 20 --sort total
   eventcnv lines till.log --by function      also file
   eventcnv lines till.log --never            statements that never ran
-  eventcnv lines till.log --all --csv        all of them, with zeros
+  eventcnv lines till.log --all --tdk        all of them, with zeros
   eventcnv lines till.log --method raw       as measured
   eventcnv lines till.log --against older-till.log   what changed from older-till.log to till.log
   eventcnv lines till.log --source src       where to look for source files";
@@ -92,18 +89,17 @@ pub(crate) struct Lines {
     select: Select,
 
     #[command(flatten)]
+    what: What,
+
+    #[command(flatten)]
     form: Form,
 }
 
 #[derive(Debug, clap::Args)]
-struct Form {
+struct What {
     /// The rows
     #[arg(long, value_enum, default_value = "statement")]
     by: By,
-
-    /// The order of rows [default: own, or count if the log has no times]
-    #[arg(long, value_enum, conflicts_with = "against")]
-    sort: Option<Sort>,
 
     /// How the cost of the recorder is taken out [default: calibrated, or raw if the log does not
     /// state that cost]
@@ -118,10 +114,6 @@ struct Form {
     #[arg(long, conflicts_with = "against")]
     all: bool,
 
-    /// Print at most N rows
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-
     /// Compare with the log of an earlier run
     #[arg(long, value_name = "OLD")]
     against: Option<PathBuf>,
@@ -130,35 +122,21 @@ struct Form {
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,
 
-    /// Print CSV: the columns of TDK's profiler, or those of the table
-    #[arg(long, value_enum, value_name = "COLUMNS", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "seed", conflicts_with = "json")]
-    csv: Option<Columns>,
-
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
-}
-
-/// The columns of CSV.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Columns {
-    /// Those of TDK's profiler
-    Seed,
-    /// Those of the table
-    Table,
+    /// Print CSV with the columns of TDK's profiler, in the order of places
+    #[arg(long, conflicts_with_all = ["csv", "json", "sort", "top", "by", "against"])]
+    tdk: bool,
 }
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Lines) -> Result<bool, Stop> {
-    let form = &args.form;
-    if form.against.is_some() && form.by != By::Statement {
+    let what = &args.what;
+    if what.against.is_some() && what.by != By::Statement {
         return Err(Stop::Message("--against needs --by statement".to_owned()));
     }
     let new = Reading::open_paths(&args.logs, &args.known)?;
     let new = Summed::new(args, &new)?;
-    let Some(path) = &form.against else {
-        let text = new.text(form)?;
+    let Some(path) = &what.against else {
+        let text = new.text(args)?;
         return new.end(&text);
     };
     let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
@@ -172,7 +150,7 @@ pub(crate) fn run(args: &Lines) -> Result<bool, Stop> {
             new.unit()
         )));
     }
-    let text = new.against(&old, form)?;
+    let text = new.against(&old, args)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -193,7 +171,7 @@ impl<'l> Summed<'l> {
             return Err(reading.error(what));
         }
         let clock = Clock::new(log);
-        let method = args.form.method.map(Correction::method);
+        let method = args.what.method.map(Correction::method);
         let (found, faults) = read(log, &clock, &selection, method);
         if found.all().is_empty() {
             return Err(reading.error(NO_STATEMENTS));
@@ -204,7 +182,7 @@ impl<'l> Summed<'l> {
         if clock.base == ClockBase::Start && found.has_times() {
             reading.use_seconds();
         }
-        let sources = RefCell::new(Sources::new(log, &args.form.source));
+        let sources = RefCell::new(Sources::new(log, &args.what.source));
         Ok(Summed { reading, base: clock.base, found, faults, sources })
     }
 
@@ -212,43 +190,35 @@ impl<'l> Summed<'l> {
         if self.base == ClockBase::Ticks && self.found.has_times() { "ticks" } else { "ns" }
     }
 
-    fn text(&self, form: &Form) -> Result<Vec<u8>, Stop> {
-        let which = match (form.never, form.all) {
+    fn text(&self, args: &Lines) -> Result<Vec<u8>, Stop> {
+        let what = &args.what;
+        let which = match (what.never, what.all) {
             (true, _) => Which::Never,
             (_, true) => Which::All,
             _ => Which::Executed,
         };
-        let shown = Shown { which, sort: form.sort, limit: form.limit.unwrap_or(usize::MAX) };
-        if form.csv == Some(Columns::Seed) && form.by == By::Statement {
+        if what.tdk {
             if self.unit() == "ticks" {
-                let what = "the log does not state the length of a tick, and --csv prints µs; \
-                            state --clock-rate, or pass --csv=table";
+                let what = "the log does not state the length of a tick, and --tdk prints µs; \
+                            state --clock-rate, or pass --csv";
                 return Err(self.reading.error(what));
             }
-            return Ok(sheets::seed(&self.found, shown));
+            return Ok(tables::tdk(&self.found, which));
         }
-        let mut sheet = match form.by {
-            By::Statement => sheets::by_statement(&self.found, shown, |facts| self.line(facts)),
-            by => sheets::by_group(&self.found, by, shown),
+        let table = match what.by {
+            By::Statement => tables::by_statement(&self.found, which, |facts| self.line(facts)),
+            by => tables::by_group(&self.found, by, which),
         };
-        if form.csv.is_none() && !form.json {
-            sheets::tidy(&mut sheet);
-        }
         let none = match which {
             Which::Never => "each statement that the log knows ran",
             _ => "no statement ran",
         };
-        self.write(sheet, form, none)
+        self.answer(table, args, none)
     }
 
-    fn against(&self, old: &Summed<'_>, form: &Form) -> Result<Vec<u8>, Stop> {
-        let limit = form.limit.unwrap_or(usize::MAX);
-        let text = |facts: &Facts| self.line(facts);
-        let mut sheet = sheets::against([&old.found, &self.found], limit, text);
-        if form.csv.is_none() && !form.json {
-            sheets::tidy_against(&mut sheet);
-        }
-        self.write(sheet, form, "no statement ran in either log")
+    fn against(&self, old: &Summed<'_>, args: &Lines) -> Result<Vec<u8>, Stop> {
+        let table = tables::against([&old.found, &self.found], |facts| self.line(facts));
+        self.answer(table, args, "no statement ran in either log")
     }
 
     /// Returns the text of a statement.
@@ -256,26 +226,21 @@ impl<'l> Summed<'l> {
         self.sources.borrow_mut().text(facts)
     }
 
-    fn write(&self, sheet: Sheet, form: &Form, none: &str) -> Result<Vec<u8>, Stop> {
-        if form.csv.is_some() {
-            return Ok(sheet.csv());
-        }
+    fn answer(&self, table: Table<'_>, args: &Lines, none: &'static str) -> Result<Vec<u8>, Stop> {
         let method = method_name(self.found.method());
-        if form.json {
-            let overwritten = self.reading.overwritten();
-            let all = json!({
-                "unit": self.unit(), "method": method, "overwritten": overwritten,
-                "rows": sheet.json(),
-            });
-            return Ok(view::json::escaped(&format!("{all:#}\n")).into_bytes());
-        }
-        let mut text = Vec::new();
-        if self.found.has_times() && !form.never {
-            view::pairs::write_unit(self.base, &mut text)?;
-            writeln!(text, "method: {method}\n")?;
-        }
-        sheet.write(none, &mut text)?;
-        Ok(text)
+        let has_times = self.found.has_times() && !args.what.never;
+        let before = match has_times {
+            true => format!("{}\nmethod: {method}\n\n", clock(self.base)),
+            false => String::new(),
+        };
+        let around = Around {
+            before,
+            none,
+            facts: json!({ "method": method, "overwritten": self.reading.overwritten() }),
+            ..Around::default()
+        };
+        let base = if self.found.has_times() { self.base } else { ClockBase::Monotonic };
+        args.form.answer(table.of(base), around)
     }
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.

@@ -1,7 +1,7 @@
 //! Prints how long slices lasted: what begins and ends in a log.
 //!
 //! ```text
-//!  log ── reading/pairs.rs ──▶ slices ──▶ summary/pairs.rs ──▶ view/pairs.rs ──▶ text │ CSV │ JSON
+//!  log ── reading/pairs.rs ──▶ slices ──▶ summary/pairs.rs ──▶ view/pairs.rs ──▶ Table
 //!   OLD ── the same ───────────────────────┴─ --against
 //! ```
 //!
@@ -17,7 +17,9 @@ use crate::text::page::Page;
 use crate::view::clock::Clock as Times;
 use crate::view::columns::Columns;
 use crate::view::line::Lines;
-use crate::view::pairs::{End, Overview, Slow, against};
+use crate::view::pairs::against::against;
+use crate::view::pairs::{End, Overview, Slow};
+use crate::view::table::Form;
 use crate::view::{self, View};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
@@ -59,6 +61,7 @@ Examples:
   eventcnv pairs mpsio.log --by thread            a row for each pair and thread
   eventcnv pairs mpsio.log --by arena --histogram   by a parameter, with bars
   eventcnv pairs mpsio.log --slowest 5            the longest, with their events
+  eventcnv pairs mpsio.log --sort p99 --top 10    the rows whose 99th percentile is greatest
   eventcnv pairs run.log --slice FileBegin=FileEnd:file --no-names
   eventcnv pairs run.log --from +1ms --csv        what begins later than that, as CSV
   eventcnv pairs mpsio.log --against run.log      what changed from run.log to mpsio.log
@@ -72,6 +75,9 @@ pub(crate) struct Pairs {
     input: Input,
 
     #[command(flatten)]
+    what: What,
+
+    #[command(flatten)]
     form: Form,
 
     #[command(flatten)]
@@ -82,7 +88,7 @@ pub(crate) struct Pairs {
 }
 
 #[derive(Debug, clap::Args)]
-struct Form {
+struct What {
     /// A row for each event, thread, key, or value of a parameter of the beginning or the end
     #[arg(long, value_name = "event|thread|key|PARAM", default_value = "event")]
     by: String,
@@ -100,17 +106,9 @@ struct Form {
     /// for each old one
     #[arg(long, value_name = "OLD", conflicts_with_all = ["histogram", "slowest"])]
     against: Vec<PathBuf>,
-
-    /// Print CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
 }
 
-impl Form {
+impl What {
     fn by(&self, registries: &[Registry]) -> Result<By, String> {
         match &*self.by {
             "event" => return Ok(By::Event),
@@ -132,16 +130,16 @@ impl Form {
 pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     let new = Reading::open(&args.input)?;
     let mut new = Summed::new(args, &new)?;
-    if args.form.against.is_empty() {
+    if args.what.against.is_empty() {
         let text = new.text(args)?;
         return new.end(&text);
     }
-    let old = Reading::open_others(&args.input, &args.form.against)?;
+    let old = Reading::open_others(&args.input, &args.what.against)?;
     let mut old = Summed::new(args, &old)?;
     let names = [&old, &new].map(|side| &*side.reading.name);
-    let form = (args.form.json, args.form.csv);
-    let overviews = [&old.overview(&args.form), &new.overview(&args.form)];
-    let text = against::text(overviews, names, usize::MAX, form)?;
+    let overviews = [&old.overview(&args.what), &new.overview(&args.what)];
+    let (table, around) = against(overviews, names)?;
+    let text = args.form.answer(table, around)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
 }
 
@@ -161,7 +159,7 @@ impl<'l> Summed<'l> {
         let log = &reading.log;
         let wrong = |what| reading.error(what);
         let marks = args.marks.marks(log.registries()).map_err(wrong)?;
-        let by = args.form.by(log.registries()).map_err(wrong)?;
+        let by = args.what.by(log.registries()).map_err(wrong)?;
         let selection = reading.select(&args.select, false)?;
         let clock = Clock::new(log);
         if clock.base == ClockBase::Start {
@@ -171,10 +169,10 @@ impl<'l> Summed<'l> {
         let is_known = !selection.is_counted();
         let rates =
             if is_known { rates(log, &clock, selection.filter()) } else { Rates::default() };
-        let slowest_count = args.form.slowest.unwrap_or(0).into();
+        let slowest_count = args.what.slowest.unwrap_or(0).into();
         let (registries, limits) = (log.registries(), Limits::default());
         let mut groups = Groups::new(registries, &marks, by.clone(), slowest_count, limits);
-        if !args.form.against.is_empty() {
+        if !args.what.against.is_empty() {
             groups = groups.with_runs(Runs::of(log));
         }
         let marked = Marked { log, clock: &clock, marks: &marks };
@@ -185,8 +183,8 @@ impl<'l> Summed<'l> {
         Ok(Summed { reading, base: clock.base, rates, marks, groups, values, found })
     }
 
-    fn overview<'g>(&'g mut self, form: &'g Form) -> Overview<'g> {
-        let by = if form.by == "event" { "" } else { &form.by };
+    fn overview<'g>(&'g mut self, what: &'g What) -> Overview<'g> {
+        let by = if what.by == "event" { "" } else { &what.by };
         let run_count = self.groups.run_count();
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let name = |begin: &Edge| self.groups.name_of(begin, &self.values).into_owned();
@@ -200,19 +198,10 @@ impl<'l> Summed<'l> {
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
         let overwritten = self.reading.overwritten();
-        let overview = self.overview(&args.form);
-        let mut text = Vec::new();
-        if args.form.json {
-            let mut json = view::pairs::json(&overview);
-            json["overwritten"] = overwritten.into();
-            let json = format!("{json:#}\n");
-            text = view::json::escaped(&json).into_bytes();
-        } else if args.form.csv {
-            view::pairs::write_csv(&overview, &mut text);
-        } else {
-            view::pairs::write(&overview, args.form.histogram, &mut text)?;
-        }
-        Ok(text)
+        let overview = self.overview(&args.what);
+        let mut around = overview.around(args.what.histogram);
+        around.facts["overwritten"] = overwritten.into();
+        args.form.answer(overview.table(), around)
     }
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.

@@ -23,25 +23,6 @@ pub(crate) enum By {
     Function,
 }
 
-/// The order of rows, the greatest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Sort {
-    /// By the time without the statements in them
-    Own,
-    /// By the time with all in them
-    Total,
-    /// By the number of executions
-    Count,
-    /// By the mean of the total times
-    Mean,
-    /// By the longest execution
-    Max,
-    /// By the time of statements that wait
-    Waiting,
-    /// By file, line and column
-    Place,
-}
-
 /// A method of correction, on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Correction {
@@ -121,21 +102,14 @@ impl<'s> Line<'s> {
         self.times.as_ref().filter(|_| self.waits)
     }
 
-    fn rank(&self, sort: Sort) -> f64 {
-        let value = match sort {
-            Sort::Place => return 0.0,
-            Sort::Count => return self.count as f64,
-            Sort::Own => self.busy().map(|times| times.own),
-            Sort::Total => self.busy().map(|times| times.total),
-            Sort::Mean => self.times.map(|times| times.mean),
-            Sort::Max => self.times.map(|times| times.longest),
-            Sort::Waiting => self.waiting().map(|times| times.total),
-        };
-        // What is too short to be measured has no rank.
-        value.filter(|value| !value.is_below()).map_or(0.0, |value| value.ns)
+    /// Returns the own time in ns; what is too short to be measured has none.
+    fn own(&self) -> f64 {
+        let own = self.busy().map(|times| times.own);
+        own.filter(|own| !own.is_below()).map_or(0.0, |own| own.ns)
     }
 
-    fn place(&self) -> (&str, u32, u32, u32, &str) {
+    /// Returns what orders statements by their places.
+    pub(crate) fn place(&self) -> (&str, u32, u32, u32, &str) {
         let Facts { line, column, offset, .. } = *self.facts;
         (
             self.facts.file.as_deref().unwrap_or("\u{10ffff}"),
@@ -147,10 +121,8 @@ impl<'s> Line<'s> {
     }
 }
 
-/// Returns the statements, in an order; the default is by own time, or by count without times.
-pub(crate) fn lines(found: &Statements, which: Which, sort: Option<Sort>) -> Vec<Line<'_>> {
-    let default = if found.has_times() { Sort::Own } else { Sort::Count };
-    let sort = sort.unwrap_or(if which == Which::Never { Sort::Place } else { default });
+/// Returns the statements: by own time, then by count, then by place.
+pub(crate) fn lines(found: &Statements, which: Which) -> Vec<Line<'_>> {
     let all = found.iter().filter_map(|(at, _)| Line::new(found, at));
     let mut lines: Vec<Line<'_>> = all
         .filter(|line| match which {
@@ -159,10 +131,9 @@ pub(crate) fn lines(found: &Statements, which: Which, sort: Option<Sort>) -> Vec
             Which::All => true,
         })
         .collect();
-    let count = |line: &Line<'_>| if sort == Sort::Place { 0 } else { line.count };
     lines.sort_by(|a, b| {
-        let by_rank = b.rank(sort).total_cmp(&a.rank(sort));
-        by_rank.then(count(b).cmp(&count(a))).then_with(|| a.place().cmp(&b.place()))
+        let by_own = b.own().total_cmp(&a.own());
+        by_own.then(b.count.cmp(&a.count)).then_with(|| a.place().cmp(&b.place()))
     });
     lines
 }
@@ -171,8 +142,6 @@ pub(crate) fn lines(found: &Statements, which: Which, sort: Option<Sort>) -> Vec
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group<'s> {
     pub(crate) name: &'s str,
-    pub(crate) file: Option<&'s str>,
-    pub(crate) line: u32,
     pub(crate) statements: u64,
     pub(crate) executed: u64,
     pub(crate) count: u64,
@@ -181,18 +150,13 @@ pub(crate) struct Group<'s> {
     pub(crate) waiting: f64,
 }
 
-/// Returns the statements in groups, in an order.
-pub(crate) fn groups(found: &Statements, by: By, sort: Option<Sort>) -> Vec<Group<'_>> {
+/// Returns the statements in groups: by own time, then by count, then by name.
+pub(crate) fn groups(found: &Statements, by: By) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
-    for line in lines(found, Which::All, Some(Sort::Place)) {
+    for line in lines(found, Which::All) {
         let name =
             if by == By::File { line.facts.file.as_deref().unwrap_or("") } else { line.function };
-        let group = groups.entry(name).or_insert_with(|| Group {
-            name,
-            file: line.facts.file.as_deref(),
-            line: line.facts.line,
-            ..Group::default()
-        });
+        let group = groups.entry(name).or_insert_with(|| Group { name, ..Group::default() });
         group.statements += 1;
         group.executed += u64::from(line.count > 0);
         group.count = group.count.saturating_add(line.count);
@@ -205,13 +169,7 @@ pub(crate) fn groups(found: &Statements, by: By, sort: Option<Sort>) -> Vec<Grou
     let mut groups: Vec<Group<'_>> = groups.into_values().collect();
     groups.sort_by(|a, b| {
         let own = |group: &Group<'_>| group.own.map_or(0.0, |(own, error)| own.max(error));
-        match sort {
-            Some(Sort::Place) => (a.file, a.line).cmp(&(b.file, b.line)),
-            Some(Sort::Count) => b.count.cmp(&a.count),
-            Some(Sort::Waiting) => b.waiting.total_cmp(&a.waiting),
-            _ => own(b).total_cmp(&own(a)).then(b.count.cmp(&a.count)),
-        }
-        .then(a.name.cmp(b.name))
+        own(b).total_cmp(&own(a)).then(b.count.cmp(&a.count)).then(a.name.cmp(b.name))
     });
     groups
 }

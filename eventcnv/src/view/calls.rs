@@ -1,13 +1,13 @@
 //! The calls of a log as tables: by function, edge, path, cluster, thread and task.
 //!
 //! ```text
-//!  tree, graph, clusters, durations, owners ──▶ Sheet
+//!  tree, graph, clusters, durations, owners ──▶ Table
 //! ```
 //!
 //! Design: `.cnv.calls` in `design/eventcnv.md`.
 
 use super::pairs::PERCENTS;
-use super::sheet::{Cell, Sheet};
+use super::table::{Cell, Column, Table, count, percent, text, time};
 use crate::reading::calls::Found;
 use crate::summary::calls::{By, Cutoff, Extra, demangled, links};
 use crate::summary::pairs::{Row, Tally, Threads};
@@ -16,23 +16,23 @@ use lens_calls::{Function, Functions, Graph, Sum, Tree, clusters};
 use std::cmp::Reverse;
 
 /// The columns of counts and times of functions and edges.
-const TIMES: [&str; 16] = [
-    "calls",
-    "own",
-    "own %",
-    "total",
-    "outermost",
-    "mean",
-    "min",
-    "p50",
-    "p90",
-    "p99",
-    "p99.9",
-    "max",
-    "unfinished",
-    "doubtful",
-    "unwound",
-    "polls",
+const TIMES: [Column<'static>; 16] = [
+    count("calls"),
+    time("own"),
+    percent("own"),
+    time("total"),
+    time("outermost"),
+    time("mean"),
+    time("min"),
+    time("p50"),
+    time("p90"),
+    time("p99"),
+    time("p99.9"),
+    time("max"),
+    count("unfinished").if_any(),
+    count("doubtful").if_any(),
+    count("unwound").if_any(),
+    count("polls").if_any(),
 ];
 
 /// The calls of a log.
@@ -69,8 +69,13 @@ impl Summary<'_> {
         sum.count > least
     }
 
+    /// Returns a table, without rows.
+    fn table(&self, columns: impl IntoIterator<Item = Column<'static>>) -> Table<'static> {
+        Table::new(columns).of(self.clock.base)
+    }
+
     /// Returns the rows of the groups that are asked for.
-    pub(crate) fn sheet(&self) -> Sheet {
+    pub(crate) fn groups(&self) -> Table<'static> {
         match self.extra.by() {
             By::Function => self.by_function(),
             By::Edge => self.by_edge(),
@@ -107,9 +112,10 @@ impl Summary<'_> {
         ]
     }
 
-    fn by_function(&self) -> Sheet {
-        let last = ["without beginning", "muted"];
-        let mut sheet = Sheet::new(1, &[&["function"], &TIMES[..], &last].concat());
+    fn by_function(&self) -> Table<'static> {
+        let last = ["without beginning", "muted"].map(|name| count(name).if_any());
+        let columns = [text("function")].into_iter().chain(TIMES).chain(last);
+        let mut table = self.table(columns);
         let time = self.time();
         let mut rows: Vec<(Function, Sum)> = self
             .functions()
@@ -128,13 +134,14 @@ impl Summary<'_> {
             let name = [self.name(function).into()].into_iter();
             let calls = &self.found.calls;
             let last = [calls.alone(function), calls.muted(function)].map(Cell::from);
-            sheet.row(name.chain(self.times(function, &sum, time)).chain(last));
+            table.row(name.chain(self.times(function, &sum, time)).chain(last));
         }
-        sheet
+        table
     }
 
-    fn by_edge(&self) -> Sheet {
-        let mut sheet = Sheet::new(2, &[&["caller", "function"], &TIMES[..]].concat());
+    fn by_edge(&self) -> Table<'static> {
+        let names = ["caller", "function"].map(text);
+        let mut table = self.table(names.into_iter().chain(TIMES));
         let time = self.time();
         let edges = (0..).zip(self.graph.edges());
         let mut rows: Vec<_> = edges.filter(|(_, edge)| self.is_shown(&edge.sum, time)).collect();
@@ -144,28 +151,25 @@ impl Summary<'_> {
         });
         for (at, edge) in rows {
             let names = [edge.caller, edge.function].map(|at| self.name(at).into()).into_iter();
-            sheet.row(names.chain(self.times(at, &edge.sum, time)));
+            table.row(names.chain(self.times(at, &edge.sum, time)));
         }
-        sheet
+        table
     }
 
     /// Returns the tree in the order of its paths, the longest time first.
-    fn by_path(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            1,
-            &[
-                "path",
-                "depth",
-                "calls",
-                "own",
-                "own %",
-                "total",
-                "mean",
-                "unfinished",
-                "doubtful",
-                "unwound",
-            ],
-        );
+    fn by_path(&self) -> Table<'static> {
+        let mut table = self.table([
+            text("path"),
+            count("depth"),
+            count("calls"),
+            time("own"),
+            percent("own"),
+            time("total"),
+            time("mean"),
+            count("unfinished").if_any(),
+            count("doubtful").if_any(),
+            count("unwound").if_any(),
+        ]);
         let (tree, time) = (self.found.calls.tree(), self.time());
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.nodes().len()];
         for (at, node) in (0..).zip(tree.nodes()).skip(1) {
@@ -181,7 +185,7 @@ impl Summary<'_> {
                 let percent = (time > 0).then(|| sum.own as f64 * 100.0 / time as f64);
                 // Deep recursion would make lines without end.
                 let space = "  ".repeat(depth.saturating_sub(1).min(32) as usize);
-                sheet.rows.push(vec![
+                table.rows.push(vec![
                     format!("{space}{}", self.name(node.function)).into(),
                     depth.into(),
                     sum.count.into(),
@@ -205,32 +209,35 @@ impl Summary<'_> {
             own.sort_unstable();
             left.extend(own.into_iter().map(|(_, _, at)| (at, depth + 1)));
         }
-        sheet
+        table
     }
 
-    fn by_cluster(&self) -> Sheet {
-        let mut sheet = Sheet::new(3, &["cluster", "size", "function", "calls"]);
+    fn by_cluster(&self) -> Table<'static> {
+        let mut table =
+            self.table([text("cluster"), text("function"), count("size"), count("calls")]);
         let functions = self.functions();
         let time = self.time();
         let links = links(self.graph, |sum| self.is_shown(sum, time));
         for (leader, members) in clusters(&links, |at| functions.name(at), self.is_undirected) {
             for member in &members {
-                sheet.rows.push(vec![
+                table.rows.push(vec![
                     self.name(leader).into(),
-                    (members.len() as u64).into(),
                     self.name(*member).into(),
+                    (members.len() as u64).into(),
                     self.graph.function(*member).count.into(),
                 ]);
             }
         }
-        sheet
+        table
     }
 
-    fn by_thread(&self) -> Sheet {
-        let mut sheet = Sheet::new(1, &["thread", "calls", "busy", "depth", "unfinished"]);
+    fn by_thread(&self) -> Table<'static> {
+        let last = count("unfinished").if_any();
+        let mut table =
+            self.table([text("thread"), count("calls"), time("busy"), count("depth"), last]);
         let threads = Threads::new(self.log);
         for (&(stream, thread), sum) in self.extra.owners.threads() {
-            sheet.rows.push(vec![
+            table.rows.push(vec![
                 threads.name(stream, thread).into(),
                 sum.count.into(),
                 sum.busy.into(),
@@ -238,19 +245,25 @@ impl Summary<'_> {
                 sum.unfinished.into(),
             ]);
         }
-        sheet
+        table
     }
 
-    fn by_task(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            2,
-            &["task", "function", "tasks", "polls", "busy", "life", "ended", "ready"],
-        );
+    fn by_task(&self) -> Table<'static> {
+        let mut table = self.table([
+            text("task"),
+            text("function"),
+            count("tasks"),
+            count("polls"),
+            time("busy"),
+            time("life"),
+            count("ended"),
+            count("ready"),
+        ]);
         let is_several = self.log.streams().len() > 1;
         for (&(stream, number, _), sum) in self.extra.owners.tasks() {
             let number = number.map_or("(others)".to_owned(), |number| number.to_string());
             let number = if is_several { format!("stream {stream}: {number}") } else { number };
-            sheet.rows.push(vec![
+            table.rows.push(vec![
                 number.into(),
                 self.name(sum.function).into(),
                 sum.tasks.into(),
@@ -261,12 +274,12 @@ impl Summary<'_> {
                 sum.ready.into(),
             ]);
         }
-        sheet
+        table
     }
 
     /// Returns the functions that the log knows, and that have no call.
-    pub(crate) fn unused(&self) -> Sheet {
-        let mut sheet = Sheet::new(2, &["function", "place"]);
+    pub(crate) fn unused(&self) -> Table<'static> {
+        let mut table = self.table(["function", "place"].map(text));
         let is_unused = |function: Function| {
             let calls = &self.found.calls;
             let counts = [calls.alone(function), calls.muted(function)];
@@ -277,17 +290,22 @@ impl Summary<'_> {
             all.filter(|(at, facts)| facts.is_stated && is_unused(*at)).collect();
         rows.sort_by_key(|(_, facts)| &facts.name);
         for (function, facts) in rows {
-            sheet.rows.push(vec![self.name(function).into(), facts.place().into()]);
+            table.rows.push(vec![self.name(function).into(), facts.place().into()]);
         }
-        sheet
+        table
     }
 
     /// Returns the calls in progress at the end, by stack, the outermost first.
-    pub(crate) fn unfinished(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            2,
-            &["thread", "function", "coroutine", "task", "depth", "since", "running"],
-        );
+    pub(crate) fn unfinished(&self) -> Table<'static> {
+        let mut table = self.table([
+            text("thread"),
+            text("function"),
+            text("coroutine").if_any(),
+            count("task").if_any(),
+            count("depth"),
+            count("since ticks"),
+            time("running"),
+        ]);
         let threads = Threads::new(self.log);
         for stack in &self.found.open {
             let last = self.log.span(stack.stream).map(|(_, last)| last);
@@ -295,7 +313,7 @@ impl Summary<'_> {
             for (depth, call) in (1u64..).zip(&stack.calls) {
                 let running = call.begin.zip(last).map(|(begin, ns)| ns.saturating_sub(begin.ns));
                 let context = Some(stack.context).filter(|context| *context > 0);
-                sheet.rows.push(vec![
+                table.rows.push(vec![
                     threads.name(stack.stream, stack.thread).into(),
                     self.name(call.function).into(),
                     context.map(|context| format!("{context:#x}")).into(),
@@ -306,7 +324,7 @@ impl Summary<'_> {
                 ]);
             }
         }
-        sheet
+        table
     }
 
     /// Returns rows to compare with those of another log.

@@ -1,51 +1,44 @@
-//! The statements of a log as tables: by statement, file and function; two runs; the seed's CSV.
+//! The statements of a log as tables: by statement, file and function; two runs; the CSV of TDK's
+//! profiler.
 //!
 //! ```text
-//!  summary/lines.rs ──▶ rows, texts ──▶ Sheet
+//!  summary/lines.rs ──▶ rows, texts ──▶ Table
 //! ```
 //!
 //! Design: `.cnv.lines` in `design/eventcnv.md`.
 
 use super::csv;
 use super::pairs::PERCENTS;
-use super::sheet::{Cell, Sheet};
-use crate::summary::lines::{By, Group, Line, Pair, Sort, Which, groups, lines, pairs};
+use super::table::{Cell, Column, Table, count, percent, text, time};
+use crate::summary::lines::{By, Group, Line, Pair, Which, groups, lines, pairs};
 use lens_calls::statements::{Facts, Statements, Times, Value};
 use slices::Percentile;
 use std::io::Write;
 
 /// The columns of a statement.
-const COLUMNS: [&str; 19] = [
-    "place",
-    "function",
-    "count",
-    "own",
-    "own ±",
-    "own %",
-    "total",
-    "total ±",
-    "mean",
-    "min",
-    "traced",
-    "p50",
-    "p90",
-    "p99",
-    "p99.9",
-    "max",
-    "deviation",
-    "waiting",
-    "text",
+const COLUMNS: [Column<'static>; 19] = [
+    text("place"),
+    text("function"),
+    count("count"),
+    time("own").if_any(),
+    time("own error").titled("own ±").if_any(),
+    percent("own").if_any(),
+    time("total").if_any(),
+    time("total error").titled("total ±").if_any(),
+    time("mean").if_any(),
+    time("min").if_any(),
+    count("traced").if_any(),
+    time("p50").if_any(),
+    time("p90").if_any(),
+    time("p99").if_any(),
+    time("p99.9").if_any(),
+    time("max").if_any(),
+    time("deviation").if_any(),
+    time("waiting").if_any(),
+    text("text").if_any(),
 ];
-/// The columns of the seed's profiler.
-const SEED: &str = "NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength\n";
-
-/// What to show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    pub(crate) which: Which,
-    pub(crate) sort: Option<Sort>,
-    pub(crate) limit: usize,
-}
+/// The columns of TDK's profiler.
+const TDK: &str = "NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength\n";
 
 fn cell(value: &Value) -> Cell {
     let ns = value.bound().round() as u64;
@@ -68,13 +61,13 @@ fn rounded(ns: f64) -> Cell {
 /// Returns the table of the statements, with their texts.
 pub(crate) fn by_statement(
     found: &Statements,
-    shown: Shown,
-    mut text: impl FnMut(&Facts) -> Option<String>,
-) -> Sheet {
-    let lines = lines(found, shown.which, shown.sort);
+    which: Which,
+    mut line_of: impl FnMut(&Facts) -> Option<String>,
+) -> Table<'static> {
+    let lines = lines(found, which);
     let all: f64 = lines.iter().filter_map(Line::busy).map(|times| known(&times.own)).sum();
-    let mut sheet = Sheet::new(2, &COLUMNS).end_left();
-    for line in lines.iter().take(shown.limit) {
+    let mut table = Table::new(COLUMNS);
+    for line in &lines {
         let busy = line.busy();
         let of = |value: fn(&Times) -> Value| busy.map(value);
         let (own, total) = (of(|times| times.own), of(|times| times.total));
@@ -88,7 +81,7 @@ pub(crate) fn by_statement(
             }
         };
         let [p50, p90, p99, p99_9] = PERCENTS.map(|(_, percent)| percentile(percent).into());
-        sheet.row([
+        table.row([
             line.facts.place().into(),
             line.function.to_owned().into(),
             line.count.into(),
@@ -107,40 +100,37 @@ pub(crate) fn by_statement(
             any.map(|times| cell(&times.longest)).into(),
             any.and_then(|times| times.deviation()).map(rounded).into(),
             line.waiting().map(|times| cell(&times.total)).into(),
-            text(line.facts).into(),
+            line_of(line.facts).into(),
         ]);
     }
-    sheet
-}
-
-/// Removes the columns of a table for people in which no row has anything, and the function where
-/// each row has its text.
-pub(crate) fn tidy(sheet: &mut Sheet) {
-    let has_texts = sheet.rows.iter().all(|row| matches!(row.last(), Some(Cell::Text(_))));
-    sheet.hide(|_, name, _| name == "function" && has_texts);
-    let optional: Vec<&str> =
-        COLUMNS.iter().copied().filter(|name| !matches!(*name, "place" | "count")).collect();
-    sheet.hide_empty(&optional);
+    table
 }
 
 /// Returns the table of files or functions.
-pub(crate) fn by_group(found: &Statements, by: By, shown: Shown) -> Sheet {
-    let name = if by == By::File { "file" } else { "function" };
-    let heading =
-        [name, "statements", "executed", "executed %", "count", "own", "own ±", "own %", "waiting"];
-    let mut sheet = Sheet::new(1, &heading);
-    let groups = groups(found, by, shown.sort);
+pub(crate) fn by_group(found: &Statements, by: By, which: Which) -> Table<'static> {
+    let mut table = Table::new([
+        text(if by == By::File { "file" } else { "function" }),
+        count("statements"),
+        count("executed"),
+        percent("executed"),
+        count("count"),
+        time("own").if_any(),
+        time("own error").titled("own ±").if_any(),
+        percent("own").if_any(),
+        time("waiting").if_any(),
+    ]);
+    let groups = groups(found, by);
     let value = |group: &Group<'_>| group.own.map(|(ns, error)| Value { ns, error });
     let all: f64 = groups.iter().filter_map(value).map(|own| known(&own)).sum();
-    let is_shown = |group: &&Group<'_>| match shown.which {
+    let is_shown = |group: &&Group<'_>| match which {
         Which::Executed => group.executed > 0,
         Which::Never => group.executed == 0,
         Which::All => true,
     };
-    for group in groups.iter().filter(is_shown).take(shown.limit) {
+    for group in groups.iter().filter(is_shown) {
         let own = value(group);
         let percent = own.filter(|_| all > 0.0).map(|own| known(&own) * 100.0 / all);
-        sheet.row([
+        table.row([
             group.name.to_owned().into(),
             group.statements.into(),
             group.executed.into(),
@@ -152,33 +142,31 @@ pub(crate) fn by_group(found: &Statements, by: By, shown: Shown) -> Sheet {
             rounded(group.waiting),
         ]);
     }
-    sheet
+    table
 }
 
 /// Returns the table of two runs.
 pub(crate) fn against(
     [old, new]: [&Statements; 2],
-    limit: usize,
-    mut text: impl FnMut(&Facts) -> Option<String>,
-) -> Sheet {
+    mut line_of: impl FnMut(&Facts) -> Option<String>,
+) -> Table<'static> {
     let has_times = old.has_times() && new.has_times();
-    let heading = [
-        "place",
-        "function",
-        "match",
-        "old place",
-        "old count",
-        "count",
-        "old own",
-        "own",
-        if has_times { "change" } else { "count change" },
-        "change %",
-        "old mean",
-        "mean",
-        "text",
-    ];
-    let mut sheet = Sheet::new(4, &heading).end_left();
-    for pair in pairs(old, new).iter().take(limit) {
+    let mut table = Table::new([
+        text("place"),
+        text("function"),
+        text("match"),
+        text("old place").if_any(),
+        count("old count"),
+        count("count"),
+        time("old own").if_any(),
+        time("own").if_any(),
+        if has_times { time("change") } else { count("count change") },
+        percent("change").if_any(),
+        time("old mean").if_any(),
+        time("mean").if_any(),
+        text("text").if_any(),
+    ]);
+    for pair in &pairs(old, new) {
         let Pair { old, new, how } = pair;
         let Some(line) = new.as_ref().or(old.as_ref()) else { continue };
         let was = old.map(|old| old.facts.place());
@@ -197,8 +185,8 @@ pub(crate) fn against(
         let percent = before.zip(after).filter(|(before, _)| *before > 0.0);
         let percent = percent.map(|(before, after)| (after / before - 1.0) * 100.0);
         let change = pair.change(has_times);
-        let new_text = new.as_ref().and_then(|line| text(line.facts));
-        sheet.row([
+        let new_text = new.as_ref().and_then(|line| line_of(line.facts));
+        table.row([
             line.facts.place().into(),
             line.function.to_owned().into(),
             how.name().to_owned().into(),
@@ -207,26 +195,22 @@ pub(crate) fn against(
             count,
             old_own,
             own,
-            Cell::Change(change, 0),
-            percent.map(|percent| Cell::Change(percent, 1)).into(),
+            Cell::Change(change.round()),
+            percent.map(Cell::Change).into(),
             old_mean,
             mean,
             new_text.into(),
         ]);
     }
-    sheet
+    table
 }
 
-/// Removes the columns of a table of two runs in which no row has anything.
-pub(crate) fn tidy_against(sheet: &mut Sheet) {
-    let names = ["old place", "old own", "own", "change %", "old mean", "mean", "text"];
-    sheet.hide_empty(&names);
-}
-
-/// Writes the seed's CSV: counts, times in µs, and the place of each statement.
-pub(crate) fn seed(found: &Statements, shown: Shown) -> Vec<u8> {
-    let mut out = SEED.as_bytes().to_vec();
-    for line in lines(found, shown.which, shown.sort).iter().take(shown.limit) {
+/// Writes the CSV of TDK's profiler: counts, times in µs, and the place of each statement.
+pub(crate) fn tdk(found: &Statements, which: Which) -> Vec<u8> {
+    let mut out = TDK.as_bytes().to_vec();
+    let mut lines = lines(found, which);
+    lines.sort_by(|a, b| a.place().cmp(&b.place()));
+    for line in &lines {
         let Facts { line: number, offset, size, .. } = *line.facts;
         // An execution that was not timed has no time, and what never ran has zeros.
         let none = if line.count == 0 { "0" } else { "" };

@@ -31,8 +31,9 @@ pub(crate) mod paths;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
-pub(crate) mod sheet;
+
 pub(crate) mod stats;
+pub(crate) mod table;
 #[cfg(feature = "waits")]
 pub(crate) mod waits;
 

@@ -9,7 +9,7 @@
 
 mod tables;
 
-use super::sheet::{Cell, Sheet};
+use super::table::{Cell, Column, Table, count, percent, text, time};
 use crate::reading::waits::Explained;
 use cli::units::{counted_in_groups, nanoseconds};
 use lens_waits::critical::{Piece, Share};
@@ -24,6 +24,9 @@ use std::io::{self, Write};
 const PIECE_COUNT_MAX: usize = 1000;
 /// The delay of waits is told if it is at least one part in this number.
 const DELAY_SHARE: u64 = 20;
+
+/// The columns of the time that something took.
+const PIECES: [Column<'static>; 3] = [time("time"), percent("time").titled("%"), count("pieces")];
 
 /// What is shown.
 pub(crate) struct Shown<'e> {
@@ -211,15 +214,14 @@ impl Shown<'_> {
         })
     }
 
-    fn shares(&self) -> Sheet {
-        let mut sheet = Sheet::new(1, &["share", "time", "%", "pieces"]);
+    fn shares(&self) -> Table<'static> {
+        let mut table = Table::new([text("share")].into_iter().chain(PIECES));
         let account = &self.explained.account;
         for (name, sum) in account.named().filter(|(_, sum)| sum.ns > 0) {
             let percent = sum.ns as f64 * 100.0 / account.total.max(1) as f64;
-            let time = nanoseconds(sum.ns as f64);
-            sheet.row([name.to_owned().into(), time.into(), percent.into(), sum.count.into()]);
+            table.row([name.to_owned().into(), sum.ns.into(), percent.into(), sum.count.into()]);
         }
-        sheet
+        table
     }
 
     /// Returns who does what in a piece of the critical path.
@@ -230,7 +232,7 @@ impl Shown<'_> {
     }
 
     /// Returns the critical path by thread and share, the longest first.
-    fn path_by_owner(&self) -> Sheet {
+    fn path_by_owner(&self) -> Table<'static> {
         let mut sums: BTreeMap<(String, Share), (u64, u64)> = BTreeMap::new();
         for piece in &self.explained.path.pieces {
             let sum = sums.entry((self.owner(piece), piece.share)).or_default();
@@ -240,30 +242,23 @@ impl Shown<'_> {
         let total: u64 = sums.values().fold(0, |sum, own| sum.saturating_add(own.0));
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
-        let mut sheet = Sheet::new(2, &["thread", "what", "time", "%", "pieces"]);
+        let mut table = Table::new([text("thread"), text("what")].into_iter().chain(PIECES));
         for ((owner, share), (ns, count)) in sums.into_iter().take(self.top) {
             let percent = ns as f64 * 100.0 / total.max(1) as f64;
-            let time: Cell = nanoseconds(ns as f64).into();
-            sheet.row([
-                owner.into(),
-                share.name().to_owned().into(),
-                time,
-                percent.into(),
-                count.into(),
-            ]);
+            let names = [owner, share.name().to_owned()].map(Cell::from).into_iter();
+            table.row(names.chain([ns.into(), percent.into(), count.into()]));
         }
-        sheet
+        table
     }
 
-    fn path_by_time(&self) -> Sheet {
-        let mut sheet = Sheet::new(0, &["at", "time", "thread", "what"]).end_left();
+    fn path_by_time(&self) -> Table<'static> {
+        let mut table = Table::new([text("at"), time("time"), text("thread"), text("what")]);
         for piece in self.explained.path.pieces.iter().take(PIECE_COUNT_MAX) {
-            let time = nanoseconds((piece.to - piece.from) as f64);
+            let [at, thread] = [self.at(piece.from), self.owner(piece)].map(Cell::from);
             let what = piece.share.name().to_owned();
-            let cells = [self.at(piece.from), time, self.owner(piece), what];
-            sheet.row(cells.map(Cell::from));
+            table.row([at, (piece.to - piece.from).into(), thread, what.into()]);
         }
-        sheet
+        table
     }
 
     pub(crate) fn text(&self) -> io::Result<Vec<u8>> {

@@ -97,7 +97,7 @@ fn pprof_finds_a_sample_for_each_path() {
     for row in rows(&log, &["--by", "path"]) {
         stack.truncate(row["depth"].as_u64().unwrap() as usize - 1);
         stack.push(shown(row["path"].as_str().unwrap().trim_start()));
-        let [calls, own] = ["calls", "own"].map(|name| row[name].as_u64().unwrap());
+        let [calls, own] = ["calls", "own_ns"].map(|name| row[name].as_u64().unwrap());
         expected.insert((stack.join(";"), calls, own));
     }
     // A sample: two values, then the numbers of locations, the innermost first.
@@ -165,7 +165,7 @@ fn callgrind_annotate_states_own_times_and_their_sum() {
     }
     let mut sum = 0;
     for row in rows(&log, &[]) {
-        let time = row["own"].as_u64().unwrap();
+        let time = row["own_ns"].as_u64().unwrap();
         let name = shown(row["function"].as_str().unwrap());
         assert_eq!(own.get(&name).copied().unwrap_or_default(), time, "{name}: {found:?}");
         sum += time;
@@ -215,7 +215,7 @@ fn callgrind_annotate_has_the_outermost_times() {
         let (path, _) = export(&log, &directory, &format!("{number}.callgrind"));
         let (found, total) = annotated(&path, &["--inclusive=yes"]);
         for row in rows(&log, &[]) {
-            let (name, outermost) = (row["function"].as_str().unwrap(), &row["outermost"]);
+            let (name, outermost) = (row["function"].as_str().unwrap(), &row["outermost_ns"]);
             assert_eq!(found.get(name), outermost.as_u64().as_ref(), "{number} {name}: {found:?}");
         }
         let parts = found.iter().filter(|(_, time)| **time > total);

@@ -64,9 +64,9 @@ fn slices_have_the_durations_of_pairs() {
     let (csv, ..) = run(&["query", &log, sql, "--csv"]);
     let csv = String::from_utf8(csv).unwrap();
     let mut expected = String::new();
-    for group in found["groups"].as_array().unwrap().iter().filter(|group| group["count"] != 0) {
-        let values =
-            ["count", "total", "p50", "p90", "p99", "max"].map(|name| group[name].to_string());
+    for group in found["rows"].as_array().unwrap().iter().filter(|group| group["count"] != 0) {
+        let values = ["count", "total_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]
+            .map(|name| group[name].to_string());
         expected += &format!("{},{}\n", group["slice"].as_str().unwrap(), values.join(","));
     }
     let lines: String = csv.lines().skip(1).map(|line| format!("{line}\n")).collect();

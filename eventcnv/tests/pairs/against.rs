@@ -11,11 +11,13 @@ fn a_log_does_not_differ_from_itself() {
     let (text, code, errors) = run(&["pairs", &log, "--against", &log, "--json"]);
     assert_eq!((code, &*errors), (0, ""));
     let found: Value = serde_json::from_slice(&text).unwrap();
-    let groups = found["groups"].as_array().unwrap();
+    let groups = found["rows"].as_array().unwrap();
     let sold = groups.iter().filter(|group| group["slice"] == "shop::sell").count();
     assert_eq!(sold, 2, "{found}");
     for group in groups {
-        assert_eq!(group["old"], group["new"], "{group}");
+        for name in ["count", "p50_ns", "p99_ns", "runs"] {
+            assert_eq!(group[&format!("old_{name}")], group[name], "{group}");
+        }
     }
 }
 
@@ -52,14 +54,14 @@ fn logs_and_runs_compare_by_group() {
         let (text, code, errors) = run(&[&words[..], &["--json"]].concat());
         assert_eq!((code, &*errors), (0, ""));
         let found: Value = serde_json::from_slice(&text).unwrap();
-        let group = &found["groups"][0];
+        let group = &found["rows"][0];
         assert_eq!(group["significant"], serde_json::json!(expected), "{group}");
-        assert_eq!(group["old"]["count"], 300 * count);
-        assert_eq!(group["old"]["runs"], count);
+        assert_eq!(group["old_count"], 300 * count);
+        assert_eq!(group["old_runs"], count);
         let (csv, ..) = run(&[&words[..], &["--csv"]].concat());
         let csv = String::from_utf8(csv).unwrap();
         let line = csv.lines().nth(1).unwrap();
-        assert!(line.starts_with(&format!("Job,ns,{0},{0},", 300 * count)), "{csv}");
+        assert!(line.starts_with(&format!("Job,,{0},{0},", 300 * count)), "{csv}");
         let end = expected.map_or_else(String::new, |is_so| is_so.to_string());
         assert!(line.ends_with(&format!(",{end}")) && line.contains(",true,"), "{csv}");
         let (text, ..) = run(&words);
@@ -93,9 +95,9 @@ fn labelled_pointers_compare_by_their_labels() {
     for (old, counts) in [(&old, &[(100, 100)][..]), (&other, &[(0, 100), (100, 0)])] {
         let (text, ..) = run(&["pairs", &new, "--against", old, "--by", "task", "--json"]);
         let found: Value = serde_json::from_slice(&text).unwrap();
-        let groups = found["groups"].as_array().unwrap();
-        let count = |group: &Value, of: &str| group[of]["count"].as_u64().unwrap();
-        let both = groups.iter().map(|group| (count(group, "old"), count(group, "new")));
+        let groups = found["rows"].as_array().unwrap();
+        let count = |group: &Value, of: &str| group[of].as_u64().unwrap();
+        let both = groups.iter().map(|group| (count(group, "old_count"), count(group, "count")));
         assert_eq!(both.collect::<Vec<_>>(), counts, "{found}");
         assert_eq!(groups[0]["value"], "0xB0[\"letters\"]");
     }

@@ -66,9 +66,9 @@ fn the_tab_of_calls_shows_the_numbers_of_the_command() {
         .map(|row| format!("{} {}", name(&row["function"]), row["calls"]))
         .collect();
     assert_eq!(page.said("table"), attribute(&listed.join(" | ")));
-    let all: f64 = functions.iter().map(|row| row["own"].as_f64().expect("own")).sum();
+    let all: f64 = functions.iter().map(|row| row["own_ns"].as_f64().expect("own")).sum();
     let hottest = &functions[0];
-    let share = format!("{:.1}", 100.0 * hottest["own"].as_f64().expect("own") / all);
+    let share = format!("{:.1}", 100.0 * hottest["own_ns"].as_f64().expect("own") / all);
     let lead = format!("{share}\u{202f}% of the time is in {} itself", name(&hottest["function"]));
     assert_eq!(page.said("hottest"), lead);
     // On the hot path, each percentage is the time of a path with all paths in it.
@@ -77,7 +77,7 @@ fn the_tab_of_calls_shows_the_numbers_of_the_command() {
     assert_eq!(page.said("framed"), "shop::main | shop::sell | shop::hash");
     let paths = rows(&shop(), &["--by", "path"]);
     let timed =
-        paths.iter().filter(|row| name(&row["path"]).trim() != "shop::hash" || row["own"] != 0);
+        paths.iter().filter(|row| name(&row["path"]).trim() != "shop::hash" || row["own_ns"] != 0);
     assert_eq!(page.number("bars"), timed.count() as f64 + 1.0, "and a bar of all calls");
     let unused = rows(&shop(), &["--unused"]);
     let unused: Vec<String> = unused

@@ -106,7 +106,7 @@ fn plain(text: &str) -> String {
 
 /// The rows of a CSV table without quotes, by the names of columns.
 fn csv(program: &Program, args: &[&str]) -> Vec<Value> {
-    let output = run(eventcnv().args(["lines", "--csv=table"]).args(args).arg(&program.log));
+    let output = run(eventcnv().args(["lines", "--csv"]).args(args).arg(&program.log));
     let text = String::from_utf8(output.stdout).expect("text");
     let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     let heading = rows.next().expect("a heading");
@@ -122,11 +122,11 @@ fn the_table_of_statements_has_the_numbers_of_lines() {
     for method in ["raw", "outer", "calibrated"] {
         let page = program.page(&["--method", method]);
         let rows = csv(&program, &["--method", method]);
-        let ran: Vec<&Value> = rows.iter().filter(|row| row["waiting"] == "").collect();
-        let all: f64 = ran.iter().map(|row| number(row, "own")).sum();
+        let ran: Vec<&Value> = rows.iter().filter(|row| row["waiting_ns"] == "").collect();
+        let all: f64 = ran.iter().map(|row| number(row, "own_ns")).sum();
         let shown = |row: &&Value| {
-            let own = number(row, "own");
-            let of = |name| time(number(row, name));
+            let own = number(row, "own_ns");
+            let of = |name| time(number(row, &format!("{name}_ns")));
             format!(
                 "{} ; {} · {:.1} % ; {} ; {} ; {} ; {} ; {} ; {} ; {}",
                 row["place"].as_str().expect("text").rsplit_once(':').expect("a column").0,
@@ -149,8 +149,8 @@ fn the_table_of_statements_has_the_numbers_of_lines() {
             .collect();
         assert_eq!(found, expected, "{method}");
         let waits = program.lines(&["--method", method]);
-        let waits = waits.iter().find(|row| !row["waiting"].is_null()).expect("a statement");
-        let waiting = format!("src/shop.rs:20 ; {} ; 2 ;", time(number(waits, "waiting")));
+        let waits = waits.iter().find(|row| !row["waiting_ns"].is_null()).expect("a statement");
+        let waiting = format!("src/shop.rs:20 ; {} ; 2 ;", time(number(waits, "waiting_ns")));
         assert!(plain(page.said("waits")).contains(&waiting), "{}", page.said("waits"));
         assert!(page.said("waitsnotes").contains("contain the time in which nothing ran"));
         let facts = format!("{} time in statements", time(all));
@@ -170,13 +170,23 @@ fn clicks_sort_the_statements_by_each_column() {
         let [column, line, file] = place.collect::<Vec<_>>().try_into().expect("a place");
         (file, line.parse::<u32>().expect("a line"), column.parse::<u32>().expect("a column"))
     };
-    let names = ["place", "own", "count", "total", "mean", "min", "max", "deviation", "function"];
+    let names = [
+        "place",
+        "own_ns",
+        "count",
+        "total_ns",
+        "mean_ns",
+        "min_ns",
+        "max_ns",
+        "deviation_ns",
+        "function",
+    ];
     let sorts = page.said("sorts");
     assert_eq!(sorts.split(" | ").count(), names.len(), "{}", page.said("headings"));
     for (name, found) in names.into_iter().zip(sorts.split(" | ")) {
         // Rows that are equal keep their order.
         let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.retain(|at| number(&rows[*at], "count") > 0.0 && rows[*at]["waiting"] == "");
+        order.retain(|at| number(&rows[*at], "count") > 0.0 && rows[*at]["waiting_ns"] == "");
         let compare = |a: &usize, b: &usize| {
             let (a, b) = (&rows[*a], &rows[*b]);
             match name {
@@ -209,14 +219,14 @@ fn shades_follow_counts_and_times() {
             |row: &&Value| row["place"].as_str().expect("text").contains(&format!(":{line}:"));
         rows.iter().filter(is_of).map(|row| row[name].as_f64().unwrap_or(0.0)).collect()
     };
-    for (name, shades) in [("own", page.said("own")), ("count", page.said("count"))] {
+    for (name, shades) in [("own_ns", page.said("own")), ("count", page.said("count"))] {
         let lines: Vec<(f64, f64, &str)> = shades
             .split(" | ")
             .map(|shade| {
                 let [line, heat, color] =
                     shade.split(' ').collect::<Vec<_>>().try_into().expect("a shade");
                 let values = of_line(line, name);
-                let value = if name == "own" {
+                let value = if name == "own_ns" {
                     values.iter().sum()
                 } else {
                     values.iter().copied().fold(0.0, f64::max)

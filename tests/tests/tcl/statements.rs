@@ -45,7 +45,7 @@ fn rows(log: &Path) -> Vec<Row> {
 
 fn rows_by(method: &str, log: &Path) -> Vec<Row> {
     let mut command = eventcnv();
-    command.arg("lines").arg(log).args(["--csv", "--method", method, "--sort", "place"]);
+    command.arg("lines").arg(log).args(["--tdk", "--method", method]);
     let all = lines(&mut command);
     assert_eq!(all[0], "NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength");
     let rows = all[1..].iter().map(|line| {

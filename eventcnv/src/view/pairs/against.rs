@@ -2,27 +2,28 @@
 //!
 //! ```text
 //!  old rows ─┐                         counts, p50, p99, change, distance ─┐
-//!  new rows ─┴─ by slice and value ──┬─▶ means of the runs ──▶ p ──────────┴─▶ text, CSV, JSON
+//!  new rows ─┴─ by slice and value ──┬─▶ means of the runs ──▶ p ──────────┴─▶ Table
 //! ```
 //!
 //! Design: `.cnv.pairs` in `design/eventcnv.md`; the test: `.slice.against` in `design/slices.md`.
 
-use super::{Overview, PERCENTS, percentile, write_unit};
+use super::Overview;
 use crate::summary::calls::demangled;
 use crate::summary::pairs::Row;
-use crate::view::csv;
-use crate::view::json::escaped;
+use crate::view::table::{Around, Cell, Table, clock, count as tally, percent, text, time};
 use cli::Stop;
-use cli::table::Table;
-use eventlog::format::text::OneLine;
-use serde_json::{Value, json};
+use serde_json::json;
 use slices::{Comparison, Group, Percent, Percentile};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Write};
 
 /// A p value below it is significant, if it is the only one (of more, C. E. Bonferroni).
 const SIGNIFICANCE: f64 = 0.01;
+const DISTANCE: &str = "distance: the greatest of the two distributions, from 0 to 1\n";
+const ONE_RUN: &str = "\
+whether a difference is chance: one run does not tell how far runs differ; name more of each \
+program, as in NEW1 NEW2 --against OLD1 --against OLD2
+";
 
 /// A group of two logs: the rows of the old one and of the new one.
 struct Compared<'g> {
@@ -118,13 +119,12 @@ fn change([old, new]: [Option<Percentile>; 2]) -> Option<f64> {
     (old > 0).then(|| (new as f64 / old as f64 - 1.0) * 100.0)
 }
 
-/// Returns the comparison of two logs in a form, or why they cannot be compared.
-pub(crate) fn text(
-    [old, new]: [&Overview<'_>; 2],
+/// Returns the comparison of two logs as a table, with what stands around it, or why they cannot be
+/// compared.
+pub(crate) fn against<'o>(
+    [old, new]: [&'o Overview<'_>; 2],
     names: [&str; 2],
-    limit: usize,
-    (is_json, is_csv): (bool, bool),
-) -> Result<Vec<u8>, Stop> {
+) -> Result<(Table<'o>, Around), Stop> {
     if old.unit() != new.unit() {
         return Err(Stop::Message(format!(
             "{}: durations are in {} and those of {} in {}; state --clock-rate",
@@ -134,140 +134,71 @@ pub(crate) fn text(
             new.unit()
         )));
     }
-    let mut rows = compared(old, new);
+    let rows = compared(old, new);
     let count = test_count(&rows);
-    rows.truncate(limit);
-    let mut text = Vec::new();
-    if is_json {
-        text = escaped(&format!("{:#}\n", json(new, &rows, count))).into_bytes();
-    } else if is_csv {
-        write_csv(new, &rows, count, &mut text);
-    } else {
-        write((new, count), &rows, [old, new].map(|side| side.run_count), &mut text)?;
-    }
-    Ok(text)
+    let after = match (rows.is_empty(), count) {
+        (true, _) => String::new(),
+        (_, 0) => format!("{DISTANCE}{ONE_RUN}"),
+        _ => format!(
+            "{DISTANCE}p: the test of Welch, of the mean durations of runs; significant: p times \
+             the number of tests is below {SIGNIFICANCE}\n"
+        ),
+    };
+    let runs = [old, new].map(|side| side.run_count);
+    let clock = clock(new.base);
+    let around = Around {
+        before: format!("{clock}\nruns: {} old, {} new\n\n", runs[0], runs[1]),
+        none: "no selected event begins or ends anything",
+        after,
+        facts: json!({ "test": "Welch", "by": new.by() }),
+    };
+    Ok((table(new, &rows, count), around))
 }
 
-/// Writes a table of two logs, whose durations have one unit.
-fn write(
-    (new, count): (&Overview<'_>, usize),
-    rows: &[Compared<'_>],
-    runs: [usize; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_unit(new.base, out)?;
-    writeln!(out, "runs: {} old, {} new", runs[0], runs[1])?;
-    let by = Some(new.by).filter(|by| !by.is_empty());
-    let mut heading = vec![new.what];
-    heading.extend(by);
-    heading.extend(["old count", "count", "old p50", "p50", "change", "old p99", "p99", "change"]);
-    heading.push("distance");
-    if count > 0 {
-        heading.extend(["p", "significant"]);
-    }
-    let mut table = Table::new(1 + by.iter().len(), &heading);
+/// Returns a row for each group of two logs.
+fn table<'o>(new: &'o Overview<'_>, rows: &[Compared<'_>], count: usize) -> Table<'o> {
+    let mut table = Table::new([
+        text(new.what),
+        new.value(),
+        tally("old count"),
+        tally("count"),
+        time("old p50"),
+        time("p50"),
+        percent("p50 change").titled("change %"),
+        time("old p99"),
+        time("p99"),
+        percent("p99 change").titled("change %"),
+        tally("distance"),
+        text("exact").for_programs(),
+        tally("old runs").for_programs(),
+        tally("runs").for_programs(),
+        tally("p").if_any(),
+        text("significant").if_any(),
+    ]);
     for row in rows {
-        let mut cells = vec![OneLine(row.name.as_bytes()).to_string()];
-        cells.extend(by.map(|_| OneLine(row.value.as_bytes()).to_string()));
-        cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
-        for percent in [Percent::P50, Percent::P99] {
-            let text = |group: &Group| percentile(group, percent);
-            cells.extend(row.groups.map(|group| group.map_or_else(String::new, text)));
+        let [old_count, count_now] = row.groups.map(|group| group.map_or(0, Group::count).into());
+        let [p50, p99] = [Percent::P50, Percent::P99].map(|percent| {
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
-            cells.push(change(found).map_or_else(String::new, |change| format!("{change:+.1} %")));
-        }
-        let distance = row.comparison.map(|found| format!("{:.3}", found.distance));
-        cells.push(distance.unwrap_or_default());
-        if count > 0 {
-            cells.push(row.p.map_or_else(String::new, |p| format!("{p:.2e}")));
-            let is_so = is_significant(row, count);
-            cells.push(is_so.map_or("", |is_so| if is_so { "yes" } else { "no" }).to_owned());
-        }
-        table.row(cells);
-    }
-    if table.is_empty() {
-        return writeln!(out, "no selected event begins or ends anything");
-    }
-    writeln!(out, "\n{table}distance: the greatest of the two distributions, from 0 to 1")?;
-    if count == 0 {
-        return writeln!(
-            out,
-            "whether a difference is chance: one run does not tell how far runs differ; name more \
-             of each program, as in NEW1 NEW2 --against OLD1 --against OLD2"
+            let [old, new] = found.map(Cell::from);
+            [old, new, change(found).map(Cell::Change).into()]
+        });
+        let [old_runs, runs] = row.runs.map(|count| (count as u64).into());
+        table.row(
+            [row.name.to_string().into(), new.value_of(row.value), old_count, count_now]
+                .into_iter()
+                .chain(p50)
+                .chain(p99)
+                .chain([
+                    row.comparison.map(|found| found.distance).into(),
+                    row.comparison.map(|found| found.is_exact).into(),
+                    old_runs,
+                    runs,
+                    row.p.into(),
+                    is_significant(row, count).into(),
+                ]),
         );
     }
-    writeln!(
-        out,
-        "p: the test of Welch, of the mean durations of runs; significant: p times the number of \
-         tests is below {SIGNIFICANCE}"
-    )
-}
-
-/// Writes the same as CSV.
-fn write_csv(new: &Overview<'_>, rows: &[Compared<'_>], count: usize, out: &mut Vec<u8>) {
-    let by = new.by;
-    out.extend_from_slice(new.what.as_bytes());
-    out.push(b',');
-    if !by.is_empty() {
-        csv::field(out, by.as_bytes());
-        out.push(b',');
-    }
-    out.extend_from_slice(b"unit,old_count,count,old_p50,p50,old_p99,p99,distance,exact,");
-    out.extend_from_slice(b"old_runs,runs,p,significant\n");
-    for row in rows {
-        csv::field(out, row.name.as_bytes());
-        out.push(b',');
-        if !by.is_empty() {
-            csv::field(out, row.value.as_bytes());
-            out.push(b',');
-        }
-        let mut cells = vec![new.unit().to_owned()];
-        cells.extend(row.groups.map(|group| group.map_or(0, Group::count).to_string()));
-        for percent in [Percent::P50, Percent::P99] {
-            let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
-            cells.extend(found.map(|p| p.map_or_else(String::new, |p| p.ns.to_string())));
-        }
-        cells.push(optional(row.comparison.map(|found| found.distance)));
-        cells.push(optional(row.comparison.map(|found| found.is_exact)));
-        cells.extend(row.runs.map(|count| count.to_string()));
-        cells.extend([optional(row.p), optional(is_significant(row, count))]);
-        out.extend_from_slice(cells.join(",").as_bytes());
-        out.push(b'\n');
-    }
-}
-
-fn optional(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// Returns the same as JSON.
-fn json(overview: &Overview<'_>, rows: &[Compared<'_>], count: usize) -> Value {
-    let side = |(group, run_count): (Option<&Group>, usize)| {
-        let mut found = json!({ "count": group.map_or(0, Group::count), "runs": run_count });
-        for (name, percent) in PERCENTS {
-            let value = group.and_then(|group| group.percentile(percent)).map(|found| found.ns);
-            found[name] = json!(value);
-        }
-        found
-    };
-    let row = |row: &Compared<'_>| {
-        let [old, new] = [0, 1].map(|at| side((row.groups[at], row.runs[at])));
-        json!({
-            (overview.what): &*row.name,
-            "value": Some(row.value).filter(|_| !overview.by.is_empty()),
-            "old": old,
-            "new": new,
-            "distance": row.comparison.map(|found| found.distance),
-            "exact": row.comparison.map(|found| found.is_exact),
-            "p": row.p,
-            "significant": is_significant(row, count),
-        })
-    };
-    json!({
-        "unit": overview.unit(),
-        "test": "Welch",
-        "groups": rows.iter().map(row).collect::<Value>(),
-    })
+    table.of(new.base)
 }
 
 #[cfg(test)]

@@ -1,21 +1,20 @@
 //! Durations by group, and the longest slices, for people and for programs.
 //!
 //! ```text
-//!  Summary ──▶ heading │ a row for each group │ bars │ the slowest │ CSV │ JSON
+//!  Overview ──▶ Table: a row for each group │ bars │ the slowest
 //! ```
 //!
 //! Design: `.cnv.pairs` in `design/eventcnv.md`.
 
 pub(crate) mod against;
 
-use super::csv;
-use super::stats::rounded;
+use super::table::{Around, Cell, Column, Table, clock, count, rate, text, time};
 use crate::summary::pairs::{Row, Tally};
-use cli::table::Table;
+use cli::units::latency;
 use eventlog::reader::ClockBase;
 use serde_json::{Value, json};
-use slices::{Group, Percent, Percentile};
-use std::io::{self, Write};
+use slices::{Group, Percent};
+use std::fmt::Write;
 
 /// The columns of percentiles.
 pub(crate) const PERCENTS: [(&str, Percent); 4] = [
@@ -63,204 +62,146 @@ impl Overview<'_> {
     pub(crate) fn unit(&self) -> &'static str {
         if self.base == ClockBase::Ticks { "ticks" } else { "ns" }
     }
-}
 
-/// Writes the unit of the durations, and where it comes from.
-pub(crate) fn write_unit(base: ClockBase, out: &mut dyn Write) -> io::Result<()> {
-    let of = match base {
-        ClockBase::Monotonic => "ns of CLOCK_MONOTONIC",
-        ClockBase::Realtime => "ns of CLOCK_REALTIME",
-        ClockBase::Start => "ns, by the rate that the log states",
-        ClockBase::Ticks => "ticks: the log does not state their length",
-    };
-    writeln!(out, "durations in {of}")
-}
-
-/// Returns a percentile as text; `~` marks one of a histogram.
-pub(crate) fn percentile(group: &Group, percent: Percent) -> String {
-    match group.percentile(percent) {
-        Some(Percentile { ns, is_exact: true }) => ns.to_string(),
-        Some(Percentile { ns, is_exact: false }) => format!("~{ns}"),
-        None => String::new(),
+    /// Returns the column of the values by which slices are grouped.
+    fn by(&self) -> Option<&str> {
+        Some(self.by).filter(|by| !by.is_empty())
     }
-}
 
-/// Writes a table of all groups, and the slowest slices; with bars if wanted.
-pub(crate) fn write(
-    overview: &Overview<'_>,
-    has_bars: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_unit(overview.base, out)?;
-    let is_any = |at: usize| overview.rows.iter().any(|row| count_at(&row.tally, at) > 0);
-    let shown: Vec<usize> = (0..Tally::NAMES.len()).filter(|at| is_any(*at)).collect();
-    let by = Some(overview.by).filter(|by| !by.is_empty());
-    let mut heading = vec![overview.what];
-    heading.extend(by);
-    heading.push("count");
-    heading.extend(overview.seconds.map(|_| "per s"));
-    heading.extend(["total", "mean"]);
-    heading.extend(PERCENTS.map(|(name, _)| name));
-    heading.push("max");
-    heading.extend(shown.iter().filter_map(|at| Tally::NAMES.get(*at)));
-    let mut table = Table::new(1 + by.iter().len(), &heading);
-    for row in &overview.rows {
-        let group = row.durations;
-        let mut cells = vec![row.name.to_string()];
-        cells.extend(by.map(|_| row.value.clone()));
-        cells.push(group.count().to_string());
-        cells.extend(rate(row).map(rounded));
-        cells.push(group.sum().to_string());
-        cells.push(group.mean().map_or_else(String::new, |mean| format!("{mean:.1}")));
-        cells.extend(PERCENTS.map(|(_, percent)| percentile(group, percent)));
-        cells.push(group.range().map_or_else(String::new, |(_, max)| max.to_string()));
-        cells.extend(shown.iter().map(|at| count_at(&row.tally, *at).to_string()));
-        table.row(cells);
+    /// Returns the column of these values.
+    fn value(&self) -> Column<'_> {
+        text("value").titled(self.by).if_any()
     }
-    if table.is_empty() {
-        writeln!(out, "no selected event begins or ends anything")?;
-    } else {
-        write!(out, "\n{table}")?;
-    }
-    if has_bars {
-        overview.rows.iter().try_for_each(|row| write_bars(row, overview.unit(), out))?;
-    }
-    write_slowest(overview, out)
-}
 
-fn count_at(tally: &Tally, at: usize) -> u64 {
-    tally.counts().get(at).copied().unwrap_or(0)
-}
-
-/// Writes a bar for each octave from the least duration to the greatest.
-fn write_bars(row: &Row<'_>, unit: &str, out: &mut dyn Write) -> io::Result<()> {
-    let octaves: Vec<(u64, u64)> = row.durations.octaves().collect();
-    let (Some((first, _)), Some((last, _))) = (octaves.first(), octaves.last()) else {
-        return Ok(());
-    };
-    let space = if row.value.is_empty() { "" } else { " " };
-    writeln!(out, "\n{}{space}{}", row.name, row.value)?;
-    let most = octaves.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-    let (width, mut from) = (last.to_string().len(), *first);
-    loop {
-        let found = octaves.iter().find(|(least, _)| *least == from);
-        let count = found.map_or(0, |(_, count)| *count);
-        // A bar has a mark for each part of the greatest, and one for any count.
-        let size = (u128::from(count) * u128::from(BAR_SIZE)).div_ceil(u128::from(most)) as usize;
-        let space = if count > 0 { " " } else { "" };
-        writeln!(out, "  ≥ {from:>width$} {unit}  {}{space}{count}", "#".repeat(size))?;
-        if from >= *last {
-            return Ok(());
-        }
-        from = if from == 0 { 1 } else { from << 1 };
+    /// Returns the cell of a value; none if slices are not grouped.
+    fn value_of(&self, value: &str) -> Cell {
+        self.by().map(|_| value.to_owned()).into()
     }
-}
 
-fn write_slowest(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for (index, slow) in overview.slowest.iter().enumerate() {
-        if index == 0 {
-            writeln!(out, "\nthe slowest, each with the number of its events in their buffer")?;
-        }
-        let [End { id, .. }, _] = &slow.ends;
-        let stream = Some(id.stream).filter(|_| overview.is_stream_shown);
-        let stream = stream.map_or_else(String::new, |stream| format!("stream {stream}, "));
-        let Slow { name, ns, thread, .. } = slow;
-        writeln!(out, "{ns} {} {name}, {stream}thread {thread}", overview.unit())?;
-        for End { id, line, .. } in &slow.ends {
-            writeln!(out, "  {line}  #{} of buffer {}", id.number, id.buffer)?;
+    /// Returns a duration as text.
+    fn duration(&self, duration: u64) -> String {
+        match self.base {
+            ClockBase::Ticks => format!("{duration} ticks"),
+            _ => latency(duration as f64),
         }
     }
-    Ok(())
-}
 
-/// Writes a line for each group, after one with the names of the columns.
-pub(crate) fn write_csv(overview: &Overview<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(overview.what.as_bytes());
-    out.push(b',');
-    if !overview.by.is_empty() {
-        csv::field(out, overview.by.as_bytes());
-        out.push(b',');
-    }
-    out.extend_from_slice(b"unit,count,per_s,total,mean");
-    PERCENTS.iter().for_each(|(name, _)| drop(write!(out, ",{name}")));
-    out.extend_from_slice(b",max,exact");
-    Tally::NAMES.iter().for_each(|name| drop(write!(out, ",{}", name.replace(' ', "_"))));
-    out.push(b'\n');
-    for row in &overview.rows {
-        let group = row.durations;
-        csv::field(out, row.name.as_bytes());
-        out.push(b',');
-        if !overview.by.is_empty() {
-            csv::field(out, row.value.as_bytes());
-            out.push(b',');
+    /// Returns a row for each group.
+    pub(crate) fn table(&self) -> Table<'_> {
+        let [p50, p90, p99, p99_9] = PERCENTS.map(|(name, _)| time(name));
+        let times = [time("total"), time("mean"), p50, p90, p99, p99_9, time("max")];
+        let counts = Tally::NAMES.map(|name| count(name).if_any());
+        let columns = [text(self.what), self.value(), count("count"), rate("count").if_any()];
+        let columns = columns.into_iter().chain(times).chain(counts);
+        let mut table = Table::new(columns.chain([text("exact").for_programs()])).of(self.base);
+        for row in &self.rows {
+            let group = row.durations;
+            let rate = row.seconds.map(|seconds| group.count() as f64 / seconds);
+            let percentiles = PERCENTS.map(|(_, percent)| group.percentile(percent).into());
+            let max = group.range().map(|(_, max)| max);
+            table.row(
+                [row.name.to_string().into(), self.value_of(&row.value)]
+                    .into_iter()
+                    .chain([group.count().into(), rate.into()])
+                    .chain([group.sum().into(), group.mean().into()])
+                    .chain(percentiles)
+                    .chain([max.into()])
+                    .chain(row.tally.counts().map(Cell::from))
+                    .chain([is_exact(group).into()]),
+            );
         }
-        let mut cells = vec![overview.unit().to_owned(), group.count().to_string()];
-        cells.push(rate(row).map_or_else(String::new, |rate| rate.to_string()));
-        cells.push(group.sum().to_string());
-        cells.push(group.mean().map_or_else(String::new, |mean| mean.to_string()));
-        let found = PERCENTS.map(|(_, percent)| group.percentile(percent));
-        let text = |found: Option<Percentile>| found.map_or_else(String::new, |p| p.ns.to_string());
-        cells.extend(found.map(text));
-        cells.push(group.range().map_or_else(String::new, |(_, max)| max.to_string()));
-        cells.push(is_exact(group).to_string());
-        cells.extend(row.tally.counts().map(|count| count.to_string()));
-        out.extend_from_slice(cells.join(",").as_bytes());
-        out.push(b'\n');
+        table
     }
-}
 
-/// Returns how many slices a second a group has, if the time is known.
-fn rate(row: &Row<'_>) -> Option<f64> {
-    row.seconds.map(|seconds| row.durations.count() as f64 / seconds)
+    /// Returns what stands around the table: the clock, bars if they are wanted, the slowest.
+    pub(crate) fn around(&self, has_bars: bool) -> Around {
+        let mut after = String::new();
+        if has_bars {
+            self.rows.iter().for_each(|row| self.write_bars(row, &mut after));
+        }
+        self.write_slowest(&mut after);
+        Around {
+            before: format!("{}\n\n", clock(self.base)),
+            none: "no selected event begins or ends anything",
+            after,
+            facts: self.facts(),
+        }
+    }
+
+    /// Returns the members of the JSON next to the rows.
+    fn facts(&self) -> Value {
+        let unit = self.unit();
+        let end = |end: &End| {
+            json!({
+                "stream": end.id.stream, "buffer": end.id.buffer, "number": end.id.number,
+                "ticks": end.ticks, "event": end.line,
+            })
+        };
+        let slowest = self.slowest.iter().map(|slow| {
+            let [begin, close] = &slow.ends;
+            json!({
+                "slice": slow.name, (format!("duration_{unit}")): slow.ns, "thread": slow.thread,
+                "begin": end(begin), "end": end(close),
+            })
+        });
+        let octaves = self.rows.iter().flat_map(|row| {
+            row.durations.octaves().map(|(from, count)| {
+                json!({
+                    "slice": row.name, "value": row.value, (format!("from_{unit}")): from,
+                    "count": count,
+                })
+            })
+        });
+        json!({
+            "seconds": self.seconds,
+            "by": self.by(),
+            "octaves": octaves.collect::<Value>(),
+            "slowest": slowest.collect::<Value>(),
+        })
+    }
+    /// Writes a bar for each octave from the least duration to the greatest.
+    fn write_bars(&self, row: &Row<'_>, out: &mut String) {
+        let octaves: Vec<(u64, u64)> = row.durations.octaves().collect();
+        let (Some((first, _)), Some((last, _))) = (octaves.first(), octaves.last()) else {
+            return;
+        };
+        let space = if row.value.is_empty() { "" } else { " " };
+        let _ = writeln!(out, "\n{}{space}{}", row.name, row.value);
+        let most = octaves.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
+        let after = |from: u64| if from == 0 { 1 } else { from << 1 };
+        let all = std::iter::successors(Some(*first), |from| (from < last).then(|| after(*from)));
+        let bars: Vec<(String, u64)> = all
+            .map(|from| {
+                let found = octaves.iter().find(|(least, _)| *least == from);
+                (self.duration(from), found.map_or(0, |(_, count)| *count))
+            })
+            .collect();
+        let width = bars.iter().map(|(from, _)| from.chars().count()).max().unwrap_or(0);
+        for (from, count) in bars {
+            // A bar has a mark for each part of the greatest, and one for any count.
+            let size = (u128::from(count) * u128::from(BAR_SIZE)).div_ceil(u128::from(most));
+            let (bar, space) = ("#".repeat(size as usize), if count > 0 { " " } else { "" });
+            let _ = writeln!(out, "  ≥ {from:>width$}  {bar}{space}{count}");
+        }
+    }
+
+    fn write_slowest(&self, out: &mut String) {
+        for (index, slow) in self.slowest.iter().enumerate() {
+            if index == 0 {
+                *out += "\nthe slowest, each with the number of its events in their buffer\n";
+            }
+            let [End { id, .. }, _] = &slow.ends;
+            let stream = Some(id.stream).filter(|_| self.is_stream_shown);
+            let stream = stream.map_or_else(String::new, |stream| format!("stream {stream}, "));
+            let Slow { name, ns, thread, .. } = slow;
+            let _ = writeln!(out, "{} {name}, {stream}thread {thread}", self.duration(*ns));
+            for End { id, line, .. } in &slow.ends {
+                let _ = writeln!(out, "  {line}  #{} of buffer {}", id.number, id.buffer);
+            }
+        }
+    }
 }
 
 fn is_exact(group: &Group) -> bool {
     group.count() == 0 || group.percentile(Percent::P50).is_some_and(|found| found.is_exact)
-}
-
-/// Returns all as JSON.
-pub(crate) fn json(overview: &Overview<'_>) -> Value {
-    let end = |end: &End| {
-        json!({
-            "stream": end.id.stream, "buffer": end.id.buffer, "number": end.id.number,
-            "ticks": end.ticks, "event": end.line,
-        })
-    };
-    let slowest = overview.slowest.iter().map(|slow| {
-        let [begin, close] = &slow.ends;
-        json!({
-            "slice": slow.name, "duration": slow.ns, "thread": slow.thread,
-            "begin": end(begin), "end": end(close),
-        })
-    });
-    json!({
-        "unit": overview.unit(),
-        "seconds": overview.seconds,
-        "by": Some(overview.by).filter(|by| !by.is_empty()),
-        "groups": overview.rows.iter().map(|row| group(overview, row)).collect::<Value>(),
-        "slowest": slowest.collect::<Value>(),
-    })
-}
-
-fn group(overview: &Overview<'_>, row: &Row<'_>) -> Value {
-    let group = row.durations;
-    let octave = |(from, count)| json!({ "from": from, "count": count });
-    let mut found = json!({
-        "slice": row.name,
-        "value": Some(&row.value).filter(|_| !overview.by.is_empty()),
-        "count": group.count(),
-        "perSecond": rate(row),
-        "total": u64::try_from(group.sum()).unwrap_or(u64::MAX),
-        "mean": group.mean(),
-        "max": group.range().map(|(_, max)| max),
-        "exact": is_exact(group),
-        "octaves": group.octaves().map(octave).collect::<Value>(),
-    });
-    for (name, percent) in PERCENTS {
-        found[name] = json!(group.percentile(percent).map(|found| found.ns));
-    }
-    for (name, count) in Tally::NAMES.iter().zip(row.tally.counts()) {
-        found[name.replace(" b", "B").replace(" w", "W")] = json!(count);
-    }
-    found
 }

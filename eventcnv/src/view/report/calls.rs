@@ -15,7 +15,7 @@ use crate::summary::calls::{Extra, demangled, links};
 use crate::summary::longest::{Lane, Longest};
 use crate::summary::pairs::Threads;
 use crate::view::calls::Summary;
-use crate::view::sheet::Cell;
+use crate::view::table::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
 use lens_calls::{
@@ -285,8 +285,11 @@ impl Calls<'_> {
         let summary = Summary { log, clock, found, graph, extra, cutoff, is_undirected };
         let rows = summary.unused().rows;
         let shown = || rows.iter().take(UNUSED_COUNT_MAX);
-        let cell = |row: &Vec<Cell>, at| row.get(at).map_or(String::new(), Cell::to_string);
-        let name = |row| elided(OneLine(cell(row, 0).as_bytes()).to_string(), NAME_SIZE_MAX);
+        let cell = |row: &Vec<Cell>, at| match row.get(at) {
+            Some(Cell::Text(text)) => OneLine(text.as_bytes()).to_string(),
+            _ => String::new(),
+        };
+        let name = |row| elided(cell(row, 0), NAME_SIZE_MAX);
         let places = shown().map(|row| text(&cell(row, 1)));
         let shown = names(shown().map(name).collect()).into_iter().zip(places);
         json!({

@@ -13,8 +13,8 @@ use crate::input::sources::Sources;
 use crate::reading::statements::all_notes;
 use crate::summary::calls::demangled;
 use crate::summary::lines::{Line, Which, lines, method_name};
-use crate::view::lines::{Shown, by_statement};
-use crate::view::sheet::Cell;
+use crate::view::lines::by_statement;
+use crate::view::table::Cell;
 use eventlog::format::text::is_steering;
 use eventlog::reader::ClockBase;
 use lens_calls::Function;
@@ -246,9 +246,8 @@ impl<'l, 's> Chosen<'l, 's> {
 impl Lines<'_> {
     pub(super) fn data(&self) -> Value {
         let found = self.found;
-        let all = lines(found, Which::All, None);
-        let shown = Shown { which: Which::All, sort: None, limit: usize::MAX };
-        let numbers = by_statement(found, shown, |_| None).rows;
+        let all = lines(found, Which::All);
+        let numbers = by_statement(found, Which::All, |_| None).rows;
         let mut sources = self.sources.borrow_mut();
         let mut chosen = Chosen::new(found, &mut sources);
         units_of(&all).iter().for_each(|unit| chosen.take(unit, &all, &numbers));
@@ -320,7 +319,7 @@ fn line(bytes: &[u8]) -> (String, usize) {
 /// Returns a number: `[n, 0]` is at most n, `[n, 1]` is about n.
 fn number(cell: &Cell) -> Value {
     match cell {
-        Cell::None | Cell::Change(..) => Value::Null,
+        Cell::None | Cell::Change(_) | Cell::Truth(_) => Value::Null,
         Cell::Text(text) => json!(text),
         Cell::Number(number) => json!(number),
         Cell::Real(value) => json!((value * 10.0).round() / 10.0),

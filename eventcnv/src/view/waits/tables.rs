@@ -4,7 +4,7 @@
 
 use super::Shown;
 use crate::view::json::escaped;
-use crate::view::sheet::Sheet;
+use crate::view::table::{Table, count, text, time};
 use lens_waits::account::Sum;
 use lens_waits::critical::Piece;
 use lens_waits::model::{Cause, NEVER};
@@ -38,25 +38,12 @@ impl Shown<'_> {
     }
 
     /// Returns the groups of waits as a table.
-    fn waits(&self) -> Sheet {
-        let heading = [
-            "process",
-            "call",
-            "object",
-            "label",
-            "cause",
-            "by",
-            "event",
-            "waker event",
-            "ns",
-            "delay ns",
-            "count",
-            "longest ns",
-            "thread",
-            "processor had by",
-            "processor ns",
-        ];
-        let mut sheet = Sheet::new(8, &heading);
+    fn waits(&self) -> Table<'static> {
+        let texts =
+            ["process", "call", "object", "label", "cause", "by", "event", "waker event"].map(text);
+        let numbers = [time(""), time("delay"), count("count"), time("longest")];
+        let who = [text("thread"), text("processor had by"), time("processor")];
+        let mut table = Table::new(texts.into_iter().chain(numbers).chain(who));
         for (at, group) in self.groups() {
             let Some((index, wait, longest)) = self.longest(group) else { continue };
             let names = &self.explained.names;
@@ -67,7 +54,7 @@ impl Shown<'_> {
             let waker = waker.filter(|_| wait.cause == Cause::Thread);
             let doing =
                 |around: Option<&Around>| around.and_then(|around| self.doing(around, "in"));
-            sheet.row([
+            table.row([
                 names.process(group.process, wait.begin).into(),
                 names.call(wait).into(),
                 names.object(wait).into(),
@@ -85,7 +72,7 @@ impl Shown<'_> {
                 had.into(),
             ]);
         }
-        sheet
+        table
     }
 
     pub(crate) fn csv(&self) -> Vec<u8> {

@@ -100,6 +100,7 @@ pub mod field;
 pub mod layout;
 mod macros;
 pub mod mps;
+pub mod path;
 mod registry;
 mod row;
 mod sort;

@@ -7,9 +7,9 @@
 //!
 //! Design: `.paths.answer` in `design/paths.md`.
 
-use crate::events::{BlockBegin, BlockEnd, CallBegin, CallEnd, Differs, REGISTRY, Unknown};
 use crate::graph::{BlockId, Element, ElementId, FunctionId, Program};
 use crate::walk::{Divergence, Step};
+use eventdef::path::{BlockBegin, BlockEnd, CallBegin, CallEnd, Differs, REGISTRY, Unknown};
 use eventlog::format::ClockSync;
 use eventlog::writer::{Made, MakeError, Maker, Origin};
 
@@ -44,6 +44,10 @@ pub struct Answer<'a> {
     label_count: usize,
     frames: Vec<Frame>,
     ticks: u64,
+    /// The buffer of the current thread, and its number.
+    thread: u32,
+    /// The greatest ticks of the threads before.
+    last: u64,
 }
 
 impl std::fmt::Debug for Answer<'_> {
@@ -66,10 +70,33 @@ impl<'a> Answer<'a> {
         let mut maker = Maker::new(out);
         maker.begin(origin)?;
         maker.registry(&REGISTRY)?;
-        maker.thread(1, 1, 1, "path")?;
         let is_labelled = vec![false; program.element_count()];
         let (frames, ticks) = (Vec::new(), BLOCK_TICKS);
-        Ok(Answer { program, maker, is_labelled, label_count: 0, frames, ticks })
+        let mut answer = Answer {
+            program,
+            maker,
+            is_labelled,
+            label_count: 0,
+            frames,
+            ticks,
+            thread: 1,
+            last: 0,
+        };
+        answer.maker.thread(1, 1, 1, "path")?;
+        Ok(answer)
+    }
+
+    /// Goes on with the path of another thread, which begins with the log.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn thread(&mut self, name: &str) -> Result<(), MakeError> {
+        self.end_calls()?;
+        self.thread = self.thread.saturating_add(1);
+        self.last = self.last.max(self.ticks);
+        self.ticks = BLOCK_TICKS;
+        self.maker.thread(1, self.thread, self.thread as usize, name)
     }
 
     /// Adds a step.
@@ -89,7 +116,7 @@ impl<'a> Answer<'a> {
                 let value = self.value(Element::Block(function, block))?;
                 self.ticks += 1;
                 let event = BlockBegin { block: value, number: block.0 };
-                self.maker.add(1, 1, self.ticks, &event)?;
+                self.maker.add(self.thread, self.thread, self.ticks, &event)?;
                 if let Some(frame) = self.frames.last_mut() {
                     frame.block = Some(block);
                 }
@@ -99,7 +126,12 @@ impl<'a> Answer<'a> {
             Step::Unwound(function) => self.leave(function, 1),
             Step::Unknown(cause) => {
                 let cause = cause.to_string();
-                self.maker.add(1, 1, self.ticks, &Unknown { cause: cause.as_bytes() })
+                self.maker.add(
+                    self.thread,
+                    self.thread,
+                    self.ticks,
+                    &Unknown { cause: cause.as_bytes() },
+                )
             }
         }
     }
@@ -114,7 +146,7 @@ impl<'a> Answer<'a> {
         place.truncate(place.floor_char_boundary(NAME_SIZE_MAX));
         let run = u32::try_from(divergence.run).unwrap_or(u32::MAX);
         let event = Differs { run, agreed: divergence.agreed, place: place.as_bytes() };
-        self.maker.add(1, 1, self.ticks, &event)
+        self.maker.add(self.thread, self.thread, self.ticks, &event)
     }
 
     /// Ends the open calls, and the log.
@@ -123,10 +155,8 @@ impl<'a> Answer<'a> {
     ///
     /// Fails as [`Maker::finish`] does.
     pub fn finish(mut self) -> Result<Made, MakeError> {
-        while let Some(Frame { function, .. }) = self.frames.last().copied() {
-            self.leave(function, 1)?;
-        }
-        for ticks in [1, self.ticks + 1] {
+        self.end_calls()?;
+        for ticks in [1, self.ticks.max(self.last) + 1] {
             self.maker.sync(ClockSync {
                 ticks,
                 monotonic: ticks,
@@ -137,10 +167,17 @@ impl<'a> Answer<'a> {
         self.maker.finish()
     }
 
+    fn end_calls(&mut self) -> Result<(), MakeError> {
+        while let Some(Frame { function, .. }) = self.frames.last().copied() {
+            self.leave(function, 1)?;
+        }
+        Ok(())
+    }
+
     fn enter(&mut self, function: FunctionId) -> Result<(), MakeError> {
         let value = self.value(Element::Enter(function))?;
         self.ticks += 1;
-        self.maker.add(1, 1, self.ticks, &CallBegin { function: value })?;
+        self.maker.add(self.thread, self.thread, self.ticks, &CallBegin { function: value })?;
         self.frames.push(Frame { function, block: None });
         Ok(())
     }
@@ -153,15 +190,20 @@ impl<'a> Answer<'a> {
         self.frames.pop();
         let value = self.value(Element::Enter(function))?;
         self.ticks += 1;
-        self.maker.add(1, 1, self.ticks, &CallEnd { function: value, how })
+        self.maker.add(self.thread, self.thread, self.ticks, &CallEnd { function: value, how })
     }
 
-    fn end_block(&mut self) -> Result<(), MakeError> {
+    /// Ends the open block: what follows is in its function, and in no block.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Maker::add`] does.
+    pub fn end_block(&mut self) -> Result<(), MakeError> {
         let open = self.frames.last_mut().and_then(|own| Some((own.function, own.block.take()?)));
         let Some((function, block)) = open else { return Ok(()) };
         let value = self.value(Element::Block(function, block))?;
         self.ticks += BLOCK_TICKS;
-        self.maker.add(1, 1, self.ticks, &BlockEnd { block: value })
+        self.maker.add(self.thread, self.thread, self.ticks, &BlockEnd { block: value })
     }
 
     /// Returns the value that stands for an element; its label is written at first.

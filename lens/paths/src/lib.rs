@@ -17,10 +17,10 @@ pub mod answer;
 #[cfg(feature = "binary")]
 pub mod binary;
 mod condition;
-#[cfg(feature = "log")]
-pub mod events;
 mod first;
 pub mod graph;
+#[cfg(feature = "log")]
+pub mod marked;
 pub mod plan;
 mod points;
 mod profile;
@@ -28,6 +28,9 @@ mod profile;
 pub mod source;
 pub mod walk;
 mod weights;
+
+#[cfg(feature = "log")]
+pub use eventdef::path as events;
 
 pub use condition::{Clash, clashes};
 pub use first::TooLarge;

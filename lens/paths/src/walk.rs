@@ -223,6 +223,19 @@ impl<'p> Walker<'p> {
         collections: &[Collection],
         each: &mut dyn FnMut(Step),
     ) -> Result<Walked, WalkError> {
+        self.walk_with_letters(collections, &mut |step, _| each(step))
+    }
+
+    /// Walks. `each` gets the steps, in order, and how many letters of the first run are used.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Walker::walk`] does.
+    pub fn walk_with_letters(
+        &self,
+        collections: &[Collection],
+        each: &mut dyn FnMut(Step, usize),
+    ) -> Result<Walked, WalkError> {
         if collections.len() != self.profile_count {
             let (profiles, collections) = (self.profile_count, collections.len());
             return Err(WalkError::Count { profiles, collections });
@@ -236,7 +249,7 @@ impl<'p> Walker<'p> {
         let mut walked = walk.walked;
         for at in 0..walked.divergences.len() {
             let Divergence { run, agreed, .. } = walked.divergences[at];
-            let mut ignored = |_| {};
+            let mut ignored = |_, _| {};
             let mut again = Walk::new(self, collections, &mut ignored);
             again.look_at = Some((run, agreed));
             again.run();

@@ -17,7 +17,7 @@ const WALLS: [(&str, &[&str]); 19] = [
     ("telemetry/tests/models", &["eventdef", "eventlog"]),
     // Its tests and its benchmark read logs.
     ("calls", &["eventdef", "eventlog", "telemetry", "calls-macros"]),
-    ("calls/macros", &[]),
+    ("calls/macros", &["lens-paths"]),
     ("calls/tcl", &["calls"]),
     ("cli", &["eventlog"]),
     ("stacks", &["eventlog"]),
@@ -42,7 +42,19 @@ const WALLS: [(&str, &[&str]); 19] = [
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
-    ("tests", &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay", "lens-waits"]),
+    (
+        "tests",
+        &[
+            "eventdef",
+            "eventlog",
+            "telemetry",
+            "calls",
+            "eventcnv",
+            "replay",
+            "lens-paths",
+            "lens-waits",
+        ],
+    ),
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 

@@ -32,7 +32,7 @@ pub(super) struct Walk<'w> {
     is_midway: bool,
     /// Steps that no letter confirms yet.
     pending: Vec<Step>,
-    each: &'w mut dyn FnMut(Step),
+    each: &'w mut dyn FnMut(Step, usize),
     pub(super) walked: Walked,
     /// Steps since a letter was used.
     silent: usize,
@@ -46,7 +46,7 @@ impl<'w> Walk<'w> {
     pub(super) fn new(
         walker: &'w Walker<'_>,
         collections: &'w [Collection],
-        each: &'w mut dyn FnMut(Step),
+        each: &'w mut dyn FnMut(Step, usize),
     ) -> Walk<'w> {
         Walk {
             table: &walker.table,
@@ -168,10 +168,22 @@ impl<'w> Walk<'w> {
     }
 
     fn flush(&mut self) {
+        let at = self.first_at();
         for step in self.pending.drain(..) {
             self.walked.blocks += u64::from(matches!(step, Step::Block(..)));
-            (self.each)(step);
+            (self.each)(step, at);
         }
+    }
+
+    /// Gives a step out.
+    fn give(&mut self, step: Step) {
+        let at = self.first_at();
+        (self.each)(step, at);
+    }
+
+    /// Returns how many letters of the first run are used.
+    fn first_at(&self) -> usize {
+        self.at.first().copied().unwrap_or_default()
     }
 
     /// Returns the next letter of a run: [`END`] at its end, none where it is cut.
@@ -261,7 +273,7 @@ impl<'w> Walk<'w> {
             match step {
                 Step::Enter(_) => opened += 1,
                 Step::Leave(_) if opened > 0 => opened -= 1,
-                Step::Leave(function) => (self.each)(Step::Unwound(function)),
+                Step::Leave(function) => self.give(Step::Unwound(function)),
                 _ => {}
             }
         }
@@ -271,7 +283,7 @@ impl<'w> Walk<'w> {
     fn unknown(&mut self, cause: Cause) {
         self.walked.unknown += 1;
         self.walked.is_whole = false;
-        (self.each)(Step::Unknown(cause));
+        self.give(Step::Unknown(cause));
     }
 
     /// Goes on at the next letter that only one element has. If its function is open, the calls
@@ -290,7 +302,7 @@ impl<'w> Walk<'w> {
         while current != Some(function) {
             match current {
                 Some(_) if hidden > 0 => hidden -= 1,
-                Some(ended) => (self.each)(Step::Unwound(ended)),
+                Some(ended) => self.give(Step::Unwound(ended)),
                 None => {}
             }
             let Some((_, call)) = self.stack.pop() else {

@@ -7,9 +7,14 @@
 //!
 //! Design: `.paths.events` in `design/paths.md`.
 
-eventdef::events! {
+/// How a string of the store begins that has a part of the graph and the plan of a function with
+/// `#[path]`: its first number, the number of the part, the number of parts, the function, a line
+/// break, the text.
+pub const GRAPH: &str = "#[path] ";
+
+crate::events! {
     /// The path of a program: the witnesses of its runs; its calls and blocks.
-    registry "path" version(1, 0, 0);
+    registry "path" version(1, 1, 0);
     kinds {
         /// Witnesses.
         Witness = 0,
@@ -50,6 +55,12 @@ eventdef::events! {
         callbacks: W,
         /// whether it ended by itself
         whole: B,
+    }
+    /// A call of a function with `#[path]` ended by unwinding. The witnesses of its beginning, of
+    /// its end and of its blocks have the numbers from that of its beginning on.
+    Unwound(0x0005, always, Witness) {
+        /// the witness of its beginning
+        element: U,
     }
     /// A function was called. [slice CallBegin=CallEnd:function] [name function]
     CallBegin(0x0010, always, Walk) {

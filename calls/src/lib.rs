@@ -56,6 +56,29 @@
 //! assert_eq!(total(&[1, 2]), 3);
 //! ```
 //!
+//! # Paths
+//!
+//! [`path`](macro@path) records which branches a function took, by the cheapest events that tell
+//! it. `eventcnv paths walk LOG -o path.log` finds the path:
+//!
+//! ```
+//! #[calls::path]
+//! fn words(text: &[u8]) -> u32 {
+//!     let (mut count, mut is_inside) = (0, false);
+//!     for byte in text {
+//!         if byte.is_ascii_whitespace() {
+//!             is_inside = false;
+//!         } else if !is_inside {
+//!             is_inside = true;
+//!             count += 1;
+//!         }
+//!     }
+//!     count
+//! }
+//!
+//! assert_eq!(words(b"to be"), 2);
+//! ```
+//!
 //! # Filter
 //!
 //! `MPS_TELEMETRY_CALLS` has patterns of paths. The last pattern that fits a function decides:
@@ -92,6 +115,7 @@ mod function;
 mod guard;
 mod list;
 mod made;
+mod marked;
 mod options;
 pub mod profile;
 mod release;
@@ -105,7 +129,7 @@ mod task;
 mod word;
 
 pub use block::Block;
-pub use calls_macros::{profiled, traced};
+pub use calls_macros::{path, profiled, traced};
 pub use function::Function;
 pub use guard::{Call, Current, switch};
 pub use made::Statement;
@@ -113,7 +137,8 @@ pub use options::Options;
 pub use profile::pause;
 pub use release::{Released, control, release};
 
-/// The code behind [`traced`] and [`profiled`], and behind the library that `replay` records with.
+/// The code behind [`traced`], [`profiled`] and [`path`](macro@path), and behind the library that
+/// `replay` records with.
 /// Not an API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
@@ -122,6 +147,7 @@ pub mod __private {
     pub use crate::decision::{Decision, report_invalid, tell_filter, word, word_of};
     pub use crate::filter::TIME_UNIT;
     pub use crate::guard::{Call, call};
+    pub use crate::marked::{Frame, Marked};
     pub use crate::site::{Site, path_of, register};
     pub use crate::statement::{Place, Statements};
     pub use crate::task::{Task, task};

@@ -185,7 +185,7 @@ static MUTED: Observer = Observer::new(|moment| match moment {
 pub fn path_of<F>(_: F) -> &'static str {
     let path = type_name::<F>();
     let path = path.strip_suffix("::site").unwrap_or(path);
-    let path = path.trim_end_matches("::__STATEMENTS");
+    let path = path.trim_end_matches("::__STATEMENTS").trim_end_matches("::__PATH");
     path.trim_end_matches("::{{closure}}")
 }
 

@@ -174,17 +174,11 @@ impl Rewriter {
     /// Adds to a statement what its tokens tell: its place, and its condition, which it returns.
     /// The statement is the last one that was visited, with those in it.
     fn describe(&mut self, number: usize, tokens: TokenStream) -> Option<TokenStream> {
+        let (attributes, tokens) = attributes_of(tokens);
         let mut tokens = tokens.into_iter().peekable();
-        let mut attributes = TokenStream::new();
-        while let Some(TokenTree::Punct(punct)) = tokens.peek()
-            && punct.as_char() == '#'
-        {
-            attributes.extend(tokens.by_ref().take(2));
-        }
         let first = tokens.peek().map(TokenTree::span);
         let last = tokens.last().map(|token| token.span());
         self.statements[number].span = first.zip(last).map(|(first, last)| [first, last]);
-        let attributes = Attribute::parse_outer.parse2(attributes).unwrap_or_default();
         self.restrict(number, &attributes)
     }
 
@@ -269,8 +263,20 @@ fn boundary(
     }
 }
 
+/// Returns the outer attributes of a statement, and its other tokens.
+pub(crate) fn attributes_of(tokens: TokenStream) -> (Vec<Attribute>, TokenStream) {
+    let mut tokens = tokens.into_iter().peekable();
+    let mut attributes = TokenStream::new();
+    while let Some(TokenTree::Punct(punct)) = tokens.peek()
+        && punct.as_char() == '#'
+    {
+        attributes.extend(tokens.by_ref().take(2));
+    }
+    (Attribute::parse_outer.parse2(attributes).unwrap_or_default(), tokens.collect())
+}
+
 /// Returns the argument of one `cfg` that holds if all attributes let the code stay.
-fn condition(attributes: &[Attribute]) -> Option<TokenStream> {
+pub(crate) fn condition(attributes: &[Attribute]) -> Option<TokenStream> {
     let conditions: Vec<_> =
         attributes.iter().filter_map(|each| condition_of(&each.meta)).collect();
     match &conditions[..] {

@@ -7,6 +7,7 @@
 //!
 //! Design: `design/collect.md`.
 
+use super::said::told;
 use super::{say_all, stop, walk};
 use crate::command::output::Output;
 use cli::Stop;
@@ -346,7 +347,7 @@ pub(super) fn merge(
     let collections: Vec<Collection> = runs.into_iter().map(collection).collect();
     let (program, inputs) = (subject.program(), (output, &[][..]));
     let walked = walk::answer(program, &profiles, &collections, inputs, Path::new("plan"))?;
-    cli::complain(&format!("eventcnv: {}: {}\n", output.path.display(), walk::told(&walked)));
+    cli::complain(&format!("eventcnv: {}: {}\n", output.path.display(), told(&walked)));
     Ok(walk::report(program, &walked))
 }
 

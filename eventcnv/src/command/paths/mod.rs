@@ -4,6 +4,7 @@
 //!  GRAPH ── paths plan ──▶ PLAN: the witnesses of each run ── recorders ──▶ RUN…
 //!  GRAPH, PLAN ── paths verify ──▶ verdict
 //!  PROGRAM ── paths collect ──▶ log "path", by breakpoints
+//!  LOG of functions with #[path] ── paths walk ──▶ log "path", or lines
 //!  GRAPH, PLAN, RUN… ── paths walk ──▶ log "path": calls and blocks as slices
 //! ```
 //!
@@ -11,7 +12,9 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod collect;
+mod marked;
 mod plan;
+mod said;
 mod verify;
 mod walk;
 
@@ -20,6 +23,7 @@ use cli::Stop;
 use lens_paths::graph::{Note, Program};
 use lens_paths::plan::Run;
 use lens_paths::{Clash, Way};
+use said::stop;
 use std::fs;
 use std::path::Path;
 
@@ -62,7 +66,10 @@ pub(crate) fn run(args: &Paths) -> Result<bool, Stop> {
     match &args.command {
         Command::Plan(args) => plan::run(args),
         Command::Verify(args) => verify::run(args),
-        Command::Walk(args) => walk::run(args),
+        Command::Walk(args) => match args.marked()? {
+            Some(log) => marked::run(log, args.output().as_ref()),
+            None => walk::run(args),
+        },
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Command::Collect(args) => collect::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -72,10 +79,6 @@ pub(crate) fn run(args: &Paths) -> Result<bool, Stop> {
 
 /// Bytes of a text, at most.
 const TEXT_SIZE_MAX: u64 = 1 << 30;
-
-fn stop(path: &Path, what: &dyn std::fmt::Display) -> Stop {
-    Stop::Message(format!("{}: {what}", cli::log::name(path)))
-}
 
 /// Returns the text of a file.
 fn text(path: &Path) -> Result<String, Stop> {

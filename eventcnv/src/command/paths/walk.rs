@@ -6,31 +6,33 @@
 //!
 //! Design: `.paths.walk` in `design/paths.md`.
 
+use super::said::{failed, is_log, say_unknown, told};
 use super::{graph, plan_of, stop, text};
 use crate::command::output::Output;
 use crate::reading::{Known, Reading};
 use cli::Stop;
-use eventlog::reader::Log;
-use eventlog::writer::{MakeError, Origin, uuid_of};
+use eventlog::writer::{Origin, uuid_of};
 use lens_paths::Profile;
 use lens_paths::answer::Answer;
 use lens_paths::graph::Program;
 use lens_paths::plan::text::fingerprint;
 use lens_paths::source::{self, Recorded};
 use lens_paths::walk::{Collection, Walked, Walker, text as letters};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
 Finds the whole path of a program from the events of all runs of a plan, and writes it as a log: \
 calls and blocks are slices. If the runs are not of one execution, it says where they differ, with \
 the open calls there and at the last event that agrees. A killed program, a ring that begins \
-midway, an unwinding: only what the events tell is in the log, the rest is unknown, and counted.";
+midway, an unwinding: only what the events tell is in the log, the rest is unknown, and counted. \
+The log of a program whose functions have the attribute #[calls::path] needs no graph and no plan: \
+it has them. Without an output, its path is printed, a line for each call and each block.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eventcnv paths walk shop.graph shop.plan run0.log run1.log -o path.log
+  eventcnv paths walk mpsio.log                    the functions with #[calls::path] in a log
   eventcnv pairs path.log
   eventcnv report path.log -o path.html
 
@@ -45,7 +47,8 @@ Exit status:
 /// Find the path of a program from the events of its runs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Walk {
-    /// The graph of the program; or a folder of jobs and their logs, alone
+    /// The graph of the program; or alone: a folder of jobs and their logs, or the log of a program
+    /// with #[calls::path]
     #[arg(value_name = "GRAPH")]
     graph: PathBuf,
 
@@ -57,15 +60,37 @@ pub(crate) struct Walk {
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
 
-    #[command(flatten)]
-    output: Output,
+    /// The log to write; "-" is standard output
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    /// Replace an existing output
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+impl Walk {
+    /// Returns the log of a program that has its graphs, if the arguments are that alone.
+    pub(super) fn marked(&self) -> Result<Option<&PathBuf>, Stop> {
+        if self.plan.is_some() || !self.graph.is_file() {
+            return Ok(None);
+        }
+        Ok(is_log(&self.graph)?.then_some(&self.graph))
+    }
+
+    /// Returns the output, if there is one.
+    pub(super) fn output(&self) -> Option<Output> {
+        self.output.clone().map(|path| Output { path, force: self.force })
+    }
 }
 
 /// Walks, and writes the log. Returns whether the path is whole.
 pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
+    let output = args.output();
+    let output = &output.ok_or_else(|| stop(&args.graph, &"an output is needed, too: -o OUT"))?;
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     if args.plan.is_none() && args.graph.is_dir() {
-        return super::collect::walk_jobs(&args.graph, &args.output);
+        return super::collect::walk_jobs(&args.graph, output);
     }
     let plan = args.plan.as_ref().filter(|_| !args.runs.is_empty());
     let plan = plan.ok_or_else(|| stop(&args.graph, &"a plan and its runs are needed, too"))?;
@@ -74,8 +99,8 @@ pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
         plan_of(&program, plan)?.into_iter().map(|run| run.profile).collect();
     let collections = collections(&args.runs, profiles.len(), fingerprint(&program))?;
     let inputs = [&[args.graph.clone(), plan.clone()], args.runs.as_slice()].concat();
-    let walked = answer(&program, &profiles, &collections, (&args.output, &inputs), plan)?;
-    args.output.print(&told(&walked))?;
+    let walked = answer(&program, &profiles, &collections, (output, &inputs), plan)?;
+    output.print(&told(&walked))?;
     Ok(report(&program, &walked))
 }
 
@@ -96,10 +121,6 @@ pub(super) fn answer(
     origin.program = program.function(program.main()).map_or("", |own| own.name()).to_owned();
     let mut refused = None;
     let written = output.write(inputs, |out| {
-        let failed = |error| match error {
-            MakeError::Io(error) => error,
-            error => io::Error::other(error.to_string()),
-        };
         let mut answer = Answer::new(program, &origin, out).map_err(failed)?;
         let mut result = Ok(());
         let walked = walker.walk(collections, &mut |step| {
@@ -124,26 +145,12 @@ pub(super) fn answer(
     }
 }
 
-/// Returns the size of a path in words.
-pub(super) fn told(walked: &Walked) -> String {
-    let blocks = cli::units::counted_in_groups(walked.blocks, "block");
-    format!("{blocks}, {}", cli::units::counted_in_groups(walked.letters, "event"))
-}
-
 /// Reports what is unknown. Returns whether the path is whole.
 pub(super) fn report(program: &Program, walked: &Walked) -> bool {
-    let Walked { unknown, passed_over, .. } = walked;
     for divergence in &walked.divergences {
         cli::complain(&format!("eventcnv: {}\n", divergence.say(program)));
     }
-    if *unknown > 0 {
-        let stretches = cli::units::counted(*unknown, "stretch");
-        let stretches = stretches.replace("stretchs", "stretches");
-        let events = cli::units::counted(*passed_over, "event");
-        cli::complain(&format!(
-            "eventcnv: {stretches} of the path unknown, {events} passed over\n"
-        ));
-    }
+    say_unknown(walked);
     walked.is_whole
 }
 
@@ -169,10 +176,7 @@ fn collections(paths: &[PathBuf], count: usize, print: u64) -> Result<Vec<Collec
 
 /// Reads a run: a log, or a text.
 fn recorded(path: &Path) -> Result<Recorded, Stop> {
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(|error| stop(path, &error))?;
-    file.take(4096).read_to_end(&mut head).map_err(|error| stop(path, &error))?;
-    if Log::format_of(&head, &Default::default()).is_none() {
+    if !is_log(path)? {
         let (run, collection) = letters::read(&text(path)?).map_err(|error| stop(path, &error))?;
         return Ok(Recorded { run, graph: None, collection });
     }

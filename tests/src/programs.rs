@@ -57,7 +57,7 @@ pub fn plugin() -> PathBuf {
 fn build(profile: &str) {
     let programs =
         ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
-    let examples = ["--example=plugin", "--example=shop", "--profile", profile];
+    let examples = ["--example=plugin", "--example=shop", "--example=words", "--profile", profile];
     let what = [&programs, examples.as_slice()].concat();
     cargo("build", &target(), &what);
 }

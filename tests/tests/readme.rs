@@ -126,6 +126,25 @@ fn the_commands_for_calls_print_a_tree_and_make_a_page() {
 
 /// The command for waits prints the sentence that the README shows.
 #[test]
+fn the_command_for_the_path_of_functions_prints_the_shown_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let section = "from the source: it adds the cheapest\n";
+    let mut command = block_of("README.md", section, "sh");
+    for (cargo, program) in [
+        ("cargo run -q -p mps-calls --example words", example("words")),
+        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().into()),
+    ] {
+        assert!(command.contains(cargo), "{command}");
+        command = command.replace(cargo, program.to_str().unwrap());
+    }
+    fs::create_dir(directory.path().join("target")).unwrap();
+    let printed =
+        lines(Command::new("bash").args(["-c", &command]).current_dir(directory.path())).join("\n");
+    let shown = block_of("README.md", section, "text");
+    assert!(printed.contains(shown.trim_end()), "{printed}");
+}
+
+#[test]
 fn the_command_for_waits_names_the_lock_and_its_holder() {
     let text = document("README.md");
     let (_, section) = text.split_once("## Waits\n").expect("a section");

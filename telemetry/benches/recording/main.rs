@@ -1,7 +1,7 @@
 //! The cost of recording: each operation next to its least possible cost, measured in turn with it.
 //!
 //! ```text
-//!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
+//!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, witness, two-threads, tail-*-memory
 //!   one process each, for    ├─ mapped   memory-mapped
 //!   they differ in the       ├─ file     file, two-threads-file, tail-*, bytes, overhead
 //!   stream they have         └─ writer   file-writer, tail-*-file-writer
@@ -14,6 +14,7 @@ mod floor;
 mod measure;
 mod row;
 
+use eventdef::path::Witness;
 use events::{Quiet, Three};
 use measure::{EVENT_COUNT, TAIL, in_turn, run, tail, tails, threads_in_turn};
 use std::alloc::System;
@@ -101,6 +102,12 @@ fn three(a: u64, b: u64, c: u64) {
     event!(Three, a as usize, b as usize, c as usize);
 }
 
+/// A witness of a path, as `#[calls::path]` records it.
+#[inline(always)]
+fn witness(a: u64, _: u64, _: u64) {
+    event!(Witness, a as u32);
+}
+
 #[inline(always)]
 fn quiet(a: u64, b: u64, c: u64) {
     event!(Quiet, a as usize, b as usize, c as usize);
@@ -154,6 +161,7 @@ fn measure_memory() {
     floor::begin(None);
     give(in_turn(|| run(quiet), || run(floor::off)), "off", "ns");
     give(in_turn(|| run(three), || run(floor::memory)), "memory", "ns");
+    give(in_turn(|| run(witness), || run(three)), "witness", "ns");
     let times = threads_in_turn(three, || floor::begin(None), floor::memory);
     give_threads(times, "two-threads");
     give_tails(tails(|times| tail(three, times), |times| tail(floor::memory, times)), "-memory");

@@ -7,6 +7,8 @@
 //!
 //! Design: `.paths.marked` in `design/paths.md`.
 
+#[path = "marked/forms.rs"]
+mod forms;
 #[path = "marked/generator.rs"]
 mod generator;
 #[path = "marked/published.rs"]

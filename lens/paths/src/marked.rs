@@ -18,7 +18,7 @@ use crate::graph::{FunctionId, Program};
 use crate::walk::{Cause, Collection, Divergence, Step, Walked, Walker};
 use core::fmt;
 use eventlog::reader::Log;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Why a log has no path of functions with `#[path]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +101,11 @@ impl Marked {
     /// Walks the calls of a thread. `each` gets the steps, in order, of the functions of
     /// [`Marked::program`].
     pub fn walk(&self, thread: &Thread, each: &mut dyn FnMut(Step)) -> ThreadWalked {
-        let walkers = self
-            .functions
-            .iter()
-            .map(|own| Walker::new(&own.program, core::slice::from_ref(&own.profile)).ok());
+        let called: BTreeSet<usize> = thread.calls.iter().map(|call| call.function).collect();
+        let walkers = self.functions.iter().enumerate().map(|(at, own)| {
+            let profiles = core::slice::from_ref(&own.profile);
+            called.contains(&at).then(|| Walker::new(&own.program, profiles).ok())?
+        });
         let walkers: Vec<Option<Walker<'_>>> = walkers.collect();
         let mut found = ThreadWalked::default();
         found.walked.is_whole = true;

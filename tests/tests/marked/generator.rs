@@ -11,7 +11,7 @@
 use std::fmt::Write;
 
 /// Functions of a file.
-pub(crate) const FUNCTION_COUNT: usize = 150;
+pub(crate) const FUNCTION_COUNT: usize = 100;
 /// Calls of each function by `main`.
 pub(crate) const CALL_COUNT: usize = 40;
 
@@ -20,7 +20,8 @@ const PRELUDE: &str = include_str!("prelude.rs");
 
 /// Returns a file.
 pub(crate) fn file(seed: u64) -> String {
-    let mut own = Generator { seed, text: PRELUDE.to_owned(), label: 0, places: Vec::new() };
+    let mut own =
+        Generator { seed, text: PRELUDE.to_owned(), label: 0, places: Vec::new(), blocks: 0 };
     for number in 0..FUNCTION_COUNT {
         own.function(number);
     }
@@ -39,6 +40,8 @@ struct Generator {
     label: usize,
     /// The loops and blocks around: their labels, and whether they are loops.
     places: Vec<(usize, bool)>,
+    /// Labelled blocks around.
+    blocks: usize,
 }
 
 impl Generator {
@@ -220,13 +223,13 @@ impl Generator {
         self.line(&format!("{before}own!(sum); t(\"after the macro\");"));
     }
 
-    /// Returns whether a loop is around.
+    /// Returns whether a loop or a labelled block is around.
     fn is_looped(&self) -> bool {
-        self.places.iter().any(|(label, _)| *label != 0)
+        !self.places.is_empty() || self.blocks > 0
     }
 
     fn jump(&mut self) {
-        let place = self.places.last().copied().filter(|(label, _)| *label != 0);
+        let place = self.places.last().copied();
         let jump = match (place, self.below(4)) {
             (Some((label, true)), 0) => format!("continue 'l{label};"),
             (Some((_, true)), 1) => "break;".to_owned(),
@@ -243,7 +246,9 @@ impl Generator {
         let label = self.label;
         self.line(&format!("'l{label}: {{"));
         self.line(&fork("x.bit()", &format!("break 'l{label};")));
+        self.blocks += 1;
         self.statements(depth + 1, number);
+        self.blocks -= 1;
         self.line("}");
     }
 

@@ -8,7 +8,7 @@
 //! Design: `.paths.marked` in `design/paths.md`.
 
 use super::flow::{END, Flow};
-use crate::known::is_standard;
+use crate::known::is_declaring_nothing;
 use lens_paths::graph::BlockId;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
@@ -21,7 +21,7 @@ const PLAIN: [&str; 2] = ["event", "thread_local"];
 
 /// The blocks around a macro that may hide a jump.
 struct Around {
-    /// Its beginning, in a loop alone.
+    /// Its beginning, in a loop or a labelled block alone.
     before: Option<BlockId>,
     after: BlockId,
 }
@@ -56,9 +56,8 @@ impl Flow<'_> {
             }
             return None;
         }
-        // In a loop, a hidden `break` or `continue` must be seen.
-        let is_looped = self.jumps.iter().any(|jump| jump.next.is_some());
-        let before = (is_looped && !self.is_check).then(|| {
+        // A hidden `break` or `continue` must be seen.
+        let before = (!self.jumps.is_empty() && !self.is_check).then(|| {
             let before = self.way("before the macro", mac.span());
             self.graph.need(before);
             self.to(before);
@@ -91,7 +90,7 @@ impl Flow<'_> {
 
     /// Returns whether a macro hides no jump.
     pub(super) fn is_plain(&self, mac: &Macro) -> bool {
-        let is_known = is_standard(&mac.path) || is_named(mac, &PLAIN);
+        let is_known = is_declaring_nothing(&mac.path) || is_named(mac, &PLAIN);
         // What the words of a check show is all that it tells.
         (is_known || self.is_check) && !may_jump(&mac.tokens)
     }

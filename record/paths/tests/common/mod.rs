@@ -5,7 +5,6 @@ use record_paths::{Choice, Job, Launch, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 
 /// Compiles a program of `tests/programs`.
 pub(crate) fn compile(folder: &Path, compiler: &str, flags: &[&str], source: &str) -> PathBuf {
@@ -19,17 +18,9 @@ pub(crate) fn compile(folder: &Path, compiler: &str, flags: &[&str], source: &st
     program
 }
 
-/// Returns the command that becomes a traced program: an example of this crate.
+/// Returns the command that becomes a traced program.
 pub(crate) fn starter() -> Vec<OsString> {
-    static BUILT: Once = Once::new();
-    // `cargo test --test truth` does not build examples.
-    BUILT.call_once(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "--quiet", "-p", "mps-record-paths", "--example=start"]);
-        assert!(cargo.status().unwrap().success(), "the example start cannot be built");
-    });
-    let own = std::env::current_exe().unwrap();
-    vec![own.ancestors().nth(2).unwrap().join("examples/start").into()]
+    vec![env!("CARGO_BIN_EXE_record-paths-start").into()]
 }
 
 /// Returns how a program is run.

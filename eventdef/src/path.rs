@@ -62,6 +62,14 @@ crate::events! {
         /// the witness of its beginning
         element: U,
     }
+    /// Code outside the graph called a function: these calls, and those that they made, are left
+    /// out.
+    OutsideCalls(0x0006, always, Run) {
+        /// how often
+        calls: W,
+        /// the function
+        function: S,
+    }
     /// A function was called. [slice CallBegin=CallEnd:function] [name function]
     CallBegin(0x0010, always, Walk) {
         /// the function, a label

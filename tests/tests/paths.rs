@@ -50,7 +50,7 @@ fn a_collected_path_has_the_calls_that_the_program_counts() {
 fn the_jobs_of_two_machines_give_the_path_of_one_and_a_lost_job_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let counted = compile(folder.path());
-    let words = ["collect", "--machines", "2", "--jobs", "jobs", "--", "./steps", "97"];
+    let words = ["plan", "--machines", "2", "--jobs", "jobs", "--", "./steps", "97"];
     assert_eq!(paths(folder.path(), &words).status.code(), Some(0));
     let jobs = folder.path().join("jobs");
     for job in ["job-0.json", "job-1.json"] {

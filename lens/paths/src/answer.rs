@@ -1,7 +1,7 @@
 //! A path as a log: calls and blocks as slices.
 //!
 //! ```text
-//!  steps ─▶ CallBegin ┬ BlockBegin … BlockEnd ┬ CallEnd      1 us a block: the order is the time
+//!  steps ─▶ CallBegin ┬ BlockBegin … BlockEnd ┬ CallEnd      1000 ticks a block: an order, no time
 //!                     └ calls of the block ───┘
 //! ```
 //!
@@ -10,10 +10,10 @@
 use crate::graph::{BlockId, Element, ElementId, FunctionId, Program};
 use crate::walk::{Divergence, Step};
 use eventdef::path::{BlockBegin, BlockEnd, CallBegin, CallEnd, Differs, REGISTRY, Unknown};
-use eventlog::format::ClockSync;
+use eventlog::format::ClockSource;
 use eventlog::writer::{Made, MakeError, Maker, Origin};
 
-/// The ticks of a block: ns.
+/// The ticks of a block.
 const BLOCK_TICKS: u64 = 1000;
 /// The value whose label is the first element; values of other parameters are lower.
 const LABEL_FIRST: usize = 0x7061_7468_0000_0000;
@@ -26,6 +26,12 @@ const NAME_SIZE_MAX: usize = 4000;
 pub fn element_of(value: u64) -> Option<ElementId> {
     let offset = usize::try_from(value).ok()?.checked_sub(LABEL_FIRST)?;
     u32::try_from(offset).ok().map(ElementId)
+}
+
+/// Returns the origin of a log whose ticks tell an order and no times.
+pub fn ordered(mut origin: Origin) -> Origin {
+    (origin.clock_source, origin.clock_rate) = (ClockSource::C, 0);
+    origin
 }
 
 /// A function that is open in the log.
@@ -46,8 +52,6 @@ pub struct Answer<'a> {
     ticks: u64,
     /// The buffer of the current thread, and its number.
     thread: u32,
-    /// The greatest ticks of the threads before.
-    last: u64,
 }
 
 impl std::fmt::Debug for Answer<'_> {
@@ -57,7 +61,8 @@ impl std::fmt::Debug for Answer<'_> {
 }
 
 impl<'a> Answer<'a> {
-    /// Begins a log. The origin has the identity of the stream.
+    /// Begins a log. The origin has the identity of the stream; its clock is that of the log, which
+    /// counts steps.
     ///
     /// # Errors
     ///
@@ -68,20 +73,12 @@ impl<'a> Answer<'a> {
         out: &'a mut dyn std::io::Write,
     ) -> Result<Answer<'a>, MakeError> {
         let mut maker = Maker::new(out);
-        maker.begin(origin)?;
+        maker.begin(&ordered(origin.clone()))?;
         maker.registry(&REGISTRY)?;
         let is_labelled = vec![false; program.element_count()];
         let (frames, ticks) = (Vec::new(), BLOCK_TICKS);
-        let mut answer = Answer {
-            program,
-            maker,
-            is_labelled,
-            label_count: 0,
-            frames,
-            ticks,
-            thread: 1,
-            last: 0,
-        };
+        let mut answer =
+            Answer { program, maker, is_labelled, label_count: 0, frames, ticks, thread: 1 };
         answer.maker.thread(1, 1, 1, "path")?;
         Ok(answer)
     }
@@ -94,7 +91,6 @@ impl<'a> Answer<'a> {
     pub fn thread(&mut self, name: &str) -> Result<(), MakeError> {
         self.end_calls()?;
         self.thread = self.thread.saturating_add(1);
-        self.last = self.last.max(self.ticks);
         self.ticks = BLOCK_TICKS;
         self.maker.thread(1, self.thread, self.thread as usize, name)
     }
@@ -156,14 +152,6 @@ impl<'a> Answer<'a> {
     /// Fails as [`Maker::finish`] does.
     pub fn finish(mut self) -> Result<Made, MakeError> {
         self.end_calls()?;
-        for ticks in [1, self.ticks.max(self.last) + 1] {
-            self.maker.sync(ClockSync {
-                ticks,
-                monotonic: ticks,
-                realtime: ticks,
-                uncertainty: 0,
-            })?;
-        }
         self.maker.finish()
     }
 

@@ -21,6 +21,27 @@ pub struct Recorded {
     pub graph: Option<u64>,
     /// Its letters.
     pub collection: Collection,
+    /// Whether no letter is missing: its stop counts all.
+    pub is_complete: bool,
+    /// What it was of, if a job recorded it.
+    pub of: Option<Of>,
+    /// The functions that code outside called, and how often.
+    pub callbacks: Vec<(String, u64)>,
+}
+
+/// What a run was of: runs of one plan and one execution have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Of {
+    /// The fingerprint of the plan.
+    pub plan: u64,
+    /// The fingerprint of the program, its arguments, environment, folder and input.
+    pub source: u64,
+    /// The fingerprint of what it printed, and of how it ended.
+    pub output: u64,
+    /// Calls from code outside.
+    pub callbacks: u64,
+    /// Whether it ended by itself.
+    pub is_whole: bool,
 }
 
 /// Why a log is not that of one run.
@@ -79,13 +100,32 @@ pub fn recorded(log: &Log) -> Result<Recorded, SourceError> {
                 let letter = number(event, "element").and_then(|own| u32::try_from(own).ok());
                 found.collection.letters.extend(letter);
             }
+            "RunOf" => {
+                let number = |name| number(event, name).unwrap_or_default();
+                found.of = Some(Of {
+                    plan: number("plan"),
+                    source: number("source"),
+                    output: number("output"),
+                    callbacks: number("callbacks"),
+                    is_whole: number("whole") != 0,
+                });
+            }
+            "OutsideCalls" => {
+                let name = event
+                    .param("function")
+                    .and_then(|own| Some(own.as_str()?.to_owned()))
+                    .unwrap_or_default();
+                found.callbacks.push((name, number(event, "calls").unwrap_or_default()));
+            }
             "RunStop" => {
                 let hits = found.collection.letters.len() as u64;
-                found.collection.ends = number(event, "hits") == Some(hits);
+                found.is_complete = number(event, "hits") == Some(hits);
             }
             _ => {}
         }
     });
+    // A job notes what it got of a program that was killed, too.
+    found.collection.ends = found.is_complete && found.of.is_none_or(|own| own.is_whole);
     match (begins, place) {
         _ if is_several || begins > 1 => Err(SourceError::Several),
         (0, None) => Err(SourceError::Empty),

@@ -41,6 +41,9 @@ pub enum CollectError {
     /// The program ended before the first function of the path.
     #[error("the program ended before the path began ({0})")]
     NotBegun(String),
+    /// The program cannot be prepared at its first instruction.
+    #[error("the program did not stop again at its first instruction ({0})")]
+    NotPrepared(String),
     /// The program began a thread.
     #[error("the program began a thread; only programs of one thread have one path")]
     Thread,

@@ -98,7 +98,7 @@ impl Memory {
         ptrace::cont(self.process, None)?;
         let status = waitpid(self.process, None)?;
         if !matches!(status, WaitStatus::Stopped(_, Signal::SIGTRAP)) {
-            return Err(CollectError::NotBegun(format!("{status:?}")));
+            return Err(CollectError::NotPrepared(format!("{status:?}")));
         }
         let result = ptrace::getregs(self.process)?.rax;
         self.write(before.rip, &bytes)?;

@@ -80,8 +80,8 @@ pub struct Gathered {
     pub source: u64,
     /// The fingerprint of its output and its end.
     pub output: u64,
-    /// Calls from outside that were left out.
-    pub callbacks: u64,
+    /// The functions that code outside called, and how often: these calls are left out.
+    pub callbacks: Vec<(String, u64)>,
     /// Whether it ended by itself.
     pub is_whole: bool,
     /// Its letters.
@@ -247,12 +247,20 @@ impl Job {
             plan: number(&self.plan),
             source: self.source(),
             output: fingerprint([&hits.output[..], &hits.errors, end.as_bytes()]),
-            callbacks: hits.callbacks,
+            callbacks: named(subject, &hits),
             is_whole: !matches!(hits.ended, Ended::Killed(_)),
             letters: core::mem::take(&mut hits.letters),
         };
         Ok((gathered, hits))
     }
+}
+
+/// Returns the names of the functions that code outside called, the most often called first.
+fn named(subject: &Subject, hits: &Hits) -> Vec<(String, u64)> {
+    let name = |at: &u64| subject.chart.callable.get(at).cloned().unwrap_or_default();
+    let mut all: Vec<_> = hits.callbacks.iter().map(|(at, count)| (name(at), *count)).collect();
+    all.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+    all
 }
 
 /// Checks that some runs are all runs of the jobs, each once, and of one execution. Returns them in

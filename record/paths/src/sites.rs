@@ -6,10 +6,12 @@
 //!  Edge from > to     to, if no other edge leads there │ the end of from: the outcome of its jump
 //!  Leave f            each return of f
 //!  a function that code outside may call: its first instruction, to see where the call is from
+//!  a landing pad, a call that returns twice: where an unwinding or a long jump arrives
 //! ```
 //!
 //! Design: `.collect.sites` in `design/collect.md`.
 
+use crate::follow::returns_twice;
 use lens_paths::binary::{Block, Callee, Chart, Ends, unwinds};
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,15 +42,33 @@ pub(crate) struct Site {
     pub(crate) at_end: AtEnd,
     /// Whether code outside may call it.
     pub(crate) is_callable: bool,
+    pub(crate) arrival: Arrival,
+}
+
+/// When the arrival at an instruction is that of an unwinding or a long jump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    #[default]
+    Never,
+    /// Always: a landing pad of the graph.
+    Always,
+    /// If the root ended by it: a landing pad of other code.
+    AboveRoot,
+    /// If the call before has a result: it returns again, as `setjmp` does.
+    WithResult,
 }
 
 /// The breakpoints of a profile, by addresses of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     pub(crate) sites: BTreeMap<u64, Site>,
-    /// The addresses after the calls of the graph: a call from one of them is a call from inside.
-    pub(crate) backs: BTreeSet<u64>,
+    /// The addresses after the calls of the graph that may reach a function of it, and the one that
+    /// they reach, if others are reached by code outside alone: it may jump to them at its end.
+    pub(crate) backs: BTreeMap<u64, Option<u64>>,
     pub(crate) root: u64,
+    /// Whether the root is the program's `main`: then all calls from outside are counted, before
+    /// and after it, too.
+    pub(crate) is_main: bool,
 }
 
 /// How an element is witnessed.
@@ -71,10 +91,20 @@ impl Sites {
         witnesses: impl IntoIterator<Item = (ElementId, Letter)>,
     ) -> Result<Sites, ElementId> {
         let root = chart.program.function(chart.program.main()).and_then(Function::address);
-        let mut sites = Sites { root: root.unwrap_or_default(), ..Sites::default() };
+        let root = root.unwrap_or_default();
+        let mut sites = Sites { root, is_main: chart.is_main, ..Sites::default() };
+        let inside: BTreeSet<u64> =
+            chart.program.functions().iter().filter_map(Function::address).collect();
         for block in chart.blocks.iter().flatten() {
-            if let Ends::Call { back: Some(back), .. } = block.ends {
-                sites.backs.insert(back);
+            if let Ends::Call { callee, back: Some(back) } = &block.ends {
+                match callee {
+                    Callee::Own(at) if !inside.contains(at) => sites.backs.insert(*back, Some(*at)),
+                    Callee::Own(_) | Callee::Indirect => sites.backs.insert(*back, None),
+                    Callee::Import(_) => None,
+                };
+                if returns_twice(&block.ends) {
+                    sites.sites.entry(*back).or_default().arrival = Arrival::WithResult;
+                }
             }
             // Where the program goes on is not in the graph: a letter of no profile says so.
             let (Ends::Call { callee, .. } | Ends::Tail(callee)) = &block.ends else { continue };
@@ -82,8 +112,12 @@ impl Sites {
                 sites.always(block.last, UNWOUND);
             }
         }
-        for at in &chart.callable {
+        for at in chart.callable.keys() {
             sites.sites.entry(*at).or_default().is_callable = true;
+        }
+        for (at, is_inside) in &chart.landings {
+            let arrival = if *is_inside { Arrival::Always } else { Arrival::AboveRoot };
+            sites.sites.entry(*at).or_default().arrival = arrival;
         }
         for (element, letter) in witnesses {
             let witness = chart.program.element(element).and_then(|own| witness(chart, own));

@@ -30,9 +30,17 @@ pub enum Ended {
 
 /// What the program did.
 pub(crate) enum Stop {
-    /// It stopped at a breakpoint or after a step.
+    /// It stopped at this breakpoint.
+    Trap(Registers),
+    Ended(Ended),
+}
+
+/// What a wait saw.
+enum Seen {
     Trap,
     Ended(Ended),
+    /// A signal or an event: the program goes on.
+    Other,
 }
 
 /// A traced program and the breakpoints in its memory.
@@ -43,6 +51,8 @@ pub(crate) struct Stage {
     bytes: HashMap<u64, u8>,
     /// Signals for the program, which it gets one by one as it goes on.
     signals: VecDeque<Signal>,
+    /// Threads that it began, which have not run.
+    threads: Vec<Pid>,
     pub(crate) children: u64,
 }
 
@@ -54,7 +64,8 @@ impl Stage {
     ) -> Result<Stage, CollectError> {
         let started = launch.start(outputs)?;
         let memory = Memory::open(started.process, entry)?;
-        Ok(Stage { started, memory, bytes: HashMap::new(), signals: VecDeque::new(), children: 0 })
+        let (bytes, signals, threads) = (HashMap::new(), VecDeque::new(), Vec::new());
+        Ok(Stage { started, memory, bytes, signals, threads, children: 0 })
     }
 
     /// Puts a breakpoint at an address. Returns whether it had none.
@@ -76,8 +87,9 @@ impl Stage {
         }
     }
 
-    pub(crate) fn remove_all(&mut self) -> Result<(), CollectError> {
-        let all: Vec<u64> = self.bytes.keys().copied().collect();
+    /// Removes all breakpoints but some.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(u64) -> bool) -> Result<(), CollectError> {
+        let all: Vec<u64> = self.bytes.keys().copied().filter(|at| !is_kept(*at)).collect();
         all.into_iter().try_for_each(|at| self.remove(at))
     }
 
@@ -98,70 +110,76 @@ impl Stage {
         loop {
             ptrace::cont(self.started.process, self.signals.pop_front())?;
             match self.wait()? {
-                Some(Stop::Trap) if !self.is_own()? => self.signals.push_back(Signal::SIGTRAP),
-                Some(stop) => return Ok(stop),
-                None => {}
+                Seen::Ended(ended) => return Ok(Stop::Ended(ended)),
+                Seen::Other => {}
+                Seen::Trap => {
+                    let mut registers = self.registers()?;
+                    registers.rip = registers.rip.wrapping_sub(1);
+                    if self.bytes.contains_key(&registers.rip) {
+                        return Ok(Stop::Trap(registers));
+                    }
+                    self.signals.push_back(Signal::SIGTRAP);
+                }
             }
         }
     }
 
-    /// Returns whether the program stopped at a breakpoint of ours.
-    fn is_own(&self) -> Result<bool, CollectError> {
-        Ok(self.bytes.contains_key(&self.registers()?.rip.wrapping_sub(1)))
-    }
-
-    /// Lets the program run one instruction. A signal waits until it goes on, and so does the
-    /// instruction that causes it.
-    pub(crate) fn step(&mut self) -> Result<Stop, CollectError> {
+    /// Lets the program run one instruction, unless it ended. A signal waits until it goes on, and
+    /// so does the instruction that causes it.
+    fn step(&mut self) -> Result<Option<Ended>, CollectError> {
         loop {
             let signals = self.signals.len();
             ptrace::step(self.started.process, None)?;
             match self.wait()? {
-                Some(stop) => return Ok(stop),
-                None if self.signals.back().is_some_and(is_fault) => return Ok(Stop::Trap),
-                None if self.signals.len() > signals => {}
+                Seen::Trap => return Ok(None),
+                Seen::Ended(ended) => return Ok(Some(ended)),
+                Seen::Other if self.signals.back().is_some_and(is_fault) => return Ok(None),
+                Seen::Other if self.signals.len() > signals => {}
                 // An event, as of a child: the instruction is done.
-                None => return Ok(Stop::Trap),
+                Seen::Other => return Ok(None),
             }
         }
     }
 
-    /// Runs the instruction under a breakpoint.
-    pub(crate) fn step_over(&mut self, at: u64) -> Result<Stop, CollectError> {
+    /// Runs the instruction under a breakpoint, unless the program ended.
+    pub(crate) fn step_over(&mut self, at: u64) -> Result<Option<Ended>, CollectError> {
         let byte = self.bytes.get(&at).copied();
         if let Some(byte) = byte {
             self.memory.write(at, &[byte])?;
         }
-        let stop = self.step()?;
-        if byte.is_some() && matches!(stop, Stop::Trap) {
+        let ended = self.step()?;
+        if byte.is_some() && ended.is_none() {
             self.memory.write(at, &[BREAKPOINT])?;
         }
-        Ok(stop)
+        Ok(ended)
     }
 
-    /// Waits for the program. Nothing: it goes on, perhaps with a signal.
-    fn wait(&mut self) -> Result<Option<Stop>, CollectError> {
+    /// Waits for the program.
+    fn wait(&mut self) -> Result<Seen, CollectError> {
         let process = self.started.process;
-        match waitpid(process, Some(WaitPidFlag::__WALL))? {
-            WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(Some(Stop::Trap)),
-            WaitStatus::Stopped(_, signal) => self.signals.push_back(signal),
-            WaitStatus::PtraceEvent(_, _, event) => self.event(event)?,
-            WaitStatus::Exited(_, code) => {
-                self.started.is_over();
-                return Ok(Some(Stop::Ended(Ended::Exited(code))));
+        let ended = match waitpid(process, Some(WaitPidFlag::__WALL))? {
+            WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(Seen::Trap),
+            WaitStatus::Stopped(_, signal) => {
+                self.signals.push_back(signal);
+                return Ok(Seen::Other);
             }
-            WaitStatus::Signaled(_, signal, _) => {
-                self.started.is_over();
-                return Ok(Some(Stop::Ended(Ended::Killed(signal as i32))));
+            WaitStatus::PtraceEvent(_, _, event) => {
+                self.event(event)?;
+                return Ok(Seen::Other);
             }
-            _ => {}
-        }
-        Ok(None)
+            WaitStatus::Exited(_, code) => Ended::Exited(code),
+            WaitStatus::Signaled(_, signal, _) => Ended::Killed(signal as i32),
+            _ => return Ok(Seen::Other),
+        };
+        self.started.is_over();
+        Ok(Seen::Ended(ended))
     }
 
     fn event(&mut self, event: i32) -> Result<(), CollectError> {
         let is = |wanted: Event| event == wanted as i32;
         if is(Event::PTRACE_EVENT_EXEC) {
+            // The breakpoints went with the image.
+            self.bytes.clear();
             return Err(CollectError::Executed);
         }
         if is(Event::PTRACE_EVENT_VFORK_DONE) {
@@ -175,6 +193,7 @@ impl Stage {
         let number = ptrace::getevent(self.started.process)?;
         let child = Pid::from_raw(i32::try_from(number).unwrap_or_default());
         if !is_child && self.is_thread(child) {
+            self.threads.push(child);
             return Err(CollectError::Thread);
         }
         self.children += 1;
@@ -194,7 +213,11 @@ impl Stage {
 
     /// Lets the program end without breakpoints.
     pub(crate) fn finish(&mut self) -> Result<Ended, CollectError> {
-        self.remove_all()?;
+        self.keep(|_| false)?;
+        for thread in core::mem::take(&mut self.threads) {
+            waitpid(thread, Some(WaitPidFlag::__WALL))?;
+            ptrace::detach(thread, None)?;
+        }
         let process = self.started.process;
         ptrace::detach(process, self.signals.pop_front())?;
         let status = waitpid(process, None)?;
@@ -212,9 +235,7 @@ impl Stage {
         self.insert(at)?;
         match self.go()? {
             Stop::Ended(ended) => Err(CollectError::NotBegun(format!("{ended:?}"))),
-            Stop::Trap => {
-                let mut registers = self.registers()?;
-                registers.rip = at;
+            Stop::Trap(registers) => {
                 self.remove(at)?;
                 self.set(registers)?;
                 Ok(registers)

@@ -15,6 +15,7 @@ use lens_paths::binary::{Callee, Chart, Ends, unwinds};
 use nix::libc::user_regs_struct as Registers;
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A path from single steps.
@@ -67,7 +68,12 @@ fn step_pinned(launch: &Launch, entry: u64, chart: &Chart) -> Result<Stepped, Co
             stage.insert(back.wrapping_add(stage.memory.bias))?;
         }
     }
-    let mut walk = Walk { stage, blocks, end, path: Vec::new(), steps: 0 };
+    let pads = chart.landings.iter().filter(|(_, is_inside)| **is_inside);
+    let pads: BTreeSet<u64> = pads.map(|(pad, _)| pad.wrapping_add(stage.memory.bias)).collect();
+    for pad in &pads {
+        stage.insert(*pad)?;
+    }
+    let mut walk = Walk { stage, blocks, end, pads, path: Vec::new(), steps: 0, is_unwound: false };
     let ended = walk.go(registers)?;
     let duration = began.elapsed();
     let last = walk.path.last().and_then(|step| chart.block(step.0, step.1));
@@ -76,7 +82,7 @@ fn step_pinned(launch: &Launch, entry: u64, chart: &Chart) -> Result<Stepped, Co
         Ends::Call { back: None, .. } | Ends::Stop => true,
         _ => false,
     });
-    let is_whole = !matches!(ended, Some(Ended::Exited(_))) || never_returns;
+    let is_whole = !walk.is_unwound && (!matches!(ended, Some(Ended::Exited(_))) || never_returns);
     let ended = match ended {
         Some(ended) => ended,
         None => walk.stage.finish()?,
@@ -90,8 +96,12 @@ struct Walk<'c> {
     blocks: Blocks<'c>,
     /// The return of the root: the address, and the stack pointer after it.
     end: (u64, u64),
+    /// The landing pads of the graph.
+    pads: BTreeSet<u64>,
     path: Vec<Step>,
     steps: u64,
+    /// Whether a callee threw, and the program goes on at a landing pad.
+    is_unwound: bool,
 }
 
 impl Walk<'_> {
@@ -115,56 +125,59 @@ impl Walk<'_> {
                 }
                 before = Some(at);
                 self.steps += 1;
-                if let Stop::Ended(ended) = self.step_or_signal(registers.rip)? {
+                if let Some(ended) = self.step_or_signal(registers.rip)? {
                     return Ok(Some(ended));
                 }
             } else {
                 before = None;
-                if let Stop::Ended(ended) = self.outside(&registers)? {
+                if let Some(ended) = self.outside(&registers)? {
                     return Ok(Some(ended));
                 }
+            }
+            if self.is_unwound {
+                return Ok(None);
             }
             registers = self.stage.registers()?;
         }
     }
 
-    fn step_or_signal(&mut self, at: u64) -> Result<Stop, CollectError> {
-        let stop = self.stage.step_over(at)?;
-        if matches!(stop, Stop::Trap) && self.stage.has_signals() {
+    fn step_or_signal(&mut self, at: u64) -> Result<Option<Ended>, CollectError> {
+        let ended = self.stage.step_over(at)?;
+        if ended.is_none() && self.stage.has_signals() {
             let now = self.stage.registers()?;
             // A handler runs now, and returns to here.
             return self.run_to(now.rip, now.rsp);
         }
-        Ok(stop)
+        Ok(ended)
     }
 
     /// Runs code outside the graph to its return.
-    fn outside(&mut self, registers: &Registers) -> Result<Stop, CollectError> {
+    fn outside(&mut self, registers: &Registers) -> Result<Option<Ended>, CollectError> {
         let back = self.stage.memory.word(registers.rsp)?;
         self.run_to(back, registers.rsp.wrapping_add(8))
     }
 
     /// Runs to an address at which the stack is as given.
-    fn run_to(&mut self, at: u64, stack: u64) -> Result<Stop, CollectError> {
+    fn run_to(&mut self, at: u64, stack: u64) -> Result<Option<Ended>, CollectError> {
         let is_new = self.stage.insert(at)?;
         loop {
-            if let Stop::Ended(ended) = self.stage.go()? {
-                return Ok(Stop::Ended(ended));
-            }
-            let mut registers = self.stage.registers()?;
-            registers.rip = registers.rip.wrapping_sub(1);
+            let registers = match self.stage.go()? {
+                Stop::Ended(ended) => return Ok(Some(ended)),
+                Stop::Trap(registers) => registers,
+            };
             self.stage.set(registers)?;
             // A jump out of several calls comes back elsewhere, and with less on the stack.
-            let is_jump = registers.rip != at && registers.rsp > stack;
+            let is_pad = self.pads.contains(&registers.rip) && registers.rsp >= stack;
+            let is_jump = registers.rip != at && registers.rsp > stack || is_pad;
             if is_jump || registers.rip == at && registers.rsp == stack {
                 if is_new {
                     self.stage.remove(at)?;
                 }
-                return Ok(Stop::Trap);
+                self.is_unwound |= is_pad;
+                return Ok(None);
             }
-            let at = registers.rip;
-            if let Stop::Ended(ended) = self.stage.step_over(at)? {
-                return Ok(Stop::Ended(ended));
+            if let Some(ended) = self.stage.step_over(registers.rip)? {
+                return Ok(Some(ended));
             }
         }
     }

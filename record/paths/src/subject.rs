@@ -59,8 +59,7 @@ impl Subject {
         let is_chosen = |name: &str| {
             choice.functions.is_empty() || choice.functions.iter().any(|part| is_part(name, part))
         };
-        let chart = Chart::new(&binary, |own| is_chosen(&own.name))
-            .map_err(|error| failed(error.to_string()))?;
+        let chart = Chart::new(&binary, is_chosen).map_err(|error| failed(error.to_string()))?;
         if chart.program.function(chart.program.main()).and_then(|own| own.address())
             != Some(binary.root)
         {

@@ -1,25 +1,26 @@
 //! Runs a program over its breakpoints.
 //!
 //! ```text
-//!  start ─▶ root: breakpoints in ─▶ trap: letters, where to go on ─▶ … ─▶ root returns │ it ends
+//!  start ─▶ root: breakpoints in ─▶ trap: letters, where to go on ─▶ root returns ─▶ it ends
 //!                                    └ called from outside: muted until that call returns
 //! ```
 //!
-//! The program has one thread. Its children run without breakpoints. Code outside the graph that
-//! calls back into it, signal handlers too, is left out and counted.
+//! The program has one thread. Its children run without breakpoints. A call of code outside back
+//! into the graph is left out, and counted by the function: of a signal handler, too, and of what
+//! runs before and after `main`.
 //!
 //! Design: `.collect.traps` in `design/collect.md`.
 
 use crate::CollectError;
 use crate::displace::{self, COPY_SIZE, Over};
 use crate::launch::{Launch, Outputs, pin};
-use crate::sites::{AtEnd, Letter, Site, Sites};
+use crate::sites::{Arrival, AtEnd, Letter, Site, Sites, UNWOUND};
 use crate::stage::{Ended, Stage, Stop, whole};
 use iced_x86::{Decoder, DecoderOptions};
 use nix::libc::user_regs_struct as Registers;
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 /// The longest instruction.
@@ -32,8 +33,9 @@ pub struct Hits {
     pub letters: Vec<Letter>,
     /// Breakpoints that were hit.
     pub traps: u64,
-    /// Calls from code outside into the graph, which are left out.
-    pub callbacks: u64,
+    /// The functions that code outside called, by their addresses in the file, and how often. These
+    /// calls are left out, and those that they make.
+    pub callbacks: BTreeMap<u64, u64>,
     /// Processes that the program made; their paths are left out.
     pub children: u64,
     /// How the program ended.
@@ -71,9 +73,13 @@ pub fn collect(
 fn collect_pinned(launch: &Launch, entry: u64, sites: &Sites) -> Result<Hits, CollectError> {
     let file = || tempfile::tempfile().map_err(CollectError::Memory);
     let outputs = Outputs { out: file()?, errors: file()? };
-    let mut run = Run::begin(launch, entry, sites, &outputs)?;
+    let mut run = Run::open(launch, entry, sites, &outputs)?;
+    run.reach()?;
     let began = Instant::now();
-    let ended = run.go()?;
+    let ended = match run.go()? {
+        Some(ended) => ended,
+        None => run.leave()?,
+    };
     Ok(Hits {
         letters: run.letters,
         traps: run.traps,
@@ -104,26 +110,25 @@ struct Run<'s> {
     stage: Stage,
     sites: &'s Sites,
     armed: HashMap<u64, Armed<'s>>,
-    /// The return of the root.
-    end: Muted,
+    /// The return of the root, while it runs.
+    end: Option<Muted>,
     muted: Option<Muted>,
     letters: Vec<Letter>,
     traps: u64,
-    callbacks: u64,
+    callbacks: BTreeMap<u64, u64>,
     until: Option<Instant>,
 }
 
 impl<'s> Run<'s> {
-    fn begin(
+    fn open(
         launch: &Launch,
         entry: u64,
         sites: &'s Sites,
         outputs: &Outputs,
     ) -> Result<Run<'s>, CollectError> {
-        let mut stage = Stage::open(launch, entry, outputs)?;
+        let stage = Stage::open(launch, entry, outputs)?;
         let bias = stage.memory.bias;
         let room = stage.memory.room(sites.sites.len() as u64 * COPY_SIZE)?;
-        let registers = stage.reach(sites.root)?;
         let mut armed = HashMap::new();
         for (at, place) in sites.sites.iter().zip((room..).step_by(COPY_SIZE as usize)) {
             let (at, site) = (at.0.wrapping_add(bias), at.1);
@@ -136,52 +141,98 @@ impl<'s> Run<'s> {
             }
             armed.insert(at, Armed { site, over });
         }
-        for at in armed.keys() {
-            stage.insert(*at)?;
-        }
-        let back = stage.memory.word(registers.rsp)?;
-        stage.insert(back)?;
         Ok(Run {
             stage,
             sites,
             armed,
-            end: Muted { back, stack: registers.rsp.wrapping_add(8) },
+            end: None,
             muted: None,
             letters: Vec::new(),
             traps: 0,
-            callbacks: 0,
+            callbacks: BTreeMap::new(),
             until: None,
         })
     }
 
-    fn go(&mut self) -> Result<Ended, CollectError> {
+    /// Runs to the root, and puts all breakpoints in.
+    fn reach(&mut self) -> Result<(), CollectError> {
+        let root = self.sites.root.wrapping_add(self.stage.memory.bias);
+        self.stage.insert(root)?;
+        for (at, armed) in &self.armed {
+            if armed.site.is_callable && self.sites.is_main {
+                self.stage.insert(*at)?;
+            }
+        }
+        let registers = loop {
+            match self.stage.go()? {
+                Stop::Ended(ended) => return Err(CollectError::NotBegun(format!("{ended:?}"))),
+                Stop::Trap(registers) if registers.rip == root => break registers,
+                Stop::Trap(registers) => {
+                    if let Some(ended) = self.pass(registers)? {
+                        return Err(CollectError::NotBegun(format!("{ended:?}")));
+                    }
+                }
+            }
+        };
+        let back = self.stage.memory.word(registers.rsp)?;
+        self.end = Some(Muted { back, stack: registers.rsp.wrapping_add(8) });
+        self.muted = None;
+        self.stage.set(registers)?;
+        if !self.armed.contains_key(&root) {
+            self.stage.remove(root)?;
+        }
+        self.stage.insert(back)?;
+        self.armed.keys().try_for_each(|at| self.stage.insert(*at).map(|_| ()))
+    }
+
+    /// Runs to the return of the root, or to the end of the program.
+    fn go(&mut self) -> Result<Option<Ended>, CollectError> {
         loop {
-            let mut registers = match self.stage.go()? {
-                Stop::Ended(ended) => return Ok(ended),
-                Stop::Trap => self.stage.registers()?,
+            let registers = match self.stage.go()? {
+                Stop::Ended(ended) => return Ok(Some(ended)),
+                Stop::Trap(registers) => registers,
             };
-            registers.rip = registers.rip.wrapping_sub(1);
             self.traps += 1;
-            let at = registers.rip;
-            if at == self.end.back && registers.rsp == self.end.stack {
+            let is_at = |own: &Muted| own.back == registers.rip && own.stack == registers.rsp;
+            if self.end.is_some_and(|end| is_at(&end)) {
                 self.until = Some(Instant::now());
                 self.stage.set(registers)?;
-                return self.stage.finish();
-            }
-            if let Some(muted) =
-                self.muted.filter(|own| own.back == at && own.stack == registers.rsp)
-            {
-                self.unmute(muted)?;
+                return Ok(None);
             }
             if let Some(ended) = self.pass(registers)? {
-                return Ok(ended);
+                return Ok(Some(ended));
+            }
+        }
+    }
+
+    /// Lets the program end after the root returned.
+    fn leave(&mut self) -> Result<Ended, CollectError> {
+        self.end = None;
+        if !self.sites.is_main {
+            return self.stage.finish();
+        }
+        let armed = &self.armed;
+        self.stage.keep(|at| armed.get(&at).is_some_and(|own| own.site.is_callable))?;
+        loop {
+            let ended = match self.stage.go() {
+                Ok(Stop::Ended(ended)) => Some(ended),
+                Ok(Stop::Trap(registers)) => self.pass(registers)?,
+                // The path is over: what the program does now is not refused.
+                Err(CollectError::Thread | CollectError::Executed) => return self.stage.finish(),
+                Err(error) => return Err(error),
+            };
+            match ended {
+                Some(Ended::Exited(code)) => return Ok(Ended::Returned(code)),
+                Some(ended) => return Ok(ended),
+                None => {}
             }
         }
     }
 
     fn unmute(&mut self, muted: Muted) -> Result<(), CollectError> {
         self.muted = None;
-        if muted.back == self.end.back || self.armed.contains_key(&muted.back) {
+        let is_end = self.end.is_some_and(|end| end.back == muted.back);
+        if is_end || self.armed.contains_key(&muted.back) {
             return Ok(());
         }
         self.stage.remove(muted.back)
@@ -190,11 +241,13 @@ impl<'s> Run<'s> {
     /// Notes the letters of a breakpoint, and lets the program go on behind it.
     fn pass(&mut self, mut registers: Registers) -> Result<Option<Ended>, CollectError> {
         let at = registers.rip;
+        if let Some(muted) = self.muted.filter(|own| own.back == at && own.stack == registers.rsp) {
+            self.unmute(muted)?;
+        }
         let Some(&Armed { site, over }) = self.armed.get(&at) else {
             // A return address that another call returned to.
             self.stage.set(registers)?;
-            let ended = self.stage.step_over(at)?;
-            return Ok(if let Stop::Ended(ended) = ended { Some(ended) } else { None });
+            return self.stage.step_over(at);
         };
         // A call from outside that a jump left: its stack is gone.
         if let Some(muted) = self.muted.filter(|muted| registers.rsp >= muted.stack) {
@@ -203,7 +256,10 @@ impl<'s> Run<'s> {
         if site.is_callable && self.muted.is_none() {
             self.mute_if_outside(&registers)?;
         }
-        if self.muted.is_none() {
+        if self.is_on() {
+            if self.is_unwound(site, &registers) {
+                self.letters.push(UNWOUND);
+            }
             self.letters.extend(site.before.iter().flatten());
         }
         registers.rip = match over {
@@ -215,7 +271,7 @@ impl<'s> Run<'s> {
             }
             Over::Step => {
                 self.stage.set(registers)?;
-                if let Stop::Ended(ended) = self.stage.step_over(at)? {
+                if let Some(ended) = self.stage.step_over(at)? {
                     return Ok(Some(ended));
                 }
                 let to = self.stage.registers()?.rip;
@@ -233,8 +289,24 @@ impl<'s> Run<'s> {
         Ok(None)
     }
 
+    /// Returns whether the path goes on here: the root runs, and code outside called nothing.
+    fn is_on(&self) -> bool {
+        self.end.is_some() && self.muted.is_none()
+    }
+
+    /// Returns whether an unwinding or a long jump arrives.
+    fn is_unwound(&self, site: &Site, registers: &Registers) -> bool {
+        match site.arrival {
+            Arrival::Never => false,
+            Arrival::Always => true,
+            Arrival::AboveRoot => self.end.is_some_and(|end| registers.rsp >= end.stack),
+            // The result is 32 bits wide.
+            Arrival::WithResult => registers.rax as u32 != 0,
+        }
+    }
+
     fn note_end(&mut self, site: &Site, at: u64, to: u64) -> Result<(), CollectError> {
-        if self.muted.is_some() {
+        if !self.is_on() {
             return Ok(());
         }
         match &site.at_end {
@@ -255,11 +327,13 @@ impl<'s> Run<'s> {
         let back = self.stage.memory.word(registers.rsp)?;
         let file = back.wrapping_sub(self.stage.memory.bias);
         let stack = registers.rsp.wrapping_add(8);
-        let is_end = back == self.end.back && stack == self.end.stack;
-        if is_end || self.sites.backs.contains(&file) {
+        let is_end = self.end.is_some_and(|end| back == end.back && stack == end.stack);
+        let called = registers.rip.wrapping_sub(self.stage.memory.bias);
+        let inside = self.sites.backs.get(&file);
+        if is_end || inside.is_some_and(|only| only.is_none_or(|only| only == called)) {
             return Ok(());
         }
-        self.callbacks += 1;
+        *self.callbacks.entry(called).or_default() += 1;
         self.muted = Some(Muted { back, stack });
         self.stage.insert(back).map(|_| ())
     }

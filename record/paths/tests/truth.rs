@@ -11,11 +11,10 @@
 
 mod common;
 
-use common::{compile, jobs, launch};
+use common::{compile, launch, walk};
 use lens_paths::graph::Element;
 use lens_paths::plan::{Kind, Options};
-use lens_paths::walk::{Collection, Step as Walked, Walker};
-use record_paths::{Choice, Ended, Job, Launch, Step, Subject, gather, lackey, step};
+use record_paths::{Choice, Ended, Step, Subject, lackey, step};
 use std::path::{Path, PathBuf};
 
 /// Blocks around a difference that are named.
@@ -41,51 +40,6 @@ fn system(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is missing: install it, or run ./test --install"))
 }
 
-/// A walked path.
-#[derive(Debug, Default)]
-struct Found {
-    /// Its blocks.
-    path: Vec<Step>,
-    /// Blocks before the first unknown part.
-    sure: usize,
-    /// Unknown parts.
-    unknown: u64,
-    /// Whether nothing is unknown.
-    is_whole: bool,
-}
-
-/// Plans, runs all jobs, and walks.
-fn walk(subject: &Subject, launch: &Launch, options: &Options) -> Found {
-    let jobs = jobs(subject, launch, options);
-    let run = |job: &Job| {
-        let (run, _) = job.run(subject, &launch.starter, Some(0)).unwrap();
-        (format!("run {}", job.run), run)
-    };
-    let runs = gather(&jobs, jobs.iter().map(run).collect()).unwrap();
-    let profiles: Vec<_> = jobs.iter().map(Job::profile).collect();
-    let collections = runs.into_iter().map(|run| Collection {
-        letters: run.letters,
-        begins: true,
-        ends: run.is_whole,
-    });
-    let collections: Vec<Collection> = collections.collect();
-    let mut found = Found::default();
-    let mut sure = None;
-    let walker = Walker::new(subject.program(), &profiles).unwrap();
-    let walked = walker.walk(&collections, &mut |step| match step {
-        Walked::Block(function, block) => found.path.push((function, block)),
-        Walked::Unknown(_) | Walked::Unwound(_) => {
-            sure.get_or_insert(found.path.len());
-        }
-        _ => {}
-    });
-    let walked = walked.unwrap();
-    found.sure = sure.unwrap_or(found.path.len());
-    found.unknown = walked.unknown;
-    found.is_whole = walked.is_whole;
-    found
-}
-
 const SMALL: &[(usize, Kind)] = &[(1, Kind::Edges), (2, Kind::Edges), (1, Kind::Blocks)];
 /// A program of thousands of blocks is planned once.
 const LARGE: &[(usize, Kind)] = &[(1, Kind::Edges)];
@@ -98,7 +52,7 @@ fn assert_one_path(program: &Path, arguments: &[&str], plans: &[(usize, Kind)]) 
     assert!(stepped.is_whole, "{}", program.display());
     for &(machines, kind) in plans {
         let options = Options { machines, limit: None, kind };
-        let walked = walk(&subject, &launch, &options);
+        let walked = walk(&subject, &Choice::default(), &launch, &options);
         let name = format!("{} {machines} {kind:?}", program.display());
         same(&subject, &walked.path, &stepped.path, &name);
         assert!(walked.is_whole, "{name}");
@@ -161,7 +115,7 @@ fn signals_children_and_long_jumps_leave_the_path_whole() {
     let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
     let (entry, code) = (subject.binary.entry, &subject.binary.entry_code);
     assert_eq!(lackey(&launch, &subject.chart, entry, code).unwrap(), stepped.path);
-    let walked = walk(&subject, &launch, &Options::default());
+    let walked = walk(&subject, &Choice::default(), &launch, &Options::default());
     assert!(!walked.is_whole && walked.unknown > 0);
 }
 
@@ -173,7 +127,7 @@ fn an_exception_makes_a_path_that_is_not_whole() {
     let launch = launch(&program, &[]);
     let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
     assert!(!stepped.is_whole);
-    let walked = walk(&subject, &launch, &Options::default());
+    let walked = walk(&subject, &Choice::default(), &launch, &Options::default());
     assert!(!walked.is_whole);
     // What the walk gives before it is the truth.
     let sure = walked.sure.min(stepped.path.len());
@@ -188,7 +142,12 @@ fn a_crash_ends_the_path_at_its_last_sure_block() {
     let launch = launch(&program, &[]);
     let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
     assert_eq!(stepped.ended, Ended::Killed(11));
-    let walked = walk(&subject, &launch, &Options { kind: Kind::Blocks, ..Options::default() });
+    let walked = walk(
+        &subject,
+        &Choice::default(),
+        &launch,
+        &Options { kind: Kind::Blocks, ..Options::default() },
+    );
     assert!(!walked.is_whole && walked.path.len() > 2);
     let length = walked.path.len();
     same(&subject, &walked.path, &stepped.path[..length], "up to the crash");

@@ -6,7 +6,8 @@
 //!
 //! Design: `.paths.marked` in `design/paths.md`.
 
-use super::said::{failed, say_unknown, stop, told};
+use super::inputs::stop;
+use super::said::{failed, say_unknown, told};
 use crate::command::output::Output;
 use crate::reading::{Known, Reading};
 use cli::Stop;

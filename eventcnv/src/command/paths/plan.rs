@@ -6,7 +6,7 @@
 //!
 //! Design: `.paths.plan` in `design/paths.md`.
 
-use super::{graph, say_all, stop};
+use super::inputs::{graph, say_all, stop};
 use crate::reading::{Known, Reading};
 use crate::view::paths;
 use cli::Stop;
@@ -24,7 +24,11 @@ cost is that of the dearest machine.
 
 A graph is a text: function NAME begins a function; 0 > 1 2*7 are edges, with weights if they are \
 known; call 3 NAME ends a block with a call; exit 5 and stop 5 name blocks where the function or \
-the program ends.";
+the program ends.
+
+With --jobs the graph is that of a program without its source, and each run becomes a job: a file \
+that any scheduler can hand to another machine. \"paths collect --job\" runs one, by breakpoints, \
+and \"paths walk DIR\" checks and merges the logs.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +36,7 @@ Examples:
   eventcnv paths plan shop.graph --machines 3 --blocks --limit 40 -o shop.plan
   eventcnv paths plan shop.graph --log path.log      weighed by a path that was walked
   eventcnv paths plan shop.graph --svg shop.svg      a drawing: blocks, witnesses, loads
+  eventcnv paths plan --machines 3 --jobs jobs -- gzip -c notes.txt   a job for each run
 
 Weights, the first that is known: --log; those of the graph, if it states that of each edge; else
 all edges of a fork weigh the same, and a loop runs twice.
@@ -46,7 +51,11 @@ Exit status:
 pub(crate) struct Plan {
     /// The graph of the program
     #[arg(value_name = "GRAPH")]
-    graph: PathBuf,
+    #[cfg_attr(
+        all(target_os = "linux", target_arch = "x86_64"),
+        arg(required_unless_present = "jobs")
+    )]
+    graph: Option<PathBuf>,
 
     /// Machines that share the witnesses
     #[arg(long, value_name = "M", default_value_t = 1,
@@ -76,11 +85,25 @@ pub(crate) struct Plan {
     /// Replace existing outputs
     #[arg(long)]
     force: bool,
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(flatten)]
+    jobs: super::jobs::Jobs,
 }
 
 /// Plans, prints the plans as a table, and writes the best. Returns whether there is one.
 pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
-    let program = graph(&args.graph)?;
+    let options = Options {
+        machines: usize::from(args.machines),
+        limit: args.limit.map(|limit| limit as usize),
+        kind: if args.blocks { Kind::Blocks } else { Kind::Edges },
+    };
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if super::jobs::write(&args.jobs, &options)? {
+        return Ok(true);
+    }
+    let source = args.graph.as_deref().ok_or_else(|| Stop::Message("a graph is needed".into()))?;
+    let program = graph(source)?;
     let weights = match &args.log {
         None => Weights::written(&program).unwrap_or_else(|| Weights::basic(&program)),
         Some(path) => {
@@ -91,11 +114,6 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
             }
             Weights::counted(&program, elements)
         }
-    };
-    let options = Options {
-        machines: usize::from(args.machines),
-        limit: args.limit.map(|limit| limit as usize),
-        kind: if args.blocks { Kind::Blocks } else { Kind::Edges },
     };
     let plans = match plan(&program, &weights, &options) {
         Ok(plans) => plans,
@@ -113,13 +131,13 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
                 }
                 _ => (error.to_string(), Vec::new()),
             };
-            let name = cli::log::name(&args.graph);
+            let name = cli::log::name(source);
             cli::complain(&format!("eventcnv: {name}: {what}{advice}\n"));
             lines.iter().for_each(|line| cli::complain(&format!("  {line}\n")));
             return Ok(false);
         }
     };
-    let Some(best) = plans.best() else { return Err(stop(&args.graph, &"has no plan")) };
+    let Some(best) = plans.best() else { return Err(stop(source, &"has no plan")) };
     if let Some(path) = &args.svg {
         let drawing = paths::drawing(&program, &weights, best);
         cli::output::write(path, args.force, |out| out.write_all(drawing.as_bytes()))?;

@@ -2,6 +2,7 @@
 //!
 //! Design: `.paths.walk` in `design/paths.md`.
 
+use super::inputs::stop;
 use cli::Stop;
 use eventlog::reader::Log;
 use eventlog::writer::MakeError;
@@ -9,11 +10,6 @@ use lens_paths::walk::Walked;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-
-/// Returns the end of a command: what is wrong with a file.
-pub(super) fn stop(path: &Path, what: &dyn std::fmt::Display) -> Stop {
-    Stop::Message(format!("{}: {what}", cli::log::name(path)))
-}
 
 /// Returns whether a file is a log.
 pub(super) fn is_log(path: &Path) -> Result<bool, Stop> {

@@ -6,7 +6,7 @@
 //!
 //! Design: `.paths.condition` in `design/paths.md`.
 
-use super::{graph, plan_of, say_all, stop};
+use super::inputs::{graph, plan_of, say_all, stop};
 use cli::Stop;
 use lens_paths::graph::{BlockId, Element, ElementId, Program};
 use lens_paths::{Profile, clashes};

@@ -6,8 +6,8 @@
 //!
 //! Design: `.paths.walk` in `design/paths.md`.
 
+use super::inputs::{graph, plan_of, stop, text};
 use super::said::{failed, is_log, say_unknown, told};
-use super::{graph, plan_of, stop, text};
 use crate::command::output::Output;
 use crate::reading::{Known, Reading};
 use cli::Stop;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Walk) -> Result<bool, Stop> {
     let output = &output.ok_or_else(|| stop(&args.graph, &"an output is needed, too: -o OUT"))?;
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     if args.plan.is_none() && args.graph.is_dir() {
-        return super::collect::walk_jobs(&args.graph, output);
+        return super::jobs::walk_jobs(&args.graph, output);
     }
     let plan = args.plan.as_ref().filter(|_| !args.runs.is_empty());
     let plan = plan.ok_or_else(|| stop(&args.graph, &"a plan and its runs are needed, too"))?;
@@ -158,7 +158,7 @@ pub(super) fn report(program: &Program, walked: &Walked) -> bool {
 fn collections(paths: &[PathBuf], count: usize, print: u64) -> Result<Vec<Collection>, Stop> {
     let mut found: Vec<Option<Collection>> = vec![None; count];
     for (place, path) in paths.iter().enumerate() {
-        let Recorded { run, graph, collection } = recorded(path)?;
+        let Recorded { run, graph, collection, .. } = recorded(path)?;
         if graph.is_some_and(|graph| graph != print) {
             return Err(stop(path, &"is a run of another graph"));
         }
@@ -178,7 +178,7 @@ fn collections(paths: &[PathBuf], count: usize, print: u64) -> Result<Vec<Collec
 fn recorded(path: &Path) -> Result<Recorded, Stop> {
     if !is_log(path)? {
         let (run, collection) = letters::read(&text(path)?).map_err(|error| stop(path, &error))?;
-        return Ok(Recorded { run, graph: None, collection });
+        return Ok(Recorded { run, collection, ..Recorded::default() });
     }
     let reading = Reading::open_paths(&[path.to_owned()], &Known::default())?;
     let recorded = source::recorded(&reading.log).map_err(|error| reading.error(error))?;

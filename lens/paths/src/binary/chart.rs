@@ -29,24 +29,27 @@ pub struct Chart {
     pub program: graph::Program,
     /// The blocks of each function of the graph, by their numbers.
     pub blocks: Vec<Vec<Block>>,
-    /// The functions of the graph that code outside may call: their beginnings.
-    pub callable: BTreeSet<u64>,
+    /// The chosen functions that code outside may call: their beginnings and names.
+    pub callable: BTreeMap<u64, String>,
+    /// Where the program goes on when a callee throws, and whether that is in a function of the
+    /// graph.
+    pub landings: BTreeMap<u64, bool>,
+    /// Whether the root is the program's `main`.
+    pub is_main: bool,
     /// The functions that the graph leaves out.
     pub left: Vec<Left>,
 }
 
 impl Chart {
-    /// Makes the graph of the functions that a caller chooses. The root is always chosen.
+    /// Makes the graph of the functions that a caller chooses by their names. The root is always
+    /// chosen.
     ///
     /// # Errors
     ///
     /// The graph is too large, or the root itself is not fully known.
-    pub fn new(
-        binary: &Binary,
-        is_chosen: impl Fn(&Function) -> bool,
-    ) -> Result<Chart, GraphError> {
+    pub fn new(binary: &Binary, is_chosen: impl Fn(&str) -> bool) -> Result<Chart, GraphError> {
         let is_inside = |own: &&Function| {
-            own.troubles.is_empty() && (own.start == binary.root || is_chosen(own))
+            own.troubles.is_empty() && (own.start == binary.root || is_chosen(&own.name))
         };
         let inside: Vec<&Function> = binary.functions.values().filter(is_inside).collect();
         let numbers: BTreeMap<u64, FunctionId> =
@@ -84,7 +87,9 @@ impl Chart {
         Ok(Chart {
             program: builder.build()?,
             blocks: inside.iter().map(|own| own.blocks.clone()).collect(),
-            callable: callable(binary, &numbers),
+            callable: callable(binary, &numbers, is_chosen),
+            landings: landings(binary, &inside),
+            is_main: binary.is_main,
             left,
         })
     }
@@ -95,19 +100,30 @@ impl Chart {
     }
 }
 
-/// Returns the functions of the graph that code outside may call.
-fn callable(binary: &Binary, inside: &BTreeMap<u64, FunctionId>) -> BTreeSet<u64> {
-    let taken = binary.functions.values().filter(|own| own.is_taken).map(|own| own.start);
-    let called = binary
-        .functions
-        .values()
-        .filter(|own| !inside.contains_key(&own.start))
-        .flat_map(|own| &own.blocks)
-        .filter_map(|block| match &block.ends {
-            Ends::Call { callee: Callee::Own(at), .. } | Ends::Tail(Callee::Own(at)) => Some(*at),
-            _ => None,
-        });
-    taken.chain(called).filter(|at| inside.contains_key(at)).collect()
+/// Returns the chosen functions that code outside may call: those that the image names, and those
+/// that its functions outside the graph call.
+fn callable(
+    binary: &Binary,
+    inside: &BTreeMap<u64, FunctionId>,
+    is_chosen: impl Fn(&str) -> bool,
+) -> BTreeMap<u64, String> {
+    let named = binary.named.iter().filter(|(_, name)| is_chosen(name));
+    let outside = binary.functions.values().filter(|own| !inside.contains_key(&own.start));
+    let called = outside.flat_map(|own| &own.blocks).filter_map(|block| match &block.ends {
+        Ends::Call { callee: Callee::Own(at), .. } | Ends::Tail(Callee::Own(at)) => Some(*at),
+        _ => None,
+    });
+    let called = called.filter(|at| inside.contains_key(at));
+    let called = called.filter_map(|at| Some((at, binary.functions.get(&at)?.name.clone())));
+    named.map(|(at, name)| (*at, name.clone())).chain(called).collect()
+}
+
+/// Returns the landing pads, and whether each is one of a function of the graph.
+fn landings(binary: &Binary, inside: &[&Function]) -> BTreeMap<u64, bool> {
+    let starts: BTreeSet<u64> =
+        inside.iter().flat_map(|own| &own.blocks).map(|block| block.start).collect();
+    let is_inside = |(start, end): (u64, u64)| starts.range(start..end.max(start)).next().is_some();
+    binary.landings.iter().map(|(pad, code)| (*pad, is_inside(*code))).collect()
 }
 
 /// Adds the blocks, edges and calls of a function.

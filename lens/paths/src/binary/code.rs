@@ -5,6 +5,7 @@ use super::error::BinaryError;
 use super::explore::{self, Explored};
 use super::flow::{self, Callee, Flow};
 use super::image::Image;
+use super::named;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,6 +84,13 @@ pub struct Binary {
     pub entry_code: Vec<u8>,
     /// By address.
     pub functions: BTreeMap<u64, Function>,
+    /// The functions that code or data names, and their names: code outside may call them. A path
+    /// from the root may reach none of them.
+    pub named: BTreeMap<u64, String>,
+    /// Where the program goes on when a callee throws, each with the code of its function.
+    pub landings: BTreeMap<u64, (u64, u64)>,
+    /// Whether the root is the program's `main`.
+    pub is_main: bool,
 }
 
 impl Binary {
@@ -93,12 +101,22 @@ impl Binary {
     /// The file is not a program for x86-64, or the function does not exist.
     pub fn read(bytes: &[u8], root: Option<&str>) -> Result<Binary, BinaryError> {
         let mut image = Image::read(bytes)?;
+        let is_main = root.is_none_or(|name| name == "main");
         let root = find_root(&image, root)?;
         let explored = explore::explore(&mut image, &[root]);
         let code = image.code(image.entry).unwrap_or_default();
         let entry_code = code.get(..ENTRY_SIZE).unwrap_or(code).to_vec();
         let functions = functions(&image, &explored);
-        Ok(Binary { root, entry: image.entry, entry_code, functions })
+        let name = |at: u64| image.extents.get(&at).map(|own| (at, own.name.clone()));
+        Ok(Binary {
+            root,
+            entry: image.entry,
+            entry_code,
+            functions,
+            named: named::all(&image).into_iter().filter_map(name).collect(),
+            landings: image.landings,
+            is_main,
+        })
     }
 }
 

@@ -13,9 +13,10 @@
 use super::draft::{Draft, Trouble};
 use super::flow::{self, Callee, Flow};
 use super::image::Image;
+use super::named;
 use super::shape::Shape;
 use super::tables::{self, Told};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The most instructions that all drafts together may have.
@@ -300,23 +301,9 @@ impl Explorer<'_, '_> {
 
     /// Notes functions whose address an instruction has: they may be called through a pointer.
     fn note_addresses(&mut self, one: &Instruction) {
-        let is_flow = one.flow_control() != FlowControl::Next;
-        let mut note = |value: u64| {
-            if self.image.extents.contains_key(&value) {
-                self.taken.insert(value);
-            }
-        };
         if one.mnemonic() == Mnemonic::Lea && one.is_ip_rel_memory_operand() {
-            note(one.ip_rel_memory_address());
             self.named.insert(one.ip_rel_memory_address());
         }
-        for operand in 0..one.op_count() {
-            match one.op_kind(operand) {
-                OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 if !is_flow => {
-                    note(one.immediate(operand));
-                }
-                _ => {}
-            }
-        }
+        self.taken.extend(named::by(self.image, one));
     }
 }

@@ -71,8 +71,14 @@ pub(super) fn never_returns(import: &str) -> bool {
 /// Returns whether an import lets the program go on in a caller that has not returned: by an
 /// exception, or a jump out of several calls.
 pub fn unwinds(import: &str) -> bool {
-    const BEGINNINGS: [&str; 5] =
-        ["__cxa_throw", "__cxa_rethrow", "_Unwind_R", "_Unwind_Forced", "setcontext"];
+    const BEGINNINGS: [&str; 6] = [
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "_Unwind_R",
+        "_Unwind_Forced",
+        "setcontext",
+        "swapcontext",
+    ];
     let is_throw = import.contains("__throw_") || import.contains("longjmp");
     is_throw || BEGINNINGS.iter().any(|own| import.starts_with(own))
 }

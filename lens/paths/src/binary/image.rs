@@ -9,7 +9,8 @@
 //! Addresses are those of the file: where the image lies in memory is added elsewhere.
 
 use super::error::BinaryError;
-use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use super::landing;
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, Pointer, UnwindSection};
 use object::elf::{R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE};
 use object::read::elf::ElfFile64;
 use object::{
@@ -50,6 +51,8 @@ pub(super) struct Image<'a> {
     imports: BTreeMap<u64, String>,
     /// Slots that the loader fills with an address of the image.
     relative: BTreeMap<u64, u64>,
+    /// Where the program goes on when a callee throws, each with the code of its function.
+    pub(super) landings: BTreeMap<u64, (u64, u64)>,
     /// By their beginnings.
     pub(super) extents: BTreeMap<u64, Extent>,
     /// Beginnings of code that is part of another function.
@@ -75,6 +78,7 @@ impl<'a> Image<'a> {
             areas: Vec::new(),
             imports: BTreeMap::new(),
             relative: BTreeMap::new(),
+            landings: BTreeMap::new(),
             extents: BTreeMap::new(),
             parts: BTreeSet::new(),
             named: BTreeSet::new(),
@@ -173,6 +177,10 @@ impl<'a> Image<'a> {
             let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
             let (start, size) = (fde.initial_address(), fde.len());
             let Some(end) = start.checked_add(size) else { continue };
+            if let Some(Pointer::Direct(table)) = fde.lsda() {
+                let pads = landing::pads(self.rest(table).unwrap_or_default(), table, start);
+                self.landings.extend(pads.into_iter().map(|pad| (pad, (start, end))));
+            }
             let is_inside = self.extent_at(start).is_some();
             let is_code = self.code(start).is_some() && !self.is_stub(start);
             if size > 0 && is_code && !is_inside && self.extents.len() < FUNCTIONS_MAX {
@@ -191,6 +199,12 @@ impl<'a> Image<'a> {
     /// Returns the code from an address to the end of its section.
     pub(super) fn code(&self, address: u64) -> Option<&'a [u8]> {
         let area = self.area(address).filter(|area| area.is_code)?;
+        area.bytes.get(usize::try_from(address - area.start).ok()?..)
+    }
+
+    /// Returns the bytes from an address to the end of its section.
+    fn rest(&self, address: u64) -> Option<&'a [u8]> {
+        let area = self.area(address)?;
         area.bytes.get(usize::try_from(address - area.start).ok()?..)
     }
 
@@ -242,7 +256,8 @@ impl<'a> Image<'a> {
     pub(super) fn named_in_data(&self) -> BTreeSet<u64> {
         let mut found: BTreeSet<u64> =
             self.relative.values().copied().filter(|at| self.extents.contains_key(at)).collect();
-        // An image at a fixed place has no relocations: any aligned word may be an address.
+        // Any aligned word may be an address: in an image at a fixed place, in packed relocations,
+        // in the relocations of resolvers, in the table of exported symbols.
         for area in self.areas.iter().filter(|area| !area.is_code) {
             let skip = (area.start.wrapping_neg() % 8) as usize;
             let bytes = area.bytes.get(skip..).unwrap_or_default();

@@ -17,6 +17,8 @@ mod error;
 mod explore;
 mod flow;
 mod image;
+mod landing;
+mod named;
 mod shape;
 mod tables;
 mod values;

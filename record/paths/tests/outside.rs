@@ -1,0 +1,90 @@
+//! What code outside does: it calls functions of the program, throws through them, jumps over them.
+//!
+//! ```text
+//!  program ─┬ prints how often each of its functions was called ─┐
+//!           └ breakpoints ─▶ calls from outside, by function ─────┴─ equal
+//!  exceptions of libraries ─▶ letters ─ walk ─▶ a path that is not whole
+//! ```
+//!
+//! Design: `.collect.sites` in `design/collect.md`.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+
+use common::{collected, compile, launch, walk};
+use lens_paths::plan::Options;
+
+use record_paths::{Choice, Subject, step};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Runs a program by breakpoints; returns the calls from outside by function, and what it printed
+/// of them.
+fn calls(
+    program: &Path,
+    choice: &Choice,
+    arguments: &[&str],
+) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+    let subject = Subject::read(program, choice).unwrap();
+    let (run, hits) = collected(&subject, choice, &launch(program, arguments));
+    let printed = String::from_utf8(hits.output).unwrap();
+    let row = |line: &str| {
+        let (name, count) = line.split_once(' ').unwrap();
+        (name.to_owned(), count.parse().unwrap())
+    };
+    (run.callbacks.into_iter().collect(), printed.lines().map(row).collect())
+}
+
+#[test]
+fn calls_from_outside_are_counted_by_function_as_the_program_counts_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let only = Choice { root: None, functions: vec!["on_".to_owned()] };
+    for (flags, choice) in [
+        (&["-O2"][..], &Choice::default()),
+        (&["-O0", "-fcf-protection=full"], &Choice::default()),
+        (&["-O2", "-no-pie"], &Choice::default()),
+        (&["-O2", "-Wl,-z,pack-relative-relocs"], &Choice::default()),
+        (&["-O2", "-static"], &only),
+        (&["-O1", "-static-pie"], &only),
+    ] {
+        let program = compile(folder.path(), "gcc", flags, "callbacks.c");
+        // It returns; it ends by `exit`.
+        for arguments in [&[][..], &["exit"]] {
+            let (counted, printed) = calls(&program, choice, arguments);
+            assert_eq!(printed["on_compare"], 73);
+            assert_eq!(counted, printed, "{flags:?} {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn an_exception_that_a_library_throws_makes_a_path_that_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    // Without optimisation `catch_unwind` is code outside, and so is the call that it catches.
+    for (compiler, flags, source, is_seen) in [
+        ("g++", &["-O0"][..], "throws.cc", true),
+        ("g++", &["-O2"], "throws.cc", true),
+        ("g++", &["-O2", "-no-pie", "-s"], "throws.cc", true),
+        ("clang++", &["-O2"], "throws.cc", true),
+        ("rustc", &["-Copt-level=0"], "throws.rs", false),
+        ("rustc", &["-Copt-level=2"], "throws.rs", true),
+        ("gcc", &["-O2"], "leaps.c", true),
+    ] {
+        let program = compile(folder.path(), compiler, flags, source);
+        // In Rust the panic of the program itself begins in the library, which is code outside.
+        let rust = Choice { root: Some("throws::main".into()), functions: vec!["throws::".into()] };
+        let choice = if compiler == "rustc" { rust } else { Choice::default() };
+        let subject = Subject::read(&program, &choice).unwrap();
+        for (words, throws) in [(&["17"][..], false), (&["word"], is_seen)] {
+            let launch = launch(&program, words);
+            let name = format!("{compiler} {flags:?} {source} {words:?}");
+            let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+            let walked = walk(&subject, &choice, &launch, &Options::default());
+            assert_eq!(walked.is_whole, !throws, "{name}");
+            assert!(stepped.is_whole || throws, "{name}");
+            // What is sure is the truth.
+            let sure = walked.sure.min(stepped.path.len());
+            assert_eq!(walked.path[..sure], stepped.path[..sure], "{name}");
+        }
+    }
+}

@@ -10,8 +10,9 @@
 mod support;
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
-use support::run;
+use support::{assert_golden, golden_path, run};
 use tempfile::TempDir;
 
 /// The first figure of the seed: a loop with two ways.
@@ -95,6 +96,35 @@ fn the_path_of_a_plan_is_a_log_that_other_commands_read() {
         assert_eq!(code, 0);
         assert!(String::from_utf8(table).unwrap().contains("one profile *"));
     }
+}
+
+/// `printf 'to be 4 or 5\\n' | words` of `calls/examples` made the log. By its text, and by its
+/// result, `number` was called five times, and two words were numbers.
+#[test]
+fn the_log_of_functions_with_path_has_their_paths() {
+    let directory = TempDir::new().unwrap();
+    let (packed, log) = (fs::read(golden_path("paths/words.log.gz")).unwrap(), "words.log");
+    let log = path(&directory, log);
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    fs::write(&log, text).unwrap();
+    let (told, code, errors) = run(&["paths", "walk", &log]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let told = String::from_utf8(told).unwrap();
+    assert_golden("paths/words.txt", told.as_bytes());
+    let count = |word: &str| told.lines().filter(|line| line.ends_with(word)).count();
+    assert_eq!((count("words::line"), count("words::number"), count(" then")), (1, 5, 3));
+    let out = path(&directory, "path.log");
+    let (told, code, errors) = run(&["paths", "walk", &log, "-o", &out]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(String::from_utf8(told).unwrap().contains("1 thread, 6 calls, "));
+    let (pairs, _, _) = run(&["pairs", &out]);
+    let pairs = String::from_utf8(pairs).unwrap();
+    let row = pairs.lines().find_map(|line| line.strip_prefix("words::number ")).unwrap();
+    assert_eq!(row.split_whitespace().next(), Some("5"), "{pairs}");
+    // A log without such functions.
+    let (_, code, errors) = run(&["paths", "walk", &out]);
+    assert_eq!((code, errors.contains("has no function with `#[path]`")), (2, true), "{errors}");
 }
 
 #[test]

@@ -35,5 +35,5 @@ pub use eventdef::path as events;
 pub use condition::{Clash, clashes};
 pub use first::TooLarge;
 pub use points::{Fork, Way};
-pub use profile::{END, Profile};
+pub use profile::{END, Profile, UNWOUND};
 pub use weights::Weights;

@@ -19,7 +19,7 @@ use crate::condition::{Clash, clashes};
 use crate::first::TooLarge;
 use crate::graph::{BlockId, ElementId, FunctionId, Program};
 use crate::points::Points;
-use crate::profile::Profile;
+use crate::profile::{Profile, UNWOUND};
 use core::fmt;
 use course::Walk;
 use table::Table;
@@ -111,6 +111,7 @@ impl Divergence {
         };
         let found = match self.found {
             None => "the end".to_owned(),
+            Some(UNWOUND) => "an unwinding, or a jump out of several calls".to_owned(),
             Some(letter) => match program.element(ElementId(letter)) {
                 Some(element) => format!("letter {letter} ({})", program.say(element)),
                 None => format!("letter {letter}"),

@@ -34,7 +34,7 @@ pub use follow::Step;
 pub use job::{Gathered, Job, Known, gather, jobs};
 pub use lackey::lackey;
 pub use launch::{Launch, enter};
-pub use sites::{Letter, Sites, UNWOUND};
+pub use sites::{Letter, Sites};
 pub use stage::Ended;
 pub use step::{Stepped, step};
 pub use subject::{Choice, Planned, Subject, fingerprint};

@@ -12,15 +12,13 @@
 //! Design: `.collect.sites` in `design/collect.md`.
 
 use crate::follow::returns_twice;
+use lens_paths::UNWOUND;
 use lens_paths::binary::{Block, Callee, Chart, Ends, unwinds};
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number that the log has for a hit.
 pub type Letter = u32;
-
-/// The letter of an unwinding or a long jump: no witness has it, so no path goes on over it.
-pub const UNWOUND: Letter = u32::MAX - 1;
 
 /// What the end of a block tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

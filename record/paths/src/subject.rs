@@ -51,6 +51,15 @@ impl Subject {
     pub fn read(program: &Path, choice: &Choice) -> Result<Subject, CollectError> {
         let failed = |cause: String| CollectError::Program { program: program.to_owned(), cause };
         let bytes = fs::read(program).map_err(|error| failed(error.to_string()))?;
+        if let Some(line) = bytes.strip_prefix(b"#!") {
+            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let interpreter = String::from_utf8_lossy(line);
+            let interpreter = interpreter.trim();
+            let program = program.display();
+            return Err(failed(format!(
+                "is a script; the path is that of its interpreter: {interpreter} {program}"
+            )));
+        }
         let binary = Binary::read(&bytes, choice.root.as_deref())
             .map_err(|error| failed(error.to_string()))?;
         let is_part = |name: &str, part: &str| {

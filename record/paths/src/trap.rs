@@ -14,9 +14,10 @@
 use crate::CollectError;
 use crate::displace::{self, COPY_SIZE, Over};
 use crate::launch::{Launch, Outputs, pin};
-use crate::sites::{Arrival, AtEnd, Letter, Site, Sites, UNWOUND};
+use crate::sites::{Arrival, AtEnd, Letter, Site, Sites};
 use crate::stage::{Ended, Stage, Stop, whole};
 use iced_x86::{Decoder, DecoderOptions};
+use lens_paths::UNWOUND;
 use nix::libc::user_regs_struct as Registers;
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;

@@ -60,31 +60,51 @@ fn calls_from_outside_are_counted_by_function_as_the_program_counts_them() {
 #[test]
 fn an_exception_that_a_library_throws_makes_a_path_that_is_not_whole() {
     let folder = tempfile::tempdir().unwrap();
+    let of = |root: &str, only: &[&str]| Choice {
+        root: Some(root.to_owned()),
+        functions: only.iter().map(|own| (*own).to_owned()).collect(),
+    };
+    let whole = Choice::default();
+    // In Rust the panic itself is code of the library.
+    let rust = of("throws::main", &["throws::"]);
     // Without optimisation `catch_unwind` is code outside, and so is the call that it catches.
-    for (compiler, flags, source, is_seen) in [
-        ("g++", &["-O0"][..], "throws.cc", true),
-        ("g++", &["-O2"], "throws.cc", true),
-        ("g++", &["-O2", "-no-pie", "-s"], "throws.cc", true),
-        ("clang++", &["-O2"], "throws.cc", true),
-        ("rustc", &["-Copt-level=0"], "throws.rs", false),
-        ("rustc", &["-Copt-level=2"], "throws.rs", true),
-        ("gcc", &["-O2"], "leaps.c", true),
+    for (compiler, flags, source, choice, is_seen) in [
+        ("g++", &["-O0"][..], "throws.cc", &whole, true),
+        ("g++", &["-O2"], "throws.cc", &whole, true),
+        ("g++", &["-O2", "-no-pie", "-s"], "throws.cc", &whole, true),
+        ("clang++", &["-O2"], "throws.cc", &whole, true),
+        // The handler lies above the root.
+        ("g++", &["-O2"], "throws.cc", &of("bare", &[]), true),
+        ("rustc", &["-Copt-level=0"], "throws.rs", &rust, false),
+        ("rustc", &["-Copt-level=2"], "throws.rs", &rust, true),
+        ("gcc", &["-O2"], "leaps.c", &whole, true),
     ] {
         let program = compile(folder.path(), compiler, flags, source);
-        // In Rust the panic of the program itself begins in the library, which is code outside.
-        let rust = Choice { root: Some("throws::main".into()), functions: vec!["throws::".into()] };
-        let choice = if compiler == "rustc" { rust } else { Choice::default() };
-        let subject = Subject::read(&program, &choice).unwrap();
-        for (words, throws) in [(&["17"][..], false), (&["word"], is_seen)] {
-            let launch = launch(&program, words);
-            let name = format!("{compiler} {flags:?} {source} {words:?}");
+        let subject = Subject::read(&program, choice).unwrap();
+        for (word, throws) in
+            [(if source == "throws.cc" { "C" } else { "17" }, false), ("no", true)]
+        {
+            let (launch, is_whole) = (launch(&program, &[word]), !(throws && is_seen));
+            let name = format!("{compiler} {flags:?} {source} {choice:?} {word}");
             let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
-            let walked = walk(&subject, &choice, &launch, &Options::default());
-            assert_eq!(walked.is_whole, !throws, "{name}");
-            assert!(stepped.is_whole || throws, "{name}");
+            let walked = walk(&subject, choice, &launch, &Options::default());
+            assert_eq!(walked.is_whole, is_whole, "{name}");
+            assert!(stepped.is_whole || !is_whole, "{name}");
             // What is sure is the truth.
             let sure = walked.sure.min(stepped.path.len());
             assert_eq!(walked.path[..sure], stepped.path[..sure], "{name}");
         }
+    }
+}
+
+#[test]
+fn destructors_of_static_objects_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let only = Choice { root: None, functions: vec!["on_".to_owned()] };
+    for flags in [&["-O2"][..], &["-O0", "-no-pie"]] {
+        let program = compile(folder.path(), "g++", flags, "destroys.cc");
+        let (counted, printed) = calls(&program, &only, &[]);
+        assert_eq!(printed.len(), 2);
+        assert_eq!(counted, printed, "{flags:?}");
     }
 }

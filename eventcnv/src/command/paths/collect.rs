@@ -12,7 +12,7 @@ use super::jobs;
 use super::program::{self, Chosen, failed, starter};
 use crate::command::output::Output;
 use cli::Stop;
-use record_paths::{CollectError, Gathered, Hits, Job, Subject};
+use record_paths::{CollectError, Ended, Gathered, Hits, Job, Subject};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -177,17 +177,27 @@ fn note(hits: &Hits) {
     if hits.children > 0 {
         line += &format!("; left out: {} children", hits.children);
     }
+    if let Ended::Killed(signal) = hits.ended {
+        line += &format!("; signal {signal} ended the program");
+    }
     cli::complain(&format!("{line}\n"));
 }
 
-/// Fails if two executions differ.
+/// Fails if the paths of two executions differ, and says so if only their outputs do.
 fn compare(
     subject: &Subject,
     one: &[(Gathered, Hits)],
     other: &[(Gathered, Hits)],
 ) -> Result<(), Stop> {
     for ((one, _), (other, _)) in one.iter().zip(other) {
-        if one == other {
+        if (&one.letters, one.is_whole) == (&other.letters, other.is_whole) {
+            if one.output != other.output {
+                cli::complain(&format!(
+                    "eventcnv: note: the output of run {} differs from that of its repetition, the \
+                     path does not\n",
+                    one.run
+                ));
+            }
             continue;
         }
         let pairs = one.letters.iter().zip(&other.letters);
@@ -198,10 +208,10 @@ fn compare(
             element.map_or("its end".into(), |own| subject.program().say(own))
         };
         return Err(Stop::Message(format!(
-            "the program does not take one path: run {} differs from its repetition after {} \
-             events: {}, then {}",
+            "the program does not take one path: run {} differs from its repetition after {}: \
+             {}, then {}",
             one.run,
-            at,
+            cli::units::counted(at as u64, "event"),
             said(&one.letters),
             said(&other.letters)
         )));

@@ -4,6 +4,7 @@
 
 use super::inputs::{say_all, stop};
 use cli::Stop;
+use lens_paths::graph::{Element, Program};
 use lens_paths::plan::{Kind, Options, PlanError};
 use record_paths::{Choice, Job, Launch, Planned, Subject};
 use std::ffi::{OsStr, OsString};
@@ -49,7 +50,7 @@ pub(super) fn plan(
                 let lines = say_all(subject.program(), clashes);
                 lines.iter().for_each(|line| cli::complain(&format!("  {line}\n")));
             }
-            return Err(stop(&program, &error));
+            return Err(stop(&program, &refused(subject.program(), &error)));
         }
     };
     report_plan(&planned);
@@ -61,6 +62,17 @@ pub(super) fn plan(
     };
     let jobs = record_paths::jobs(&subject, &choice, &planned, &launch).map_err(failed)?;
     Ok((subject, jobs))
+}
+
+/// Returns why there is no plan.
+fn refused(program: &Program, error: &PlanError) -> String {
+    match error {
+        PlanError::Limit { fork, needs } => {
+            let place = program.say(Element::Block(fork.function, fork.block));
+            format!("the fork after {place} needs {needs} witnesses in one run; raise --limit")
+        }
+        error => error.to_string(),
+    }
 }
 
 fn report_plan(planned: &Planned) {

@@ -1,20 +1,22 @@
-// Exceptions that the library throws: its code has no letter, its handlers are here.
+// Exceptions that a library throws by itself: it has no letter, and its handlers are here.
 #include <cstdio>
+#include <locale>
 #include <string>
-#include <vector>
 struct Said { const char *word; ~Said() { std::puts(word); } };
-__attribute__((noinline)) static int number(const std::string &word) {
-    Said said { "left" };
-    return std::stoi(word);
+// It handles nothing.
+extern "C" __attribute__((noinline)) int bare(const char *word) {
+    new std::locale(word);
+    return 1;
 }
-__attribute__((noinline)) static int at(const std::vector<int> &all, int place) {
-    try { return all.at(place % 20); } catch (...) { return -1; }
+__attribute__((noinline)) static int tidied(const char *word) {
+    Said said { "left" };
+    return bare(word) + 1;
 }
 int main(int count, char **words) {
     int sum = 0;
-    std::vector<int> all(18, 3);
     for (int i = 1; i < count; i++) {
-        try { sum += at(all, number(words[i])); } catch (const std::exception &) { sum -= 100; }
+        try { sum += tidied(words[i]); } catch (const std::exception &) { sum -= 100; }
+        try { sum += bare(words[i]); } catch (...) { sum--; }
     }
     std::printf("%d\n", sum);
     return sum < 0;

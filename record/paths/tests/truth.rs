@@ -12,9 +12,9 @@
 mod common;
 
 use common::{compile, launch, walk};
-use lens_paths::graph::Element;
+use lens_paths::graph::{EdgeId, Element};
 use lens_paths::plan::{Kind, Options};
-use record_paths::{Choice, Ended, Step, Subject, lackey, step};
+use record_paths::{Choice, Ended, Sites, Step, Subject, collect, lackey, step};
 use std::path::{Path, PathBuf};
 
 /// Blocks around a difference that are named.
@@ -151,4 +151,27 @@ fn a_crash_ends_the_path_at_its_last_sure_block() {
     assert!(!walked.is_whole && walked.path.len() > 2);
     let length = walked.path.len();
     same(&subject, &walked.path, &stepped.path[..length], "up to the crash");
+}
+
+#[test]
+fn the_outcome_of_each_condition_is_that_of_the_processor() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "gcc", &["-O1"], "conditions.c");
+    let subject = Subject::read(&program, &Choice::default()).unwrap();
+    let (launch, entry) = (launch(&program, &[]), subject.binary.entry);
+    let path = step(&launch, entry, &subject.chart, Some(0)).unwrap().path;
+    let (main, own) = (subject.program().main(), &subject.program().functions()[0]);
+    let id = |edge: usize| {
+        let element = Element::Edge(main, EdgeId(edge as u32));
+        Sites::can_witness(&subject.chart, element).then(|| subject.program().id(element)).flatten()
+    };
+    let taken = path.windows(2).filter_map(|two| {
+        let mut edges = own.range(two[0].1);
+        id(edges.find(|at| own.edges()[*at].to == two[1].1)?)
+    });
+    let taken: Vec<u32> = taken.map(|own| own.0).collect();
+    let witnesses = (0..own.edges().len()).filter_map(id).map(|own| (own, own.0));
+    let sites = Sites::new(&subject.chart, witnesses).unwrap();
+    let letters = collect(&launch, entry, &sites, Some(0)).unwrap().letters;
+    assert!(letters.len() > 64 * 16 && letters == taken, "{letters:?} {taken:?}");
 }

@@ -1,11 +1,12 @@
 // Exceptions that a library throws by itself: it has no letter, and its handlers are here.
 #include <cstdio>
 #include <locale>
-#include <string>
+#include <new>
 struct Said { const char *word; ~Said() { std::puts(word); } };
-// It handles nothing.
+alignas(std::locale) static char room[sizeof(std::locale)];
+// It handles nothing, and has nothing to tidy.
 extern "C" __attribute__((noinline)) int bare(const char *word) {
-    new std::locale(word);
+    new (room) std::locale(word);
     return 1;
 }
 __attribute__((noinline)) static int tidied(const char *word) {

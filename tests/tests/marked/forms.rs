@@ -79,7 +79,7 @@ fn both(value: u32) -> u32 {
 
 #[calls::path]
 #[calls::traced]
-unsafe extern "C" fn other(value: u32) -> u32 {
+extern "C" fn other(value: u32) -> u32 {
     if value > 3 { 1 } else { 2 }
 }
 
@@ -112,7 +112,7 @@ fn main() {
     assert_eq!(shop::inner::constant(4) + shop::inner::skipped(4), 2);
     assert_eq!(Cart(vec![1, 2]).total(), 3);
     assert_eq!(7u32.shown(false), "7");
-    assert_eq!(both(4) + unsafe { other(2) }, 3);
+    assert_eq!(both(4) + other(2), 3);
     assert_eq!(factorial(3), 6);
     dropping(false);
     dropping(true);

@@ -12,9 +12,11 @@
 use crate::first::{First, TooLarge};
 use crate::graph::Program;
 use crate::points::{Fork, Points, Way};
-use crate::profile::{END, Profile};
+use crate::profile::Profile;
+use crate::seen::Seen;
+use std::collections::BTreeSet;
 
-/// Two ways that are not told apart, in all forks and profiles, at most.
+/// Pairs of ways of the forks that no profile tells alone, at most.
 const PAIR_COUNT_MAX: usize = 1 << 24;
 
 /// Two ways from a fork that no profile tells apart.
@@ -33,90 +35,103 @@ pub struct Clash {
 /// Fails if the sets of first letters are too large.
 pub fn clashes(program: &Program, profiles: &[Profile]) -> Result<Vec<Clash>, TooLarge> {
     let points = Points::new(program);
-    let forks = points.forks().into_iter();
-    let mut open: Vec<_> = forks.map(|fork| (fork, None::<Vec<(Way, Way)>>)).collect();
+    let mut open = points.forks();
     for profile in profiles {
         let first = First::new(&points, profile)?;
-        let mut count = 0;
-        for (fork, pairs) in &mut open {
-            let mut clashing = pairs_of(&points, &first, *fork);
-            if let Some(pairs) = pairs {
-                clashing.retain(|pair| pairs.binary_search(pair).is_ok());
-            }
-            count += clashing.len();
-            *pairs = Some(clashing);
-            if count > PAIR_COUNT_MAX {
-                return Err(TooLarge);
-            }
+        let mut seen = first.seen();
+        open.retain(|fork| !tells(&points, &first, *fork, &mut seen));
+    }
+    // Several profiles together may tell what none tells alone.
+    let pair_count = |fork: &Fork| points.ways_of(*fork).len().pow(2) / 2;
+    if open.iter().map(pair_count).sum::<usize>() > PAIR_COUNT_MAX {
+        return Err(TooLarge);
+    }
+    let mut pairs: Vec<_> = open.iter().map(|fork| all_pairs(&points, *fork)).collect();
+    for profile in profiles.iter().filter(|_| !open.is_empty()) {
+        let first = First::new(&points, profile)?;
+        for (fork, pairs) in open.iter().zip(&mut pairs) {
+            let clashing = pairs_of(&points, &first, *fork);
+            pairs.retain(|pair| clashing.binary_search(pair).is_ok());
         }
-        open.retain(|(_, pairs)| pairs.as_ref().is_none_or(|pairs| !pairs.is_empty()));
     }
-    let mut found = Vec::new();
-    for (fork, pairs) in open {
-        let pairs = pairs.unwrap_or_else(|| all_pairs(&points, fork));
-        found.extend(pairs.into_iter().map(|ways| Clash { fork, ways }));
-    }
-    Ok(found)
-}
-
-fn ways(points: &Points<'_>, fork: Fork) -> Vec<Way> {
-    let mut ways = Vec::new();
-    points.ways(fork, |way| ways.push(way));
-    ways
+    let found = open.into_iter().zip(pairs);
+    let found = found.flat_map(|(fork, own)| own.into_iter().map(move |ways| Clash { fork, ways }));
+    Ok(found.collect())
 }
 
 fn all_pairs(points: &Points<'_>, fork: Fork) -> Vec<(Way, Way)> {
     let mut pairs = Vec::new();
-    let ways = ways(points, fork);
+    let ways = points.ways_of(fork);
     for (at, one) in ways.iter().enumerate() {
         pairs.extend(ways.iter().skip(at + 1).map(|other| (*one, *other)));
     }
     pairs
 }
 
+/// Returns whether no two ways of a fork have a first letter in common.
+pub(crate) fn tells(points: &Points<'_>, first: &First, fork: Fork, seen: &mut Seen) -> bool {
+    let mut is_told = true;
+    like_others(points, (first, fork), &points.ways_of(fork), seen, |_| {
+        is_told = false;
+        false
+    });
+    is_told
+}
+
+/// Calls `each` with those of some ways that have a first letter in common with a way before them
+/// which was not given to `each`, as long as it returns true.
+pub(crate) fn like_others(
+    points: &Points<'_>,
+    (first, fork): (&First, Fork),
+    ways: &[Way],
+    seen: &mut Seen,
+    mut each: impl FnMut(Way) -> bool,
+) {
+    seen.begin(ways.len() as u32);
+    let (mut letters, mut is_all_before) = (Vec::new(), false);
+    for (at, way) in (0..).zip(ways) {
+        letters.clear();
+        let is_all = first.letters_of_way(points, fork, *way, &mut letters);
+        let is_like = (is_all && at > 0) || is_all_before;
+        if is_like || letters.iter().any(|own| seen.owner(*own).is_some()) {
+            if !each(*way) {
+                return;
+            }
+        } else {
+            is_all_before |= is_all;
+            letters.iter().for_each(|own| {
+                seen.add(*own, at);
+            });
+        }
+    }
+}
+
 /// Returns the pairs of ways of a fork that a profile does not tell apart, in order.
 pub(crate) fn pairs_of(points: &Points<'_>, first: &First, fork: Fork) -> Vec<(Way, Way)> {
-    let ways = ways(points, fork);
-    let mut letters: Vec<(u32, u32)> = Vec::new();
-    let (mut returning, mut pairs) = (Vec::new(), Vec::new());
-    let follow = points.follow(fork.function);
-    for (at, way) in (0..).zip(&ways) {
-        let mut is_all = false;
-        let returns = first.way(points, fork, *way, &mut |point| {
-            is_all |= first.is_all(point);
-            letters.extend(first.set(point).iter().map(|letter| (*letter, at)));
-        });
-        if *way == Way::Stop {
-            letters.push((END, at));
-        }
-        if returns {
-            is_all |= first.is_all(follow);
-            letters.extend(first.set(follow).iter().map(|own| (*own, at)));
-            returning.push(at);
-        }
-        if is_all {
+    let ways = points.ways_of(fork);
+    let (mut letters, mut own, mut pairs) = (Vec::<(u32, u32)>::new(), Vec::new(), Vec::new());
+    for (at, way) in ways.iter().enumerate() {
+        own.clear();
+        if first.letters_of_way(points, fork, *way, &mut own) {
             // A set of all letters differs from no other.
-            let others = ways.iter().filter(|other| *other != way);
-            pairs.extend(others.map(|other| {
-                let is_later = ways.iter().position(|own| own == other) > Some(at as usize);
-                if is_later { (*way, *other) } else { (*other, *way) }
-            }));
+            let (before, after) = (ways.iter().take(at), ways.iter().skip(at + 1));
+            pairs.extend(before.map(|other| (*other, *way)));
+            pairs.extend(after.map(|other| (*way, *other)));
         }
+        letters.extend(own.iter().map(|own| (*own, at as u32)));
     }
     letters.sort_unstable();
     letters.dedup();
-    let mut add = |group: &[u32]| {
+    let groups = letters.chunk_by(|one, other| one.0 == other.0).filter(|group| group.len() > 1);
+    let groups: BTreeSet<Vec<u32>> =
+        groups.map(|group| group.iter().map(|own| own.1).collect()).collect();
+    for group in groups {
         for (index, one) in group.iter().enumerate() {
             for other in group.iter().skip(index + 1) {
                 let way = |at: &u32| ways.get(*at as usize).copied();
                 pairs.extend(way(one).zip(way(other)));
             }
         }
-    };
-    // What follows the function is the same after each of them.
-    add(&returning);
-    for group in letters.chunk_by(|one, other| one.0 == other.0).filter(|group| group.len() > 1) {
-        add(&group.iter().map(|(_, at)| *at).collect::<Vec<u32>>());
     }
     pairs.sort_unstable();
     pairs.dedup();

@@ -24,6 +24,7 @@ pub mod marked;
 pub mod plan;
 mod points;
 mod profile;
+mod seen;
 #[cfg(feature = "log")]
 pub mod source;
 pub mod walk;

@@ -14,6 +14,7 @@ mod distribute;
 mod jobs;
 mod links;
 mod nodes;
+mod prune;
 mod repair;
 pub mod text;
 

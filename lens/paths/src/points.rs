@@ -67,6 +67,46 @@ pub(crate) struct Points<'p> {
     callers: Vec<Vec<(u32, FunctionId)>>,
     /// The edges that arrive at each block, by its number.
     arriving: Vec<Vec<u32>>,
+    /// Where the program can end.
+    ends: Vec<bool>,
+    /// The points after each point, and those that must be silent up to the return of their
+    /// function before.
+    after: Lists,
+    /// The same backwards, within functions: from a point, and from one that must be silent.
+    before: Lists,
+}
+
+/// No point.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Lists of pairs, one behind the other.
+#[derive(Debug)]
+struct Lists {
+    starts: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Lists {
+    /// Makes a list for each of the numbers below `count`, from numbers with their pairs.
+    fn new(count: usize, all: &[(u32, u32, u32)]) -> Lists {
+        let mut starts = vec![0u32; count + 1];
+        all.iter().for_each(|own| starts[own.0 as usize + 1] += 1);
+        for at in 0..count {
+            starts[at + 1] += starts[at];
+        }
+        let (mut ends, mut pairs) = (starts.clone(), vec![(NONE, NONE); all.len()]);
+        for (list, one, other) in all {
+            let end = &mut ends[*list as usize];
+            pairs[*end as usize] = (*one, *other);
+            *end += 1;
+        }
+        Lists { starts, pairs }
+    }
+
+    fn of(&self, list: u32) -> &[(u32, u32)] {
+        let at = |list: usize| self.starts.get(list).map_or(0, |start| *start as usize);
+        self.pairs.get(at(list as usize)..at(list as usize + 1)).unwrap_or_default()
+    }
 }
 
 impl<'p> Points<'p> {
@@ -97,9 +137,99 @@ impl<'p> Points<'p> {
         }
         let follows = points.len() as u32;
         points.extend(program.ids().map(Point::Follow));
-        let mut all = Points { program, points, afters, follows, callers, arriving: Vec::new() };
+        let (after, before) = (Lists::new(0, &[]), Lists::new(0, &[]));
+        let (arriving, ends) = (Vec::new(), Vec::new());
+        let mut all =
+            Points { program, points, afters, follows, callers, arriving, ends, after, before };
         all.arriving = all.arriving();
+        all.ends = (0..all.points.len() as u32).map(|point| all.ends_at(point)).collect();
+        (all.after, all.before) = all.lists();
         all
+    }
+
+    /// Returns the points after each point, and before it.
+    fn lists(&self) -> (Lists, Lists) {
+        let (mut after, mut before) = (Vec::new(), Vec::new());
+        let mut add = |from: u32, to: u32, gate: u32| {
+            after.push((from, to, gate));
+            before.push((to, from, gate));
+            if gate != NONE {
+                before.push((gate, from, to));
+            }
+        };
+        let mut into: Vec<(u32, u32, u32)> = Vec::new();
+        for index in 0..self.points.len() as u32 {
+            let Some(point) = self.point(index) else { continue };
+            match point {
+                Point::Enter(function) => {
+                    let entry = self.program.function(function).map(Function::entry);
+                    entry.into_iter().for_each(|own| add(index, self.block(function, own), NONE));
+                }
+                Point::Leave(_) => {}
+                Point::Edge(function, EdgeId(edge)) => {
+                    let own = self.program.function(function);
+                    let edge = own.and_then(|own| own.edges().get(edge as usize));
+                    edge.into_iter().for_each(|own| add(index, self.block(function, own.to), NONE));
+                }
+                Point::Block(function, block) => {
+                    let call = self.own(function, block).and_then(|own| own.1.call.as_ref());
+                    let next = self.after(function, block);
+                    for enter in call.iter().flat_map(|call| &call.targets) {
+                        let enter = self.enter(*enter);
+                        into.push((index, enter, NONE));
+                        add(index, next, enter);
+                    }
+                    if call.is_none_or(|call| call.outside) {
+                        add(index, next, NONE);
+                    }
+                }
+                Point::After(function, block) => {
+                    let fork = Fork { function, block, is_call: false };
+                    self.ways(fork, |way| match way {
+                        Way::Edge(edge) => add(index, self.edge(function, edge), NONE),
+                        Way::Return => add(index, self.leave(function), NONE),
+                        Way::Stop | Way::Into(_) | Way::Outside => {}
+                    });
+                }
+                Point::Follow(function) => {
+                    for (after, caller) in self.callers(function) {
+                        into.push((index, *after, NONE));
+                        into.push((index, self.follow(*caller), *after));
+                    }
+                }
+            }
+        }
+        after.extend(into);
+        (Lists::new(self.points.len(), &after), Lists::new(self.points.len(), &before))
+    }
+
+    fn ends_at(&self, point: u32) -> bool {
+        match self.point(point) {
+            Some(Point::After(function, block)) => {
+                self.own(function, block).is_some_and(|(_, own)| own.stops)
+            }
+            Some(Point::Follow(function)) => {
+                function == self.program.main() || self.callers(function).is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether the program can end at a point, without a letter.
+    pub(crate) fn is_end(&self, point: u32) -> bool {
+        self.ends.get(point as usize) == Some(&true)
+    }
+
+    /// Returns the points after a point, each with a point that must be silent up to the return of
+    /// its function for this, or [`NONE`].
+    pub(crate) fn next(&self, point: u32) -> &[(u32, u32)] {
+        self.after.of(point)
+    }
+
+    /// Returns the points of a function that are before a point, each with another one that must
+    /// be silent up to the return of its function for this, or [`NONE`].
+    pub(crate) fn before(&self, point: u32) -> &[(u32, u32)] {
+        self.before.of(point)
     }
 
     /// Returns the number of points.
@@ -181,6 +311,13 @@ impl<'p> Points<'p> {
             block.returns.then(|| each(Way::Return));
             block.stops.then(|| each(Way::Stop));
         }
+    }
+
+    /// Returns the ways on at the end of a block, or of its call.
+    pub(crate) fn ways_of(&self, fork: Fork) -> Vec<Way> {
+        let mut ways = Vec::new();
+        self.ways(fork, |way| ways.push(way));
+        ways
     }
 
     /// Returns the forks of the blocks that a path from the entry of their function reaches.

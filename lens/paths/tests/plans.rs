@@ -141,6 +141,99 @@ fn two_machines_cost_at_most_0_85_of_one() {
 }
 
 #[test]
+fn two_machines_cost_less_than_one_for_blocks_too() {
+    let (mut one, mut two) = (0, 0);
+    for seed in 0..4 {
+        let program = structured(&mut Random(seed), 60, 4);
+        let cost = |machines| {
+            let options = Options { machines, kind: Kind::Blocks, ..Options::default() };
+            let plans = plan(&program, &Weights::basic(&program), &options).unwrap();
+            plans.best().unwrap().cost()
+        };
+        (one, two) = (one + cost(1), two + cost(2));
+    }
+    println!("one machine {one}, two {two}");
+    assert!(two * 100 <= one * 80, "{one}, two {two}");
+}
+
+/// Returns the least load of the dearest of some machines, over all ways to share jobs.
+fn optimum(jobs: &[u64], loads: &mut [u64]) -> u64 {
+    let Some((job, rest)) = jobs.split_first() else {
+        return loads.iter().copied().max().unwrap_or(0);
+    };
+    let mut best = u64::MAX;
+    for machine in 0..loads.len() {
+        loads[machine] += job;
+        best = best.min(optimum(rest, loads));
+        loads[machine] -= job;
+        if loads[machine] == 0 {
+            // An idle machine is like the other idle ones.
+            break;
+        }
+    }
+    best
+}
+
+/// Returns a program whose forks cost these, each in a function of its own.
+fn of_jobs(jobs: &[u64]) -> Program {
+    let (mut main, mut all) = (String::from("function main\n"), String::new());
+    for (at, cost) in jobs.iter().enumerate() {
+        main += &format!("{at} > {}*1\ncall {at} f{at}\n", at + 1);
+        all += &format!("function f{at}\n0 > 1*{cost} 2*100\n1 > 3*{cost}\n2 > 3*100\nexit 3\n");
+    }
+    text::read(&format!("{main}exit {}\n{all}", jobs.len())).unwrap()
+}
+
+/// Calls `each` with all lists of numbers from 1 to 5 in rising order, of at most this length.
+fn lists(length: usize, list: &mut Vec<u64>, each: &mut dyn FnMut(&[u64])) {
+    for number in list.last().copied().unwrap_or(1)..=5 {
+        list.push(number);
+        each(list);
+        if list.len() < length {
+            lists(length, list, each);
+        }
+        list.pop();
+    }
+}
+
+#[test]
+fn a_distribution_of_at_most_8_jobs_costs_at_most_4_thirds_of_the_optimum() {
+    let (mut count, mut optimal) = (0, 0);
+    lists(8, &mut Vec::new(), &mut |jobs| {
+        let program = of_jobs(jobs);
+        let weights = Weights::written(&program).unwrap();
+        for machines in 2..=3 {
+            let options = Options { machines, ..Options::default() };
+            let plans = plan(&program, &weights, &options).unwrap();
+            let cost = plans.all[1].cost();
+            assert_eq!(plans.all[0].cost(), jobs.iter().sum::<u64>());
+            assert_eq!(plans.all[1].strategy, Strategy::Fine);
+            let best = optimum(jobs, &mut vec![0; machines]);
+            assert!(best <= cost && cost * 3 <= best * 4, "{jobs:?}: {cost}, optimum {best}");
+            (count, optimal) = (count + 1, optimal + u32::from(cost == best));
+        }
+    });
+    println!("{optimal} of {count} distributions are optimal");
+    assert_eq!(count, 2 * 1286);
+}
+
+#[test]
+fn many_ways_that_nothing_tells_are_planned_in_seconds() {
+    // Each function forks, and calls any of all.
+    let count = 160;
+    let all: String = (0..count).map(|at| format!(" f{at}")).collect();
+    let own = "0 > 1 2\n1 > 3\n2 > 3 4\n3 > 5\n4 > 0 5\nexit 5\n";
+    let mut source = format!("function main\n0 > 1\n1 > 0 2\ncall 0{all} ?\nexit 2\n");
+    (0..count).for_each(|at| source += &format!("function f{at}\n{own}call 3{all} ?\n"));
+    let program = text::read(&source).unwrap();
+    let begin = std::time::Instant::now();
+    let options = Options { machines: 2, ..Options::default() };
+    let plans = plan(&program, &Weights::basic(&program), &options).unwrap();
+    assert_eq!(plans.all.len(), 4);
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+}
+
+#[test]
 fn no_profile_is_larger_than_its_limit() {
     for seed in 0..40 {
         let mut random = Random(seed);

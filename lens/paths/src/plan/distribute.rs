@@ -8,20 +8,24 @@
 //!
 //! Design: `.paths.distribute` in `design/paths.md`.
 
-use super::links::Links;
-use super::repair::{prune, repair};
+use super::links::{Choices, Links};
+use super::prune::prune;
+use super::repair::repair;
 use super::{Kind, Options, Plan, PlanError, Run, Strategy, nodes};
 use crate::first::TooLarge;
 use crate::graph::ElementId;
 use crate::points::{Fork, Points, Way};
 use crate::profile::Profile;
 use crate::weights::Weights;
+use core::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Points that may be visited to remove witnesses, in a whole plan.
 const PRUNE_BUDGET: usize = 400_000;
 /// Links that may be visited to balance the machines, for each strategy.
 const BALANCE_BUDGET: usize = 4_000_000;
+/// Points of a program times jobs for which each job is planned alone, at most.
+const EXACT_BUDGET: usize = 200_000;
 /// Jobs of the most loaded machine that are tried for a move, at most.
 const TRIED_COUNT_MAX: usize = 16;
 
@@ -33,8 +37,8 @@ pub(crate) struct Task<'t> {
     options: &'t Options,
     forks: &'t [Fork],
     links: Links,
-    /// The links that the forest of all forks lacks.
-    forest: Vec<bool>,
+    /// Two choices of links: the cheaper counts.
+    choices: [Choices; 2],
     fork_costs: Vec<u64>,
     /// The witnesses of one machine.
     pub(crate) one: Witnesses,
@@ -68,7 +72,8 @@ impl<'t> Task<'t> {
         repair(points, weights, options.kind, &mut one, forks)?;
         prune(points, weights, &mut one, forks, &mut budget)?;
         let one = Witnesses(one);
-        Ok(Task { points, weights, options, forks, links, forest, fork_costs, one })
+        let choices = links.choices(&forest);
+        Ok(Task { points, weights, options, forks, links, choices, fork_costs, one })
     }
 
     fn cost(&self, witnesses: &BTreeSet<ElementId>) -> u64 {
@@ -85,7 +90,7 @@ impl<'t> Task<'t> {
         Plan { strategy: Strategy::Single, runs: vec![self.run(&self.one.0, 0)] }
     }
 
-    fn marked(&self, own: &[u32]) -> Vec<bool> {
+    fn marked<'o>(&self, own: impl Iterator<Item = &'o u32>) -> Vec<bool> {
         let mut is_own = vec![false; self.forks.len()];
         for fork in own {
             if let Some(mark) = is_own.get_mut(*fork as usize) {
@@ -95,12 +100,21 @@ impl<'t> Task<'t> {
         is_own
     }
 
-    /// Returns the cheaper witnesses of links for some forks, before they are repaired.
+    /// Returns the cheaper choice of links for some forks, before it is repaired, and its cost.
+    fn cheaper(&self, is_own: &[bool]) -> (&Choices, u64) {
+        let [needed, fresh] = self.choices.each_ref().map(|own| {
+            let mut cost = 0u64;
+            own.witnesses(is_own, |own| cost = cost.saturating_add(self.weights.of(own)));
+            (own, cost)
+        });
+        if fresh.1 < needed.1 { fresh } else { needed }
+    }
+
     fn of_links(&self, own: &[u32]) -> BTreeSet<ElementId> {
-        let is_own = self.marked(own);
-        let needed: BTreeSet<_> = self.links.needed(&self.forest, &is_own).into_iter().collect();
-        let fresh: BTreeSet<_> = self.links.fresh(&is_own).into_iter().collect();
-        if self.cost(&fresh) < self.cost(&needed) { fresh } else { needed }
+        let is_own = self.marked(own.iter());
+        let mut found = Vec::new();
+        self.cheaper(&is_own).0.witnesses(&is_own, |own| found.push(own));
+        found.into_iter().collect()
     }
 
     /// Returns the witnesses of a machine for some forks.
@@ -123,7 +137,18 @@ impl<'t> Task<'t> {
         strategy: Strategy,
         jobs: Vec<Vec<u32>>,
     ) -> Result<Plan, PlanError> {
-        let machines = self.balanced(jobs);
+        let mut plan = self.plan_of(strategy, &self.balanced(&jobs))?;
+        if jobs.len() * self.points.count() <= EXACT_BUDGET {
+            let exact = self.plan_of(strategy, &self.exact(jobs)?)?;
+            if exact.cost() < plan.cost() {
+                plan = exact;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Finds the profiles of jobs on their machines.
+    fn plan_of(&self, strategy: Strategy, machines: &[Vec<Vec<u32>>]) -> Result<Plan, PlanError> {
         let mut budget = PRUNE_BUDGET;
         let mut runs = Vec::new();
         for (machine, jobs) in machines.iter().enumerate().filter(|(_, jobs)| !jobs.is_empty()) {
@@ -138,16 +163,32 @@ impl<'t> Task<'t> {
         Ok(Plan { strategy, runs })
     }
 
+    /// Assigns jobs by what each costs alone: the dearest first, each to the machine of least load.
+    fn exact(&self, jobs: Vec<Vec<u32>>) -> Result<Vec<Vec<Vec<u32>>>, TooLarge> {
+        let mut budget = PRUNE_BUDGET;
+        let cost = |job: Vec<u32>| Ok((self.cost(&self.witnesses(&job, &mut budget)?), job));
+        let mut sorted = jobs.into_iter().map(cost).collect::<Result<Vec<_>, TooLarge>>()?;
+        sorted.sort_by_key(|(cost, _)| Reverse(*cost));
+        let mut machines = vec![Vec::new(); self.options.machines];
+        let mut loads = vec![0u64; self.options.machines];
+        for (cost, job) in sorted {
+            let least = least(&loads);
+            loads[least] = loads[least].saturating_add(cost);
+            machines[least].push(job);
+        }
+        Ok(machines)
+    }
+
     /// Assigns jobs to machines: the dearest first, each to the machine of least load; then moves
     /// jobs away from the most loaded machine as long as that helps.
-    fn balanced(&self, jobs: Vec<Vec<u32>>) -> Vec<Vec<Vec<u32>>> {
+    fn balanced(&self, jobs: &[Vec<u32>]) -> Vec<Vec<Vec<u32>>> {
         let cost_of = |job: &Vec<u32>| {
             let own = job.iter().filter_map(|fork| self.fork_costs.get(*fork as usize));
             own.fold(1u64, |sum, cost| sum.saturating_add(*cost))
         };
         let mut sorted: Vec<(u64, Vec<u32>)> =
-            jobs.into_iter().map(|job| (cost_of(&job), job)).collect();
-        sorted.sort_by_key(|job| core::cmp::Reverse(job.0));
+            jobs.iter().map(|job| (cost_of(job), job.clone())).collect();
+        sorted.sort_by_key(|job| Reverse(job.0));
         let mut machines: Vec<Vec<Vec<u32>>> = vec![Vec::new(); self.options.machines];
         let mut loads = vec![0u64; self.options.machines];
         let mut budget = BALANCE_BUDGET;
@@ -191,8 +232,7 @@ impl<'t> Task<'t> {
 
     fn load(&self, jobs: &[Vec<u32>], budget: &mut usize) -> u64 {
         *budget = budget.saturating_sub(self.links.size());
-        let own: Vec<u32> = jobs.iter().flatten().copied().collect();
-        if own.is_empty() { 0 } else { self.cost(&self.of_links(&own)) }
+        if jobs.is_empty() { 0 } else { self.cheaper(&self.marked(jobs.iter().flatten())).1 }
     }
 
     /// Returns profiles for some forks that keep the limit: one, or more of fewer forks each.

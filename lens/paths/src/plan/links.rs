@@ -126,39 +126,6 @@ impl Links {
         own.filter_map(|(link, _)| link.element).collect()
     }
 
-    /// Returns the witnesses of a forest that some forks need: those on circles through their ways.
-    pub(crate) fn needed(&self, forest: &[bool], is_own: &[bool]) -> Vec<ElementId> {
-        let mut joined = Joined::new(self.vertex_count);
-        for (link, _) in self.links.iter().zip(forest).filter(|(_, lacks)| !**lacks) {
-            if !has(is_own, link) {
-                joined.join(link.ends.0, link.ends.1);
-            }
-        }
-        let mut needed = Vec::new();
-        for (link, _) in self.links.iter().zip(forest).filter(|(_, lacks)| **lacks) {
-            if has(is_own, link) || joined.find(link.ends.0) != joined.find(link.ends.1) {
-                needed.extend(link.element);
-            }
-        }
-        needed
-    }
-
-    /// Returns the witnesses of some forks, if all that no such fork has stays without a witness:
-    /// the ways of these forks that a maximum spanning forest of the rest lacks.
-    pub(crate) fn fresh(&self, is_own: &[bool]) -> Vec<ElementId> {
-        let mut joined = Joined::new(self.vertex_count);
-        for link in self.links.iter().filter(|link| !has(is_own, link)) {
-            joined.join(link.ends.0, link.ends.1);
-        }
-        let mut needed = Vec::new();
-        for link in self.links.iter().filter(|link| has(is_own, link)) {
-            if !joined.join(link.ends.0, link.ends.1) {
-                needed.extend(link.element);
-            }
-        }
-        needed
-    }
-
     /// Returns the cost of the witnesses of each fork.
     pub(crate) fn fork_costs(&self, weights: &Weights, forest: &[bool], count: usize) -> Vec<u64> {
         let mut costs = vec![0u64; count];
@@ -174,6 +141,85 @@ impl Links {
     /// Returns the number of links.
     pub(crate) fn size(&self) -> usize {
         self.links.len()
+    }
+
+    /// Returns the choices of witnesses for some of the forks, without the vertices that all of
+    /// them join.
+    pub(crate) fn choices(&self, forest: &[bool]) -> [Choices; 2] {
+        let lacking = |at: usize| forest.get(at) == Some(&true);
+        let all = || self.links.iter().enumerate();
+        let (kept, lacks): (Vec<_>, Vec<_>) = all().partition(|(at, _)| !lacking(*at));
+        let link = |(_, link): &(usize, &Link)| **link;
+        let of_fork = |(_, link): &&(usize, &Link)| link.fork.is_some();
+        let joins = kept.iter().filter(of_fork).map(link).collect();
+        let plain = kept.iter().filter(|own| !of_fork(own)).map(link);
+        let needed = self.contracted(plain, joins, lacks.iter().map(link).collect(), false);
+        let own: Vec<Link> = all().filter(|own| of_fork(&own)).map(|own| *own.1).collect();
+        let plain = all().filter(|own| !of_fork(&own)).map(|own| *own.1);
+        [needed, self.contracted(plain, own.clone(), own, true)]
+    }
+
+    /// Makes a choice whose vertices are joined by plain links.
+    fn contracted(
+        &self,
+        plain: impl Iterator<Item = Link>,
+        mut joins: Vec<Link>,
+        mut candidates: Vec<Link>,
+        is_forest: bool,
+    ) -> Choices {
+        let mut joined = Joined::new(self.vertex_count);
+        plain.for_each(|link| {
+            joined.join(link.ends.0, link.ends.1);
+        });
+        let (mut numbers, mut count) = (vec![u32::MAX; self.vertex_count], 0);
+        for end in joins
+            .iter_mut()
+            .chain(&mut candidates)
+            .flat_map(|own| [&mut own.ends.0, &mut own.ends.1])
+        {
+            let number = &mut numbers[joined.find(*end) as usize];
+            if *number == u32::MAX {
+                (*number, count) = (count, count + 1);
+            }
+            *end = *number;
+        }
+        Choices { vertex_count: count as usize, joins, candidates, is_forest }
+    }
+}
+
+/// One way to choose the witnesses of some forks. The vertices that all links without a fork join
+/// are one.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    vertex_count: usize,
+    /// The links without a witness, if no fork of these has them.
+    joins: Vec<Link>,
+    /// The links that can have a witness, by falling weight.
+    candidates: Vec<Link>,
+    /// Whether a candidate joins its ends, if it has no witness.
+    is_forest: bool,
+}
+
+impl Choices {
+    /// Calls `each` with the witnesses of some forks. If candidates join: those that a maximum
+    /// spanning forest of the ways of these forks lacks, all that no such fork has stays without.
+    /// Else: the candidates on circles through their ways.
+    pub(crate) fn witnesses(&self, is_own: &[bool], mut each: impl FnMut(ElementId)) {
+        let mut joined = Joined::new(self.vertex_count);
+        for link in self.joins.iter().filter(|link| !has(is_own, link)) {
+            joined.join(link.ends.0, link.ends.1);
+        }
+        for link in &self.candidates {
+            let (one, other) = link.ends;
+            let is_witness = match (self.is_forest, has(is_own, link)) {
+                (true, is_own) => is_own && !joined.join(one, other),
+                (false, true) => true,
+                (false, false) => joined.find(one) != joined.find(other),
+            };
+            if let (true, Some(element)) = (is_witness, link.element) {
+                each(element);
+            }
+        }
     }
 }
 

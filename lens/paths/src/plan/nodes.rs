@@ -10,7 +10,8 @@
 
 use super::Kind;
 use super::links::Joined;
-use super::repair::{clash_count, of_ways, prune};
+use super::prune::prune;
+use super::repair::{clash_count, of_ways};
 use crate::first::TooLarge;
 use crate::graph::{BlockId, Builder, Element, ElementId, Function, FunctionId, Program};
 use crate::points::{Fork, Points};

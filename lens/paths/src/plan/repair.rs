@@ -1,25 +1,16 @@
-//! Repairs a profile until the condition holds at some forks; removes spare witnesses.
+//! Repairs a profile until the condition holds at some forks.
 //!
 //! Design: `.paths.repair` in `design/paths.md`.
 
 use super::Kind;
-use crate::condition::pairs_of;
-use crate::first::{First, TooLarge};
+use super::prune::first_of;
+use crate::condition::{like_others, pairs_of, tells};
+use crate::first::TooLarge;
 use crate::graph::{BlockId, EdgeId, Element, ElementId};
 use crate::points::{Fork, Points, Way};
-use crate::profile::Profile;
 use crate::weights::{Weights, element_of};
+use core::cmp::Reverse;
 use std::collections::BTreeSet;
-
-/// Returns whether a profile tells all ways of some forks.
-pub(crate) fn tells(
-    points: &Points<'_>,
-    witnesses: &BTreeSet<ElementId>,
-    forks: &[Fork],
-) -> Result<bool, TooLarge> {
-    let first = First::new(points, &Profile::of(witnesses.iter().copied()))?;
-    Ok(forks.iter().all(|fork| pairs_of(points, &first, *fork).is_empty()))
-}
 
 /// Returns how many pairs of ways of some forks a profile does not tell apart.
 pub(crate) fn clash_count(
@@ -27,12 +18,12 @@ pub(crate) fn clash_count(
     witnesses: &BTreeSet<ElementId>,
     forks: &[Fork],
 ) -> Result<usize, TooLarge> {
-    let first = First::new(points, &Profile::of(witnesses.iter().copied()))?;
+    let first = first_of(points, witnesses, forks)?;
     Ok(forks.iter().map(|fork| pairs_of(points, &first, *fork).len()).sum())
 }
 
-/// Adds witnesses until all ways of some forks are told apart, as far as the kind allows it: of two
-/// ways the cheaper one first. More witnesses never make a way less clear.
+/// Adds witnesses until all ways of some forks are told apart, as far as the kind allows it: ways
+/// that would cost most stay without. More witnesses never make a way less clear.
 pub(crate) fn repair(
     points: &Points<'_>,
     weights: &Weights,
@@ -41,15 +32,26 @@ pub(crate) fn repair(
     forks: &[Fork],
 ) -> Result<(), TooLarge> {
     loop {
-        let first = First::new(points, &Profile::of(witnesses.iter().copied()))?;
+        let first = first_of(points, witnesses, forks)?;
+        let mut seen = first.seen();
         let before = witnesses.len();
         for fork in forks {
-            for (one, other) in pairs_of(points, &first, *fork) {
-                let ways = [one, other].map(|way| lacking(points, kind, witnesses, *fork, way));
-                let cheapest = ways.into_iter().filter(|own| !own.is_empty());
-                let cheapest = cheapest.min_by_key(|own| weights.cost(own.iter().copied()));
-                witnesses.extend(cheapest.into_iter().flatten());
+            if tells(points, &first, *fork, &mut seen) {
+                continue;
             }
+            // Those that cannot have one first, then the dearest.
+            let cost = |way: &Way| {
+                let own = lacking(points, kind, witnesses, *fork, *way);
+                (!own.is_empty(), Reverse(weights.cost(own)))
+            };
+            let mut ways = points.ways_of(*fork);
+            ways.reverse();
+            ways.sort_by_cached_key(cost);
+            like_others(points, (&first, *fork), &ways, &mut seen, |way| {
+                let own = lacking(points, kind, witnesses, *fork, way);
+                witnesses.extend(own);
+                true
+            });
         }
         if witnesses.len() == before {
             return Ok(());
@@ -101,28 +103,4 @@ fn block_of(points: &Points<'_>, fork: Fork, way: Way) -> Option<Element> {
         Way::Return | Way::Stop | Way::Outside => return None,
     };
     Some(Element::Block(function, BlockId(block.0)))
-}
-
-/// Removes witnesses without which the ways of some forks are still told apart, the dearest first,
-/// as long as the budget of points to visit lasts.
-pub(crate) fn prune(
-    points: &Points<'_>,
-    weights: &Weights,
-    witnesses: &mut BTreeSet<ElementId>,
-    forks: &[Fork],
-    budget: &mut usize,
-) -> Result<(), TooLarge> {
-    let mut order: Vec<ElementId> = witnesses.iter().copied().collect();
-    order.sort_by_key(|own| core::cmp::Reverse(weights.of(*own)));
-    for element in order {
-        if *budget < points.count() {
-            break;
-        }
-        *budget -= points.count();
-        witnesses.remove(&element);
-        if !tells(points, witnesses, forks)? {
-            witnesses.insert(element);
-        }
-    }
-    Ok(())
 }

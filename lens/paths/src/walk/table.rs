@@ -4,11 +4,12 @@
 //! Design: `.paths.walk` in `design/paths.md`.
 
 use super::Step;
-use crate::condition::pairs_of;
+use crate::condition::tells;
 use crate::first::{First, TooLarge};
 use crate::graph::{EdgeId, EdgeKind, ElementId, FunctionId};
 use crate::points::{Fork, Point, Points, Way};
 use crate::profile::{END, Profile};
+use crate::seen::Seen;
 use std::collections::HashMap;
 
 /// How a path goes on from a point.
@@ -49,6 +50,7 @@ struct Ways {
 pub(super) struct Table<'p> {
     points: Points<'p>,
     firsts: Vec<First>,
+    seen: Vec<Seen>,
     next: Vec<Next>,
     steps: Vec<Option<Step>>,
     /// The first letter of each point in `letters`.
@@ -64,10 +66,11 @@ pub(super) struct Table<'p> {
 
 impl<'p> Table<'p> {
     pub(super) fn new(points: Points<'p>, profiles: &[Profile]) -> Result<Table<'p>, TooLarge> {
-        let firsts: Result<Vec<First>, TooLarge> =
-            profiles.iter().map(|profile| First::new(&points, profile)).collect();
+        let firsts = profiles.iter().map(|profile| First::new(&points, profile));
+        let firsts = firsts.collect::<Result<Vec<First>, TooLarge>>()?;
         let mut table = Table {
-            firsts: firsts?,
+            seen: firsts.iter().map(First::seen).collect(),
+            firsts,
             next: Vec::with_capacity(points.count()),
             steps: Vec::with_capacity(points.count()),
             starts: Vec::with_capacity(points.count() + 1),
@@ -145,20 +148,22 @@ impl<'p> Table<'p> {
             [(_, Choice::Call(enter, after))] => Next::Call(enter, after),
             [(_, Choice::Stop)] => Next::Stop,
             _ => {
-                self.forks.push(self.told(fork, ways));
+                let own = self.told(fork, ways);
+                self.forks.push(own);
                 Next::Fork(self.forks.len() as u32 - 1)
             }
         }
     }
 
-    fn told(&self, fork: Fork, ways: Vec<(Way, Choice)>) -> Ways {
-        let tells = |first: &First| pairs_of(&self.points, first, fork).is_empty();
-        let teller = self.firsts.iter().position(tells);
+    fn told(&mut self, fork: Fork, ways: Vec<(Way, Choice)>) -> Ways {
+        let mut firsts = self.firsts.iter().zip(&mut self.seen);
+        let teller = firsts.position(|(first, seen)| tells(&self.points, first, fork, seen));
         let (mut letters, mut silent) = (Vec::new(), None);
         if let Some(first) = teller.and_then(|run| self.firsts.get(run)) {
             for (at, (way, _)) in (0..).zip(&ways) {
                 let returns = first.way(&self.points, fork, *way, &mut |point| {
-                    letters.extend(first.set(point).iter().map(|letter| (*letter, at)));
+                    let set = first.set(point).iter();
+                    letters.extend(set.map(|own| (first.letter_of(*own), at)));
                 });
                 if *way == Way::Stop {
                     letters.push((END, at));

@@ -18,13 +18,14 @@ mod prune;
 mod repair;
 pub mod text;
 
-use crate::condition::{Clash, clashes};
-use crate::first::TooLarge;
-use crate::graph::Program;
+use crate::condition::{Clash, clashes, tells};
+use crate::first::{First, TooLarge};
+use crate::graph::{ElementId, Program};
 use crate::points::{Fork, Points};
 use crate::profile::Profile;
 use crate::weights::Weights;
 use core::fmt;
+use std::collections::BTreeSet;
 
 /// Machines of a plan, at most.
 pub const MACHINE_COUNT_MAX: usize = 1024;
@@ -216,4 +217,26 @@ pub fn plan(program: &Program, weights: &Weights, options: &Options) -> Result<P
     }
     let best = (0..all.len()).min_by_key(|at| all.get(*at).map(Plan::cost)).unwrap_or(0);
     Ok(Plans { all, best })
+}
+
+/// Returns the witnesses of a profile that tell nothing: without all of them, the profile still
+/// tells the ways of each fork that it tells alone. The dearest are looked at first.
+///
+/// # Errors
+///
+/// Fails if the first letters are too many.
+pub fn spare(
+    program: &Program,
+    weights: &Weights,
+    profile: &Profile,
+) -> Result<Vec<ElementId>, TooLarge> {
+    let points = Points::new(program);
+    let first = First::new(&points, profile)?;
+    let (mut told, mut seen) = (points.forks(), first.seen());
+    told.retain(|fork| tells(&points, &first, *fork, &mut seen));
+    let all: BTreeSet<ElementId> = profile.letters().iter().map(|own| own.0).collect();
+    let mut needed = all.clone();
+    let mut budget = prune::BUDGET;
+    prune::prune(&points, weights, &mut needed, &told, &mut budget)?;
+    Ok(all.difference(&needed).copied().collect())
 }

@@ -7,8 +7,8 @@
 //! Design: `.paths.events` in `design/paths.md`.
 
 use crate::answer::element_of;
-use crate::graph::{BlockId, EdgeId, Element, ElementId, FunctionId, Program};
-use crate::walk::Collection;
+use crate::graph::{Element, ElementId, FunctionId, Program};
+use crate::walk::{Collection, Elements, Step};
 use core::fmt;
 use eventlog::reader::{Event, Filter, Log, Order};
 
@@ -135,38 +135,34 @@ pub fn recorded(log: &Log) -> Result<Recorded, SourceError> {
 
 /// Returns the elements of the path in a log, for [`crate::Weights::counted`].
 pub fn walked(program: &Program, log: &Log) -> Vec<ElementId> {
-    let mut elements = Vec::new();
-    let mut frames: Vec<(FunctionId, Option<BlockId>)> = Vec::new();
+    let mut elements = Elements::new(program);
+    let mut open: Vec<FunctionId> = Vec::new();
     each(log, |event| {
-        let value = |name| number(event, name).and_then(element_of);
-        let of = |name| value(name).and_then(|id| program.element(id));
+        let of = |name| number(event, name).and_then(element_of).and_then(|id| program.element(id));
         match event.name() {
             "CallBegin" => {
                 if let Some(Element::Enter(function)) = of("function") {
-                    elements.extend(value("function"));
-                    frames.push((function, None));
+                    open.push(function);
+                    elements.add(Step::Enter(function));
                 }
             }
             "BlockBegin" => {
-                let Some(Element::Block(function, block)) = of("block") else { return };
-                let Some((_, before)) = frames.last_mut() else { return };
-                let edge = before.replace(block).and_then(|from| {
-                    let own = program.function(function)?;
-                    let mut edges = own.range(from);
-                    let edge =
-                        edges.find(|at| own.edges().get(*at).map(|own| own.to) == Some(block));
-                    program.id(Element::Edge(function, EdgeId(edge? as u32)))
-                });
-                elements.extend(edge);
-                elements.extend(value("block"));
+                if let Some(Element::Block(function, block)) = of("block") {
+                    elements.add(Step::Block(function, block));
+                }
             }
             "CallEnd" => {
-                if let (Some((function, _)), Some(0)) = (frames.pop(), number(event, "how")) {
-                    elements.extend(program.id(Element::Leave(function)));
+                if let Some(function) = open.pop() {
+                    let is_return = number(event, "how") == Some(0);
+                    elements.add(if is_return {
+                        Step::Leave(function)
+                    } else {
+                        Step::Unwound(function)
+                    });
                 }
             }
             _ => {}
         }
     });
-    elements
+    elements.finish()
 }

@@ -17,7 +17,7 @@ pub mod text;
 
 use crate::condition::{Clash, clashes};
 use crate::first::TooLarge;
-use crate::graph::{BlockId, ElementId, FunctionId, Program};
+use crate::graph::{BlockId, EdgeId, Element, ElementId, FunctionId, Program};
 use crate::points::Points;
 use crate::profile::{Profile, UNWOUND};
 use core::fmt;
@@ -55,6 +55,56 @@ pub enum Step {
     Unwound(FunctionId),
     /// Part of the path is unknown.
     Unknown(Cause),
+}
+
+/// The elements of a path, from its steps.
+#[derive(Debug)]
+pub struct Elements<'p> {
+    program: &'p Program,
+    open: Vec<Option<BlockId>>,
+    found: Vec<ElementId>,
+}
+
+impl<'p> Elements<'p> {
+    /// Begins a path of a program.
+    pub fn new(program: &'p Program) -> Elements<'p> {
+        Elements { program, open: Vec::new(), found: Vec::new() }
+    }
+
+    /// Adds the elements of a step: of a block also the edge to it.
+    pub fn add(&mut self, step: Step) {
+        match step {
+            Step::Enter(function) => {
+                self.open.push(None);
+                self.found.extend(self.program.id(Element::Enter(function)));
+            }
+            Step::Block(function, block) => {
+                let Some(before) = self.open.last_mut() else { return };
+                if let (Some(from), Some(own)) =
+                    (before.replace(block), self.program.function(function))
+                {
+                    let edges = own.range(from).zip(own.leaving(from));
+                    let edge = edges.into_iter().find(|(_, edge)| edge.to == block);
+                    let edge = edge.map(|(at, _)| Element::Edge(function, EdgeId(at as u32)));
+                    self.found.extend(edge.and_then(|edge| self.program.id(edge)));
+                }
+                self.found.extend(self.program.id(Element::Block(function, block)));
+            }
+            Step::Leave(function) => {
+                self.open.pop();
+                self.found.extend(self.program.id(Element::Leave(function)));
+            }
+            Step::Unwound(_) => {
+                self.open.pop();
+            }
+            Step::Unknown(_) => {}
+        }
+    }
+
+    /// Returns the elements, for [`crate::Weights::counted`].
+    pub fn finish(self) -> Vec<ElementId> {
+        self.found
+    }
 }
 
 /// Why part of a path is unknown.

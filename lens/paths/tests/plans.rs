@@ -6,7 +6,7 @@ use common::executions::{executions, twins};
 use common::run::{run, structured};
 use common::{Random, random_program, recorded};
 use lens_paths::graph::{ElementId, Program, text};
-use lens_paths::plan::{Kind, Options, PlanError, Strategy, plan};
+use lens_paths::plan::{Kind, Options, PlanError, Strategy, plan, spare};
 use lens_paths::{Profile, Weights, clashes};
 
 /// Returns the weights of some random executions.
@@ -215,6 +215,25 @@ fn a_distribution_of_at_most_8_jobs_costs_at_most_4_thirds_of_the_optimum() {
     });
     println!("{optimal} of {count} distributions are optimal");
     assert_eq!(count, 2 * 1286);
+}
+
+#[test]
+fn witnesses_without_which_a_profile_tells_as_much_are_spare() {
+    let mut spared = 0;
+    for seed in 0..60 {
+        let program = structured(&mut Random(seed), 3, 3);
+        let weights = Weights::basic(&program);
+        let all = Profile::of((0..program.element_count() as u32).map(ElementId));
+        let extra = spare(&program, &weights, &all).unwrap();
+        let left = all.letters().iter().map(|own| own.0).filter(|own| !extra.contains(own));
+        let left = Profile::of(left);
+        assert_eq!(clashes(&program, std::slice::from_ref(&left)).unwrap(), [], "seed {seed}");
+        spared += extra.len();
+        let plans = plan(&program, &weights, &Options::default()).unwrap();
+        let best = &plans.best().unwrap().runs[0].profile;
+        assert_eq!(spare(&program, &weights, best).unwrap(), [], "seed {seed}");
+    }
+    assert!(spared > 1000, "{spared}");
 }
 
 #[test]

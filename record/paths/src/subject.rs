@@ -6,7 +6,7 @@ use crate::error::CollectError;
 use crate::witness::{stops, trappable};
 use lens_paths::binary::{Binary, Chart, mangled};
 use lens_paths::graph::{ElementId, Program};
-use lens_paths::plan::{Kind, Options, PlanError, Run, Strategy, plan};
+use lens_paths::plan::{Kind, Options, Plan, PlanError, Run, Strategy, plan};
 use lens_paths::{Weights, clashes};
 use std::fs;
 use std::path::Path;
@@ -40,6 +40,13 @@ pub struct Planned {
     pub kind: Kind,
     /// The runs.
     pub runs: Vec<Run>,
+}
+
+impl Planned {
+    /// Returns the cost of the machine with the greatest load.
+    pub fn cost(&self) -> u64 {
+        Plan { strategy: self.strategy, runs: self.runs.clone() }.cost()
+    }
 }
 
 impl Subject {
@@ -81,44 +88,57 @@ impl Subject {
         Ok(Subject { binary, chart, sum: fingerprint([&bytes[..]]) })
     }
 
-    /// Plans the runs. Where no edges that breakpoints can tell keep condition A, blocks are taken.
+    /// Plans the runs: the cheapest of [`plans`](Subject::plans), with basic weights.
     ///
     /// # Errors
     ///
     /// Neither edges nor blocks tell the path within the limit.
     pub fn plan(&self, options: &Options) -> Result<Planned, PlanError> {
-        match self.plan_of(options, options.kind) {
-            Err(_) if options.kind == Kind::Edges => self.plan_of(options, Kind::Blocks),
+        let plans = self.plans(&Weights::basic(self.program()), options)?;
+        plans.into_iter().min_by_key(Planned::cost).ok_or(PlanError::Machines)
+    }
+
+    /// Plans the runs by each strategy, for weights of the elements. Where no edges that
+    /// breakpoints can tell keep condition A within the limit, blocks are taken.
+    ///
+    /// # Errors
+    ///
+    /// Neither edges nor blocks tell the path within the limit.
+    pub fn plans(&self, weights: &Weights, options: &Options) -> Result<Vec<Planned>, PlanError> {
+        match self.plans_of(weights, options, options.kind) {
+            Err(_) if options.kind == Kind::Edges => self.plans_of(weights, options, Kind::Blocks),
             planned => planned,
         }
     }
 
-    fn plan_of(&self, options: &Options, kind: Kind) -> Result<Planned, PlanError> {
+    fn plans_of(
+        &self,
+        weights: &Weights,
+        options: &Options,
+        kind: Kind,
+    ) -> Result<Vec<Planned>, PlanError> {
         let program = &self.chart.program;
-        let basic = Weights::basic(program);
-        let cost = |element| stops(&self.chart, element, |own| basic.of(own));
+        let cost = |element| stops(&self.chart, element, |own| weights.of(own));
         let weights = Weights::from_fn(program, cost);
         let plans = plan(program, &weights, &Options { kind, ..*options })?;
-        let best = plans.best().ok_or(PlanError::Machines)?;
-        let mut runs = best.runs.clone();
-        for run in &mut runs {
-            run.profile = trappable(&self.chart, &run.profile);
-            run.cost = run.profile.letters().iter().map(|(own, _)| weights.of(*own)).sum();
-        }
-        let profiles: Vec<_> = runs.iter().map(|run| run.profile.clone()).collect();
-        let open = clashes(program, &profiles)?;
-        if !open.is_empty() {
-            return Err(PlanError::Open(open));
-        }
-        if let Some(limit) = options.limit
-            && let Some(over) = runs.iter().find(|run| run.profile.size() > limit)
-            && kind == Kind::Edges
-        {
+        let (mut all, mut open) = (Vec::new(), Vec::new());
+        for own in plans.all {
+            let mut runs = own.runs;
+            for run in &mut runs {
+                run.profile = trappable(&self.chart, &run.profile);
+                run.cost = weights.cost(run.profile.letters().iter().map(|(own, _)| *own));
+            }
+            let profiles: Vec<_> = runs.iter().map(|run| run.profile.clone()).collect();
+            let clashes = clashes(program, &profiles)?;
             // Blocks that replace an element may be more than it.
-            let _ = over;
-            return Err(PlanError::Open(Vec::new()));
+            let limit = options.limit.unwrap_or(usize::MAX);
+            if clashes.is_empty() && runs.iter().all(|run| run.profile.size() <= limit) {
+                all.push(Planned { strategy: own.strategy, kind, runs });
+            } else {
+                open = clashes;
+            }
         }
-        Ok(Planned { strategy: best.strategy, kind, runs })
+        if all.is_empty() { Err(PlanError::Open(open)) } else { Ok(all) }
     }
 
     /// Returns the number of a block, as letters have it.

@@ -9,7 +9,7 @@
 //! Design: `.paths.distribute` in `design/paths.md`.
 
 use super::links::{Choices, Links};
-use super::prune::prune;
+use super::prune::{BUDGET, prune};
 use super::repair::repair;
 use super::{Kind, Options, Plan, PlanError, Run, Strategy, nodes};
 use crate::first::TooLarge;
@@ -20,8 +20,6 @@ use crate::weights::Weights;
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Points that may be visited to remove witnesses, in a whole plan.
-const PRUNE_BUDGET: usize = 400_000;
 /// Links that may be visited to balance the machines, for each strategy.
 const BALANCE_BUDGET: usize = 4_000_000;
 /// Points of a program times jobs for which each job is planned alone, at most.
@@ -64,7 +62,7 @@ impl<'t> Task<'t> {
         let links = Links::new(points, weights, forks);
         let forest = links.forest();
         let fork_costs = links.fork_costs(weights, &forest, forks.len());
-        let mut budget = PRUNE_BUDGET;
+        let mut budget = BUDGET;
         let mut one: BTreeSet<ElementId> = match options.kind {
             Kind::Edges => links.elements(&forest).into_iter().collect(),
             Kind::Blocks => nodes::choose(points, weights, forks, &mut budget)?,
@@ -149,7 +147,7 @@ impl<'t> Task<'t> {
 
     /// Finds the profiles of jobs on their machines.
     fn plan_of(&self, strategy: Strategy, machines: &[Vec<Vec<u32>>]) -> Result<Plan, PlanError> {
-        let mut budget = PRUNE_BUDGET;
+        let mut budget = BUDGET;
         let mut runs = Vec::new();
         for (machine, jobs) in machines.iter().enumerate().filter(|(_, jobs)| !jobs.is_empty()) {
             let own: Vec<u32> = jobs.iter().flatten().copied().collect();
@@ -165,7 +163,7 @@ impl<'t> Task<'t> {
 
     /// Assigns jobs by what each costs alone: the dearest first, each to the machine of least load.
     fn exact(&self, jobs: Vec<Vec<u32>>) -> Result<Vec<Vec<Vec<u32>>>, TooLarge> {
-        let mut budget = PRUNE_BUDGET;
+        let mut budget = BUDGET;
         let cost = |job: Vec<u32>| Ok((self.cost(&self.witnesses(&job, &mut budget)?), job));
         let mut sorted = jobs.into_iter().map(cost).collect::<Result<Vec<_>, TooLarge>>()?;
         sorted.sort_by_key(|(cost, _)| Reverse(*cost));

@@ -18,6 +18,8 @@ use crate::weights::Weights;
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// Points that may be visited to remove witnesses, in a whole plan.
+pub(crate) const BUDGET: usize = 400_000;
 /// Letters that take as long as a point.
 const LETTERS_OF_POINT: usize = 8;
 

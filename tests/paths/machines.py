@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The jobs of one plan, run by Apache Spark and by GNU parallel, give the path of one machine.
 
     gzip ─ plan --jobs ─▶ jobs ─┬ Spark: two workers, pipe ─▶ logs ─ walk ─▶ path ─┐

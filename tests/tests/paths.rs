@@ -78,7 +78,7 @@ fn made(folder: &Path, name: &str, text: &str) {
     run(system("cc").current_dir(folder).args(["-O1", "-w", "-o", name, &format!("{name}.c")]));
 }
 
-/// Collects twice and compares. Returns the exit status and what was said.
+/// Collects twice and compares. Returns the exit status and the messages.
 fn checked(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let words = [&["collect", "--check", "--force", "-o", "path.log"], words].concat();
     let done = paths(folder, &words);

@@ -7,8 +7,8 @@ use crate::graph::ElementId;
 /// The letter that stands for the end of the program. No element has it.
 pub const END: u32 = u32::MAX;
 
-/// The letter of an unwinding, or of a jump out of several calls. No element has it, so no path goes
-/// on over it.
+/// The letter of an unwinding, or of a jump out of several calls. No element has it, so no path
+/// goes on over it.
 pub const UNWOUND: u32 = u32::MAX - 1;
 
 /// The witnesses of a run, each with its letter.

@@ -29,6 +29,7 @@ pub enum Ended {
 }
 
 /// What the program did.
+#[expect(clippy::large_enum_variant, reason = "a box would allocate at each stop")]
 pub(crate) enum Stop {
     /// It stopped at this breakpoint.
     Trap(Registers),

@@ -336,7 +336,7 @@ fn the_command_of_the_page_reaches_each_item() {
     let [source, program, log] =
         ["items.rs", "items", "items.log"].map(|name| folder.path().join(name));
     std::fs::write(&source, ITEMS).unwrap();
-    // The macros are a package of their own, which an unpacked package has beside it.
+    // The macros are a package of their own, next to an unpacked one.
     let mut pages = ["macros", "../mps-calls-macros"]
         .map(|macros| Path::new(env!("CARGO_MANIFEST_DIR")).join(macros).join("src/lib.rs"))
         .into_iter()

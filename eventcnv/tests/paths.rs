@@ -92,7 +92,7 @@ fn the_path_of_a_plan_is_a_log_that_other_commands_read() {
             assert_eq!(row.split_whitespace().next(), Some(count), "{pairs}");
         }
         // What happened as weights.
-        let (table, code, _) = run(&["paths", "plan", &graph, "--log", &log, "--blocks"]);
+        let (table, code, _) = run(&["paths", "plan", &graph, "--weights", &log, "--blocks"]);
         assert_eq!(code, 0);
         assert!(String::from_utf8(table).unwrap().contains("one profile *"));
     }
@@ -125,6 +125,30 @@ fn the_log_of_functions_with_path_has_their_paths() {
     // A log without such functions.
     let (_, code, errors) = run(&["paths", "walk", &out]);
     assert_eq!((code, errors.contains("has no function with `#[path]`")), (2, true), "{errors}");
+}
+
+#[test]
+fn a_log_weighs_a_plan_and_its_events_that_tell_nothing_are_listed() {
+    let directory = TempDir::new().unwrap();
+    let graph = write(&directory, "loop.graph", LOOP);
+    // Each block has an event; the numbers of blocks begin at 2.
+    let order = ["entry_", "B1", "B2", "exit_", "B3", "B4", "B5"];
+    let number = |block: &&str| 2 + order.iter().position(|own| own == block).unwrap();
+    let letters: Vec<String> = RUN.iter().map(|block| number(block).to_string()).collect();
+    let events = write(&directory, "run", &format!("run 0\n{}\n", letters.join(" ")));
+    let (told, code, errors) = run(&["paths", "plan", &graph, "--blocks", "--log", &events]);
+    let told = String::from_utf8(told).unwrap();
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(told.contains("of 7 elements with events, 5 tell nothing"), "{told}");
+    assert!(told.contains("3        3  main 1"), "B1 is dear, and tells nothing: {told}");
+    // A few events do not tell the path: the weights are not from them.
+    let events = write(&directory, "few", "run 0\n3 3 3\n");
+    let (told, code, errors) = run(&["paths", "plan", &graph, "--weights", &events]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("do not tell the whole path"), "{errors}");
+    assert!(!String::from_utf8(told).unwrap().contains("tell nothing"));
+    let wrong = write(&directory, "wrong", "run 0\n99\n");
+    assert_eq!(run(&["paths", "plan", &graph, "--log", &wrong]).1, 2);
 }
 
 #[test]

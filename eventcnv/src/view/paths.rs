@@ -8,9 +8,9 @@
 //! Design: `.paths.plan` in `design/paths.md`.
 
 use cli::table::Table;
-use lens_paths::Weights;
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId, Program};
 use lens_paths::plan::{Plan, Plans};
+use lens_paths::{Profile, Weights};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -58,6 +58,31 @@ pub(crate) fn table(program: &Program, weights: &Weights, plans: &Plans) -> Stri
         more => {
             let _ = writeln!(text, "and {more} more: -o PLAN writes all");
         }
+    }
+    text
+}
+
+/// Returns which events of a run tell nothing.
+pub(crate) fn spare(
+    program: &Program,
+    weights: &Weights,
+    profile: &Profile,
+    spare: &[ElementId],
+) -> String {
+    let (count, size) = (spare.len(), profile.size());
+    let mut text = format!("\nof {size} elements with events, {count} tell nothing");
+    if count == 0 {
+        return text + "\n";
+    }
+    let mut table = Table::new(0, &["weight", "element", "event"]);
+    table.end_left();
+    for element in spare.iter().take(SHOWN_COUNT_MAX) {
+        let name = program.element(*element).map_or("?".into(), |own| program.say(own));
+        table.row([weights.of(*element).to_string(), element.0.to_string(), name]);
+    }
+    let _ = write!(text, " that the others leave open:\n{table}");
+    if let more @ 1.. = count.saturating_sub(SHOWN_COUNT_MAX) {
+        let _ = writeln!(text, "and {more} more");
     }
     text
 }

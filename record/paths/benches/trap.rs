@@ -59,6 +59,7 @@ mod measured {
     }
 
     /// Returns the time of a stop of the barest tracer.
+    #[expect(clippy::zombie_processes, reason = "the tracer waits for it by its number")]
     fn floor(program: &Path) -> Duration {
         let mut command = Command::new(STARTER);
         let command = command.arg(program).arg(TURN_COUNT.to_string()).stdin(Stdio::null());

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Jobs {
     /// Write a job for each run of a program to this new folder; "paths collect --job" runs one
     #[arg(long, value_name = "DIR", requires = "command",
-          conflicts_with_all = ["graph", "log", "svg", "output"])]
+          conflicts_with_all = ["graph", "weights", "log", "svg", "output"])]
     jobs: Option<PathBuf>,
 
     #[command(flatten)]

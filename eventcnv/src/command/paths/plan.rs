@@ -7,12 +7,12 @@
 //! Design: `.paths.plan` in `design/paths.md`.
 
 use super::inputs::{graph, say_all, stop};
-use crate::reading::{Known, Reading};
+use super::walk;
 use crate::view::paths;
 use cli::Stop;
+use lens_paths::Weights;
 use lens_paths::graph::Element;
-use lens_paths::plan::{Kind, Options, PlanError, plan, text};
-use lens_paths::{Weights, source};
+use lens_paths::plan::{Kind, Options, PlanError, plan, spare, text};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -34,12 +34,13 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eventcnv paths plan shop.graph
   eventcnv paths plan shop.graph --machines 3 --blocks --limit 40 -o shop.plan
-  eventcnv paths plan shop.graph --log path.log      weighed by a path that was walked
+  eventcnv paths plan shop.graph --weights path.log  weighed by a path that was walked
+  eventcnv paths plan shop.graph --log run.log       and which events of a run tell nothing
   eventcnv paths plan shop.graph --svg shop.svg      a drawing: blocks, witnesses, loads
   eventcnv paths plan --machines 3 --jobs jobs -- gzip -c notes.txt   a job for each run
 
-Weights, the first that is known: --log; those of the graph, if it states that of each edge; else
-all edges of a fork weigh the same, and a loop runs twice.
+Weights, the first that is known: --weights, --log; those of the graph, if it states that of each
+edge; else all edges of a fork weigh the same, and a loop runs twice.
 
 Exit status:
   0  there is a plan
@@ -70,8 +71,12 @@ pub(crate) struct Plan {
     #[arg(long)]
     blocks: bool,
 
-    /// A log of "paths walk": what happened is the weight
-    #[arg(long, value_name = "PATH.log")]
+    /// Weigh by what happened: a log of "paths walk", or of a run whose events tell its path
+    #[arg(long, value_name = "LOG")]
+    weights: Option<PathBuf>,
+
+    /// The same, and list the events of this run that tell nothing
+    #[arg(long, value_name = "RUN.log", conflicts_with = "weights")]
     log: Option<PathBuf>,
 
     /// Draw the graph, with witnesses, weights and loads
@@ -104,17 +109,11 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
     }
     let source = args.graph.as_deref().ok_or_else(|| Stop::Message("a graph is needed".into()))?;
     let program = graph(source)?;
-    let weights = match &args.log {
-        None => Weights::written(&program).unwrap_or_else(|| Weights::basic(&program)),
-        Some(path) => {
-            let reading = Reading::open_paths(std::slice::from_ref(path), &Known::default())?;
-            let elements = source::walked(&program, &reading.log);
-            if elements.is_empty() {
-                return Err(reading.error("has no call or block of this graph"));
-            }
-            Weights::counted(&program, elements)
-        }
-    };
+    let measured = args.log.as_ref().or(args.weights.as_ref());
+    let measured = measured.map(|path| walk::measured(&program, path)).transpose()?;
+    let weights = measured.as_ref().and_then(|own| own.weights.clone());
+    let weights = weights.or_else(|| Weights::written(&program));
+    let weights = weights.unwrap_or_else(|| Weights::basic(&program));
     let plans = match plan(&program, &weights, &options) {
         Ok(plans) => plans,
         Err(error) => {
@@ -149,6 +148,11 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
             return Ok(true);
         }
     }
-    io::stdout().lock().write_all(paths::table(&program, &weights, &plans).as_bytes())?;
+    let mut out = io::stdout().lock();
+    out.write_all(paths::table(&program, &weights, &plans).as_bytes())?;
+    if let (Some(log), Some(own)) = (&args.log, &measured) {
+        let spare = spare(&program, &weights, &own.profile).map_err(|error| stop(log, &error))?;
+        out.write_all(paths::spare(&program, &weights, &own.profile, &spare).as_bytes())?;
+    }
     Ok(true)
 }

@@ -12,12 +12,12 @@ use crate::command::output::Output;
 use crate::reading::{Known, Reading};
 use cli::Stop;
 use eventlog::writer::{Origin, uuid_of};
-use lens_paths::Profile;
 use lens_paths::answer::Answer;
-use lens_paths::graph::Program;
+use lens_paths::graph::{ElementId, Program};
 use lens_paths::plan::text::fingerprint;
 use lens_paths::source::{self, Recorded};
-use lens_paths::walk::{Collection, Walked, Walker, text as letters};
+use lens_paths::walk::{Collection, Elements, Walked, Walker, text as letters};
+use lens_paths::{Profile, Weights};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -175,7 +175,7 @@ fn collections(paths: &[PathBuf], count: usize, print: u64) -> Result<Vec<Collec
 }
 
 /// Reads a run: a log, or a text.
-fn recorded(path: &Path) -> Result<Recorded, Stop> {
+pub(super) fn recorded(path: &Path) -> Result<Recorded, Stop> {
     if !is_log(path)? {
         let (run, collection) = letters::read(&text(path)?).map_err(|error| stop(path, &error))?;
         return Ok(Recorded { run, collection, ..Recorded::default() });
@@ -185,4 +185,48 @@ fn recorded(path: &Path) -> Result<Recorded, Stop> {
     reading.finish();
     reading.end_unread();
     Ok(recorded)
+}
+
+/// What a log tells of a program.
+pub(super) struct Measured {
+    /// How often each element occurred, if the log tells its path.
+    pub(super) weights: Option<Weights>,
+    /// The elements that have events in the log of a run.
+    pub(super) profile: Profile,
+}
+
+/// Reads the log of a path, or of a run.
+pub(super) fn measured(program: &Program, path: &Path) -> Result<Measured, Stop> {
+    let Ok(run) = recorded(path) else { return of_path(program, path) };
+    let letters = run.collection.letters.iter().map(|letter| ElementId(*letter));
+    let profile = Profile::of(letters.filter(|own| program.element(*own).is_some()));
+    if profile.size() == 0 {
+        return Err(stop(path, &"has no event of this graph"));
+    }
+    let mut elements = Elements::new(program);
+    let profiles = [profile.clone()];
+    let walked = Walker::new(program, &profiles)
+        .ok()
+        .and_then(|walker| walker.walk(&[run.collection], &mut |step| elements.add(step)).ok());
+    if walked.is_some_and(|own| own.is_whole) {
+        return Ok(Measured {
+            weights: Some(Weights::counted(program, elements.finish())),
+            profile,
+        });
+    }
+    let name = cli::log::name(path);
+    cli::complain(&format!(
+        "eventcnv: {name}: note: its events do not tell the whole path: weights are not from it\n"
+    ));
+    Ok(Measured { weights: None, profile })
+}
+
+fn of_path(program: &Program, path: &Path) -> Result<Measured, Stop> {
+    let reading = Reading::open_paths(&[path.to_owned()], &Known::default())?;
+    let elements = source::walked(program, &reading.log);
+    if elements.is_empty() {
+        return Err(reading.error("has no call, block or event of this graph"));
+    }
+    let weights = Some(Weights::counted(program, elements));
+    Ok(Measured { weights, profile: Profile::default() })
 }

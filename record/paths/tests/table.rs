@@ -39,7 +39,7 @@ fn programs(folder: &Path) -> Vec<(&'static str, PathBuf, Vec<String>, &'static 
         ("letters", &["letters", "base64"]),
         ("json", &["json"]),
         ("deflate", &["deflate", "flate2", "miniz_oxide"]),
-        ("words", &["words"]),
+        ("vocabulary", &["vocabulary"]),
     ] {
         all.push((name, examples.join(name), words(&[]), crates));
     }

@@ -313,7 +313,8 @@ idle! { idle, #[calls::profiled] }
 idle! { plain, }
 
 /// The costs that the recorder measures, times the blocks and the statements, are what a program
-/// pays for them. The least of many counts on both sides: what else the machine does adds to them.
+/// pays for them. The least of many counts on both sides of a round: what else the machine does adds
+/// to them; the median of the rounds.
 #[test]
 fn the_calibrated_costs_are_those_that_are_paid() {
     const DEPTH: usize = 20;
@@ -337,14 +338,12 @@ fn the_calibrated_costs_are_those_that_are_paid() {
     };
     let Some(ran) = ran(name, &[], what) else { return };
     let ticks = rate(&ran.stderr) / 1e9;
-    let (mut nest, mut row) = (f64::INFINITY, f64::INFINITY);
-    for line in ran.stderr.lines().filter_map(|line| line.strip_prefix("paid ")) {
-        let (of_nest, of_row) = line.split_once(' ').unwrap();
-        nest = of_nest.parse::<f64>().unwrap().min(nest);
-        row = of_row.parse::<f64>().unwrap().min(row);
-    }
-    let block = nest * ticks / BLOCK_COUNT;
-    let boundary = (row * ticks - block) / MORE_COUNT;
+    let paid = ran.stderr.lines().filter_map(|line| line.strip_prefix("paid ")).map(|line| {
+        let (nest, row) = line.split_once(' ').unwrap();
+        let block = nest.parse::<f64>().unwrap() * ticks / BLOCK_COUNT;
+        [block, (row.parse::<f64>().unwrap() * ticks - block) / MORE_COUNT]
+    });
+    let paid: Vec<[f64; 2]> = paid.collect();
     let mut told: Vec<[f64; 4]> = Vec::new();
     each(&ran.log(), |event| {
         if event.name() == "Calibration" {
@@ -352,10 +351,23 @@ fn the_calibrated_costs_are_those_that_are_paid() {
             told.push(["inner", "outer", "spread", "blockSpread"].map(cost));
         }
     });
-    let least = told.into_iter().min_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
-    let [inner, outer, spread, _] = least.expect("it was measured");
-    let said = format!("{inner} {outer} ± {spread}; paid: {block} a block, {boundary} a boundary");
-    assert!((0.8..1.2).contains(&((inner + outer) / block)), "{said}");
+    // The processor's speed changes from round to round, on a machine that others use too.
+    fn medians<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
+        std::array::from_fn(|at| {
+            let mut column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
+            column.sort_by(f64::total_cmp);
+            column[column.len() / 2]
+        })
+    }
+    assert!(told.len() >= paid.len(), "{} calibrations", told.len());
+    let ([inner, outer, spread, block_spread], [block, boundary]) =
+        (medians(&told), medians(&paid));
+    let said = format!(
+        "{inner} ± {spread}, {outer}, block ± {block_spread}; paid: {block} a block, {boundary} a \
+         boundary"
+    );
+    // Within the error bar, and a fifth.
+    assert!((inner + outer - block).abs() <= block_spread + 0.2 * block, "{said}");
     assert!((inner - boundary).abs() <= spread + 0.2 * boundary, "{said}");
 }
 

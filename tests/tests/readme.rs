@@ -85,7 +85,7 @@ fn the_command_for_statements_prints_the_hottest_first() {
     let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let heading = printed.iter().position(|line| line.starts_with("place ")).expect("a heading");
     let counts: Vec<String> =
-        printed[heading + 1..].iter().map(|line| columns(line)[1].clone()).collect();
+        printed[heading + 1..].iter().map(|line| columns(line)[2].clone()).collect();
     let count = |number: &str| counts.iter().filter(|count| *count == number).count();
     assert_eq!((count("20000"), count("1000")), (2, 4), "{printed:#?}");
 }

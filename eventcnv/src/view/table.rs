@@ -153,7 +153,7 @@ impl<'t> Table<'t> {
     }
 
     /// Puts the rows in the order of a column: the greatest number first, and texts by their
-    /// letters. What has no value comes last, and equal ones stay in their order.
+    /// letters. Empty cells come last, and equal ones stay in their order.
     fn sort(&mut self, name: &str) -> Result<(), String> {
         let (fields, wanted) = (self.fields(), snake(name));
         let by_name = || self.columns.iter().position(|column| snake(column.name) == wanted);
@@ -268,7 +268,7 @@ pub(crate) struct Around {
     pub(crate) none: &'static str,
     /// Lines after the table, for people.
     pub(crate) after: String,
-    /// Members of the JSON beside its rows.
+    /// Members of the JSON next to its rows.
     pub(crate) facts: Value,
 }
 

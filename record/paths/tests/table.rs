@@ -9,7 +9,6 @@
 //! Design: `.collect.table` in `design/collect.md`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use common::{compile, launch};

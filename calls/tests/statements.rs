@@ -313,8 +313,8 @@ idle! { idle, #[calls::profiled] }
 idle! { plain, }
 
 /// The costs that the recorder measures, times the blocks and the statements, are what a program
-/// pays for them. The least of many counts on both sides of a round: what else the machine does adds
-/// to them; the median of the rounds.
+/// pays for them. The least of many counts on both sides of a round, since what else the machine
+/// does adds to them; and the median of the rounds.
 #[test]
 fn the_calibrated_costs_are_those_that_are_paid() {
     const DEPTH: usize = 20;

@@ -48,7 +48,7 @@ Exit status:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Walk {
     /// The graph of the program; or alone: a folder of jobs and their logs, or the log of a program
-    /// with #[calls::path]
+    /// with `#[calls::path]`
     #[arg(value_name = "GRAPH")]
     graph: PathBuf,
 

@@ -80,9 +80,10 @@ impl Subject {
             != Some(binary.root)
         {
             let why = chart.left.iter().find(|own| own.start == binary.root);
-            let why = why.map(|own| format!("{:x?}", own.troubles)).unwrap_or_default();
+            let why = why.and_then(|own| own.troubles.first()).map(ToString::to_string);
             return Err(failed(format!(
-                "the edges of its first function are not all known: {why}"
+                "{}, so the path cannot begin there: choose another first function by --main",
+                why.unwrap_or_else(|| "the first function has no graph".to_owned())
             )));
         }
         Ok(Subject { binary, chart, sum: fingerprint([&bytes[..]]) })

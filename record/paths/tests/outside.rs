@@ -110,3 +110,12 @@ fn destructors_of_static_objects_are_counted() {
         assert_eq!(counted, printed, "{flags:?}");
     }
 }
+
+#[test]
+fn a_first_function_whose_jumps_are_unknown_is_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "cc", &["-O2"], "unknown.c");
+    let error = Subject::read(&program, &Choice::default()).unwrap_err().to_string();
+    assert!(error.contains("no table tells where the jump at 0x"), "{error}");
+    assert!(error.contains("--main"), "{error}");
+}

@@ -2,6 +2,7 @@
 
 use iced_x86::Instruction;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Why the edges of a function may be incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,19 @@ pub enum Trouble {
     Transaction(u64),
     /// The program has more instructions than the limit.
     TooLarge,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Jump(at) => write!(f, "no table tells where the jump at {at:#x} goes"),
+            Trouble::Middle(at) => write!(f, "{at:#x} jumps into the middle of a function"),
+            Trouble::NotCode(at) => write!(f, "no instruction is at {at:#x}"),
+            Trouble::Overlap(at) => write!(f, "two instructions share the byte at {at:#x}"),
+            Trouble::Transaction(at) => write!(f, "the transaction at {at:#x} may begin again"),
+            Trouble::TooLarge => f.write_str("the program has too many instructions"),
+        }
+    }
 }
 
 /// A function while its code is being found.

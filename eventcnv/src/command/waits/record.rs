@@ -9,7 +9,7 @@
 
 use cli::units::bytes;
 use cli::{Stop, complain, output, said};
-use lens_waits::collect::{CollectError, Options, OwnRecording, Recorded, Recording};
+use record_waits::{CollectError, Options, OwnRecording, Recorded, Recording};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -7,24 +7,64 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
-use super::CollectError;
-use super::clock::Syncs;
-use super::drain::Chunk;
-use super::recording::{Recorded, Trace, Work};
-use super::rings::each;
-use super::stolen;
-use super::threads::{Place, Symbols, Thread};
-use super::told::{Teller, Told};
-use crate::events::kernel::{Inside, Mapping, OpenFile, There};
-use crate::output::Output;
-use crate::source::ring::{Counts, Ring};
-use crate::source::stats::Stats;
-use crate::source::tracepoints::Sort;
+use crate::clock::{Clocks, Syncs};
+use crate::drain::Chunk;
+use crate::error::CollectError;
+use crate::rings::each;
+use crate::stolen;
+use crate::threads::{Place, Places, Symbols, Thread};
+use crate::told::{Teller, Told};
 use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{MakeError, Origin};
+use lens_waits::events::kernel::{Inside, Mapping, OpenFile, There};
+use lens_waits::output::Output;
+use lens_waits::source::page::Layout;
+use lens_waits::source::ring::{Counts, Ring};
+use lens_waits::source::stats::Stats;
+use lens_waits::source::tracepoints::{Sort, Tracepoints};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recorded {
+    /// Events of the log.
+    pub event_count: u64,
+    /// Bytes of the log.
+    pub size: u64,
+    /// Records, as far as they were read.
+    pub counts: Counts,
+    /// Records that the kernel reports as read.
+    pub read_count: u64,
+    /// Records that the kernel reports as lost.
+    pub lost_count: u64,
+    /// Samples of running threads.
+    pub sample_count: u64,
+    /// Switches of processors.
+    pub switch_count: u64,
+    /// From the first to the last event, in ns.
+    pub duration: u64,
+    /// What the log lacks, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// How the pages are read.
+#[derive(Debug)]
+pub(super) struct Trace {
+    pub(super) layout: Layout,
+    pub(super) tracepoints: Tracepoints,
+    /// Whether ticks are those of the processor's counter.
+    pub(super) is_tsc: bool,
+}
+
+/// What the thread that drains does once a second.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) clocks: Clocks,
+    pub(super) places: Places,
+}
 
 /// Bytes of the spill that are read in one step.
 const STEP: usize = 1 << 20;
@@ -230,8 +270,8 @@ impl Named<'_> {
     /// Names the addresses in the stacks of a page.
     fn name(
         &mut self,
-        layout: &crate::source::page::Layout,
-        tracepoints: &crate::source::tracepoints::Tracepoints,
+        layout: &Layout,
+        tracepoints: &Tracepoints,
         output: &mut Output<'_>,
         page: &[u8],
     ) -> Result<(), MakeError> {

@@ -8,9 +8,9 @@
 //! No switch tells of it: the kernel takes the thread for running. Format: proc_stat(5), the value
 //! `steal`. Design: `.waits.stolen` in `design/waits.md`.
 
-use crate::events::kernel as events;
-use crate::output::Output;
 use eventlog::writer::MakeError;
+use lens_waits::events::kernel as events;
+use lens_waits::output::Output;
 use std::collections::BTreeMap;
 use std::fs;
 

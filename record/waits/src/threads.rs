@@ -9,8 +9,8 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
-use super::clock::monotonic;
-use super::sockets::Sockets;
+use crate::clock::monotonic;
+use crate::sockets::Sockets;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -66,15 +66,6 @@ fn inner(process: u32, thread: u32) -> Option<u32> {
     str::from_utf8(numbers).ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// Returns when a process began, in the kernel's units.
-pub(super) fn start(process: &str) -> Option<u64> {
-    let process: u32 = process.parse().ok()?;
-    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
-    // Field 22; the name, which may hold anything, ends at the last parenthesis.
-    let rest = stat.get(stat.iter().rposition(|byte| *byte == b')')? + 1..)?;
-    str::from_utf8(rest).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
 /// Returns all threads.
 pub(super) fn all() -> Vec<Thread> {
     let mut found = Vec::new();
@@ -100,7 +91,7 @@ fn read(process: u32, thread: u32, number: u32) -> Option<Thread> {
     Some(Thread { at: monotonic(), thread, process, number, state: state(*letter), name })
 }
 
-/// Returns the state of a thread, as in [`There`](crate::events::kernel::There).
+/// Returns the state of a thread, as in [`There`](lens_waits::events::kernel::There).
 fn state(letter: u8) -> u32 {
     match letter {
         b'R' => 0,
@@ -271,11 +262,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_a_start_and_threads() {
+    fn this_process_has_threads() {
         let process = std::process::id();
-        assert!(start(&process.to_string()).is_some_and(|start| start > 0));
-        assert_eq!(start("../1"), None);
-        assert_eq!(start("4294967295"), None);
         let all = all();
         let own = all.iter().find(|thread| thread.thread == process).unwrap();
         assert_eq!(own.process, process);

@@ -6,7 +6,7 @@
 //!                                       └─ recorded           best of several rounds each
 //! ```
 //!
-//! Run it as root: `cargo bench -p mps-lens-waits --bench record`. A number after `--` sets the
+//! Run it as root: `cargo bench -p mps-record-waits --bench record`. A number after `--` sets the
 //! round trips. Design: `.waits.record.cost` in `design/waits.md`.
 
 #[cfg(target_os = "linux")]
@@ -21,8 +21,8 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lens_waits::collect::{CollectError, Options, Recorded, Recording};
     use lens_waits::source::tracepoints::RECORDED;
+    use record_waits::{CollectError, Options, Recorded, Recording};
     use rustix::time::{ClockId, clock_gettime};
     use std::error::Error;
     use std::fs;

@@ -8,7 +8,7 @@
 //!
 //! Design: `.waits.samples`, `.waits.degrees` in `design/waits.md`.
 
-use super::{CollectError, SPILL_SIZE_MAX};
+use crate::error::{CollectError, SPILL_SIZE_MAX};
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -218,7 +218,7 @@ fn ranges(text: &str) -> Vec<u32> {
     for range in text.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
-            found.extend(first..=last.min(crate::output::CPU_COUNT_MAX));
+            found.extend(first..=last.min(lens_waits::output::CPU_COUNT_MAX));
         }
     }
     found

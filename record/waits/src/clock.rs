@@ -8,8 +8,8 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`; `.time.sync` in `design/format.md`.
 
-use super::CollectError;
-use super::tracefs::Instance;
+use crate::error::CollectError;
+use crate::tracefs::Instance;
 use eventlog::format::ClockSync;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{File, OpenOptions};

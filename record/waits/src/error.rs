@@ -1,37 +1,16 @@
-//! The kernel's own events, recorded: a private instance of tracefs.
+//! Why the kernel's events cannot be recorded.
 //!
 //! ```text
-//!  Recording::begin ─ tracefs: an instance, its clock, its events
-//!      │                 per_cpu/cpuN/trace_pipe_raw ── drain: splice ──▶ spill, a file
-//!      │                 trace_marker ── clock: syncs        /proc ── threads: There, names
-//!  Recording::finish ─ the spill ── decode ──▶ rows ──▶ log; the instance is gone
-//!  without rights, and samples: rings ─ perf_event_open ──▶ spill ── told ──▶ rows ──▶ log
+//!  a file of tracefs, perf_event_open, the spill ── refused ──▶ CollectError ──▶ words
 //! ```
-//!
-//! While it records, pages go unread from the kernel to the spill: rows are made at the end.
-//!
-//! Design: `.waits.record` in `design/waits.md`.
-
-mod clock;
-mod decode;
-mod drain;
-mod own;
-mod recording;
-mod rings;
-mod sockets;
-mod stolen;
-mod threads;
-mod told;
-mod tracefs;
-
-pub use own::OwnRecording;
-pub use recording::{Options, Recorded, Recording, SPILL_SIZE_MAX};
 
 use eventlog::writer::MakeError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
+/// Bytes of the spill, at most. Later events are lost, and the log states it.
+pub const SPILL_SIZE_MAX: u64 = 1 << 40;
 /// Why the kernel's events cannot be recorded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -56,7 +35,7 @@ pub enum CollectError {
     File { path: PathBuf, what: &'static str, error: io::Error },
     /// A format of the kernel has no meaning.
     #[error("{}: {error}", path.display())]
-    Format { path: PathBuf, error: crate::source::format::FormatError },
+    Format { path: PathBuf, error: lens_waits::source::format::FormatError },
     /// The file for the pages cannot be used.
     #[error("cannot keep the kernel's events ({0})")]
     Spill(#[source] io::Error),

@@ -11,7 +11,7 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
-use super::CollectError;
+use crate::error::CollectError;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -74,7 +74,7 @@ impl Tracefs {
                 name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|process| {
                     let (process, start) = process.split_once('-').unwrap_or((process, ""));
                     let start = start.split('-').next().unwrap_or_default();
-                    super::threads::start(process).is_none_or(|now| now.to_string() != start)
+                    begin_of(process).is_none_or(|now| now.to_string() != start)
                 });
             if is_left {
                 let _ = fs::remove_dir(entry.path());
@@ -85,7 +85,7 @@ impl Tracefs {
     /// Makes an instance, without any event.
     pub(super) fn instance(&self) -> Result<Instance, CollectError> {
         let process = std::process::id();
-        let start = super::threads::start(&process.to_string()).unwrap_or(0);
+        let start = begin_of(&process.to_string()).unwrap_or(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = self.root.join("instances").join(format!("{PREFIX}{process}-{start}-{number}"));
         match fs::create_dir(&path) {
@@ -179,5 +179,26 @@ impl Drop for Instance {
                 _ => break,
             }
         }
+    }
+}
+
+/// Returns when a process began, in the kernel's units.
+fn begin_of(process: &str) -> Option<u64> {
+    let process: u32 = process.parse().ok()?;
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    // Field 22; the name, which may hold anything, ends at the last parenthesis.
+    let rest = stat.get(stat.iter().rposition(|byte| *byte == b')')? + 1..)?;
+    str::from_utf8(rest).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begin_of;
+
+    #[test]
+    fn this_process_has_a_begin_and_one_that_is_not_there_has_none() {
+        assert!(begin_of(&std::process::id().to_string()).is_some_and(|begin| begin > 0));
+        assert_eq!(begin_of("../1"), None);
+        assert_eq!(begin_of("4294967295"), None);
     }
 }

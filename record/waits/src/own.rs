@@ -8,16 +8,16 @@
 //!
 //! Design: `.waits.degrees` in `design/waits.md`.
 
-use super::CollectError;
-use super::clock::now;
-use super::decode::{machine_facts, put_place};
-use super::recording::Recorded;
-use super::rings::{Of, Pump, each};
-use super::stolen::{self, Stolen};
-use super::threads::Places;
-use super::told::Teller;
-use crate::output::Output;
+use crate::clock::now;
+use crate::decode::Recorded;
+use crate::decode::{machine_facts, put_place};
+use crate::error::CollectError;
+use crate::rings::{Of, Pump, each};
+use crate::stolen::{self, Stolen};
+use crate::threads::Places;
+use crate::told::Teller;
 use eventlog::format::ClockSync;
+use lens_waits::output::Output;
 use std::fs::File;
 use std::io::Write;
 

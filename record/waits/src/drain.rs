@@ -10,8 +10,8 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
-use super::tracefs::Instance;
-use super::{CollectError, SPILL_SIZE_MAX};
+use crate::error::{CollectError, SPILL_SIZE_MAX};
+use crate::tracefs::Instance;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};

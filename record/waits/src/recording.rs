@@ -7,19 +7,18 @@
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
-use super::CollectError;
-use super::clock::Clocks;
-use super::decode::{Decoded, decode};
-use super::drain::{Drain, Pace};
-use super::rings::{Of, Pump};
-use super::stolen::Stolen;
-use super::threads::{self, Places, Symbols, Thread};
-use super::tracefs::{Instance, Tracefs};
-use crate::source::format::{Format, Machine};
-use crate::source::page::Layout;
-use crate::source::ring::Counts;
-use crate::source::stats::Stats;
-use crate::source::tracepoints::{RECORDED, Tracepoints};
+use crate::clock::Clocks;
+use crate::decode::{Decoded, Recorded, Trace, Work, decode};
+use crate::drain::{Drain, Pace};
+use crate::error::CollectError;
+use crate::rings::{Of, Pump};
+use crate::stolen::Stolen;
+use crate::threads::{self, Places, Symbols, Thread};
+use crate::tracefs::{Instance, Tracefs};
+use lens_waits::source::format::{Format, Machine};
+use lens_waits::source::page::Layout;
+use lens_waits::source::stats::Stats;
+use lens_waits::source::tracepoints::{RECORDED, Tracepoints};
 use std::fs::{self, File};
 use std::io::{PipeWriter, Write, pipe};
 use std::path::PathBuf;
@@ -28,8 +27,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Bytes of the spill, at most. Later events are lost, and the log states it.
-pub const SPILL_SIZE_MAX: u64 = 1 << 40;
 /// Clock syncs at the begin and at the end: the best of them counts.
 const MARK_COUNT: usize = 8;
 /// Fill of a buffer at which the drain wakes, in percent.
@@ -51,30 +48,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { has_stacks: false, buffer_size: 8 << 20 }
     }
-}
-
-/// What was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recorded {
-    /// Events of the log.
-    pub event_count: u64,
-    /// Bytes of the log.
-    pub size: u64,
-    /// Records, as far as they were read.
-    pub counts: Counts,
-    /// Records that the kernel reports as read.
-    pub read_count: u64,
-    /// Records that the kernel reports as lost.
-    pub lost_count: u64,
-    /// Samples of running threads.
-    pub sample_count: u64,
-    /// Switches of processors.
-    pub switch_count: u64,
-    /// From the first to the last event, in ns.
-    pub duration: u64,
-    /// What the log lacks, one sentence each.
-    pub notes: Vec<String>,
 }
 
 /// A recording that is under way. Dropped, it leaves nothing in the kernel.
@@ -114,22 +87,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// How the pages are read.
-#[derive(Debug)]
-pub(super) struct Trace {
-    pub(super) layout: Layout,
-    pub(super) tracepoints: Tracepoints,
-    /// Whether ticks are those of the processor's counter.
-    pub(super) is_tsc: bool,
-}
-
-/// What the thread that drains does once a second.
-#[derive(Debug)]
-pub(super) struct Work {
-    pub(super) clocks: Clocks,
-    pub(super) places: Places,
 }
 
 impl Recording {

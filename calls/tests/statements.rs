@@ -379,8 +379,8 @@ fn the_calibrated_costs_are_those_that_are_paid() {
     assert!((inner - boundary).abs() <= spread + 0.2 * boundary, "{said}");
 }
 
-/// What else runs on the machine changes how well the costs are known only by a little: a batch that
-/// loses its processor takes ten thousand times as long.
+/// What else runs on the machine changes how well the costs are known only by a little: a batch
+/// that loses its processor takes ten thousand times as long.
 #[test]
 fn a_busy_machine_does_not_blur_the_costs() {
     const ROUND_COUNT: usize = 20;

@@ -15,7 +15,7 @@ use support::{golden_path, run};
 
 /// Returns the columns that the design states for a command.
 fn stated(command: &str) -> Vec<String> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../design/output.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/output.md");
     let page = fs::read_to_string(page).unwrap();
     let codes = |cell: &str| -> Vec<String> {
         cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()

@@ -209,18 +209,50 @@ fn runs_of_two_executions_are_told_and_lost_runs_are_named() {
 }
 
 #[test]
-fn a_drawing_has_each_block_and_each_machine() {
+fn a_page_shows_a_plan_with_its_graph_and_machines() {
     let directory = TempDir::new().unwrap();
-    let (graph, svg) = (write(&directory, "loop.graph", LOOP), path(&directory, "loop.svg"));
-    let (_, code, errors) = run(&["paths", "plan", &graph, "--machines", "2", "--svg", &svg]);
+    let (graph, plan, _) = planned(&directory, &["--blocks", "--machines", "2", "--limit", "2"]);
+    let page = path(&directory, "plan.html");
+    let (_, code, errors) = run(&["paths", "report", &graph, &plan, "-o", &page]);
     assert_eq!((code, errors.as_str()), (0, ""));
-    let drawing = fs::read_to_string(Path::new(&svg)).unwrap();
-    assert!(drawing.starts_with("<svg ") && drawing.ends_with("</svg>\n"));
-    assert_eq!(drawing.matches("<rect class='block'").count(), 7);
-    assert_eq!(drawing.matches("class='edge'").count(), 8);
-    for name in ["B1", "B5", "entry_", "machine 0"] {
-        assert!(drawing.contains(name), "{name}");
+    let text = fs::read_to_string(&page).unwrap();
+    assert_eq!(text.matches("<rect class='block'").count(), 7);
+    assert_eq!(text.matches("class='edge'").count(), 8);
+    let witnesses = fs::read_to_string(&plan).unwrap().matches(" # main").count();
+    assert_eq!((text.matches("<circle").count(), witnesses > 1), (witnesses, true));
+    for name in ["B1 · 3", "entry_", "machine 0", "machine 1", "run  machine  witnesses  cost"] {
+        assert!(text.contains(name), "{name}");
     }
+    assert!(!text.contains("<script"), "no log, no script");
+    let (_, code, errors) = run(&["paths", "report", &graph, &plan, "-o", &page]);
+    assert_eq!((code, errors.contains("already exists")), (2, true), "{errors}");
+    let (_, code, errors) = run(&["paths", "report", &graph, &plan, "-o", &plan, "--force"]);
+    assert_eq!((code, errors.contains("is an input")), (2, true), "{errors}");
+    let text = fs::read_to_string(&plan).unwrap().replace("machine 1", "machine 99999999999");
+    let many = write(&directory, "many.plan", &text);
+    let (_, code, errors) = run(&["paths", "report", &graph, &many, "-o", &page, "--force"]);
+    assert_eq!((code, errors.contains("at most 1024 machines")), (2, true), "{errors}");
+}
+
+#[test]
+fn a_page_of_a_path_has_its_timeline_and_its_plan() {
+    let directory = TempDir::new().unwrap();
+    let (graph, plan, runs) = planned(&directory, &[]);
+    let (log, page) = (path(&directory, "path.log"), path(&directory, "page.html"));
+    assert_eq!(run(&["paths", "walk", &graph, &plan, &runs[0], "-o", &log]).1, 0);
+    let (_, code, errors) = run(&["paths", "report", &graph, &plan, &log, "-o", &page]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = fs::read_to_string(&page).unwrap();
+    // The weights are those of the path: B2 ran twice, B3 once.
+    for name in ["B2 · 2", "B3 · 1", "machine 0"] {
+        assert!(text.contains(name), "{name}");
+    }
+    let data = text.split_once("<script type=\"application/json\"").unwrap().1;
+    let data = data.split_once('>').unwrap().1.split_once("</script>").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["plan"], true);
+    assert!(data["lanes"].to_string().contains("main B3"), "{}", data["lanes"]);
+    assert!(text.contains("#planTab .block {"), "the page has the style of the plan");
 }
 
 #[test]

@@ -98,21 +98,32 @@ fn what_has_no_single_path_is_refused_in_words() {
     of("executes", "int main(void) { return execlp(\"true\", \"true\", (char *)0); }");
     of(
         "leaps",
-        "static jmp_buf b; __attribute__((noinline)) void f(int k) \
-                 { if (k > 2) longjmp(b, 1); f(k + 1); } int main(int c) { \
-                 if (!setjmp(b)) f(c); return c > 2; }",
+        "static jmp_buf b; __attribute__((noinline)) void _Z4leapi(int k) \
+                 { if (k > 2) longjmp(b, 1); _Z4leapi(k + 1); } int main(int c) { \
+                 if (!setjmp(b)) _Z4leapi(c); return c > 2; }",
     );
     of(
         "adds",
         "__attribute__((noinline)) int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); } \
          int main(int c) { return fib(c + 4) > 99; }",
     );
+    of(
+        "alone",
+        "int main(int c) { void *volatile all[] = { &&one, &&two }; goto *all[c % 2]; \
+         one: return 1; two: return 2; }",
+    );
+    let static_ = ["-static", "-O1", "-w", "-o", "static", "says.c"];
+    run(system("cc").current_dir(folder.path()).args(static_));
     fs::write(folder.path().join("script"), "#!/bin/sh -e\necho\n").expect("a file");
     for (words, status, says) in [
         (&["--", "./executes"][..], 2, "the program executed another program"),
         (&["--", "./script"], 2, "is a script; the path is that of its interpreter: /bin/sh -e ./"),
         (&["--", "./says"], 0, "the output of run 0 differs from that of its repetition, the path"),
         (&["--", "./leaps"], 1, "its next is an unwinding, or a jump out of several calls"),
+        (&["--", "./leaps"], 1, "leap(int)"),
+        (&["--", "./alone"], 2, "no table tells where the jump at 0x"),
+        (&["--", "./alone"], 2, "so the path cannot begin in main: no other function is known"),
+        (&["--", "./static"], 2, "functions; choose functions by parts of their names: --only"),
         (&["--limit", "1", "--", "./adds"], 2, "witnesses in one run; raise --limit"),
     ] {
         let (code, said) = checked(folder.path(), words);

@@ -69,26 +69,31 @@ const LABEL_SIZE_MAX: usize = 80;
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Report {
     #[command(flatten)]
-    input: Input,
+    pub(super) input: Input,
 
     #[command(flatten)]
-    select: Select,
+    pub(super) select: Select,
 
     #[command(flatten)]
-    output: Output,
+    pub(super) output: Output,
 
     /// How the cost of the recorder is taken out of the times of statements [default: calibrated,
     /// or raw if the log does not state that cost]
     #[arg(long, value_enum)]
-    method: Option<Correction>,
+    pub(super) method: Option<Correction>,
 
     /// The folder in which source files are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
-    source: PathBuf,
+    pub(super) source: PathBuf,
 }
 
 /// Writes the page. Returns whether the log was read completely.
 pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
+    write(args, None)
+}
+
+/// Writes the page, with the markup of a plan if there is one.
+pub(super) fn write(args: &Report, plan: Option<&str>) -> Result<bool, Stop> {
     let Output { path, force } = &args.output;
     let is_stdout = path.as_os_str() == "-";
     let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
@@ -121,6 +126,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
         flame: flame.as_ref(),
+        plan,
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,

@@ -34,7 +34,7 @@ const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock on
                            time; state its rate with --clock-rate";
 
 /// The logs on the command line.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Input {
     /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
     /// logs are read as one: the volumes of a stream, in any order
@@ -47,6 +47,14 @@ pub(crate) struct Input {
 
     #[command(flatten)]
     known: Known,
+}
+
+impl Input {
+    /// Returns one log.
+    #[cfg(feature = "paths")]
+    pub(crate) fn of(log: PathBuf) -> Input {
+        Input { logs: vec![log], ..Input::default() }
+    }
 }
 
 /// Facts about a log that the log does not state.

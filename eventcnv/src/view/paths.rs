@@ -1,4 +1,4 @@
-//! Plans for people: a table, and a drawing of the graph.
+//! Plans for people: tables, and their markup in a page with a drawing of the graph.
 //!
 //! ```text
 //!  plan          runs  witnesses  cost │ run  machine  witnesses  cost │ SVG: blocks in rows by
@@ -7,9 +7,10 @@
 //!
 //! Design: `.paths.plan` in `design/paths.md`.
 
+use super::report::escaped;
 use cli::table::Table;
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId, Program};
-use lens_paths::plan::{Plan, Plans};
+use lens_paths::plan::{Plans, Run, loads};
 use lens_paths::{Profile, Weights};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -31,35 +32,49 @@ pub(crate) fn table(program: &Program, weights: &Weights, plans: &Plans) -> Stri
     for (at, plan) in plans.all.iter().enumerate() {
         let name = format!("{}{}", plan.strategy, if at == plans.best { " *" } else { "" });
         let size: usize = plan.runs.iter().map(|run| run.profile.size()).sum();
-        let machines = plan.loads().iter().filter(|load| **load > 0).count().max(1);
+        let machines = loads(&plan.runs).iter().filter(|load| **load > 0).count().max(1);
         let numbers = [machines as u64, plan.runs.len() as u64, size as u64, plan.cost()];
         all.row(std::iter::once(name).chain(numbers.map(|own| own.to_string())));
     }
     let mut text = all.to_string();
     let Some(best) = plans.best() else { return text };
+    let (runs, more) = tables(program, weights, &best.runs, SHOWN_COUNT_MAX);
+    let _ = write!(text, "\n{runs}");
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more: -o PLAN writes all");
+    }
+    text
+}
+
+/// Returns runs and their witnesses, at most some, and how many more they have.
+fn tables(program: &Program, weights: &Weights, own: &[Run], most: usize) -> (String, usize) {
     let mut runs = Table::new(0, &["run", "machine", "witnesses", "cost"]);
-    for (number, run) in best.runs.iter().enumerate() {
+    for (number, run) in own.iter().enumerate() {
         let numbers = [number as u64, run.machine as u64, run.profile.size() as u64, run.cost];
         runs.row(numbers.map(|own| own.to_string()));
     }
     let mut witnesses = Table::new(0, &["run", "weight", "element", "witness"]);
     witnesses.end_left();
-    let own = best.runs.iter().enumerate();
+    let own = own.iter().enumerate();
     let mut each =
         own.flat_map(|(run, own)| own.profile.letters().iter().map(move |at| (run, at.0)));
-    for (run, element) in each.by_ref().take(SHOWN_COUNT_MAX) {
+    for (run, element) in each.by_ref().take(most) {
         let name = program.element(element).map_or("?".into(), |own| program.say(own));
         let numbers = [run as u64, weights.of(element), u64::from(element.0)];
         witnesses.row(numbers.map(|own| own.to_string()).into_iter().chain([name]));
     }
-    let _ = write!(text, "\n{runs}\n{witnesses}");
-    match each.count() {
-        0 => {}
-        more => {
-            let _ = writeln!(text, "and {more} more: -o PLAN writes all");
-        }
-    }
-    text
+    (format!("{runs}\n{witnesses}"), each.count())
+}
+
+/// Returns the runs of a plan as markup: their tables, and the drawing of the graph.
+pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> String {
+    let (tables, more) = tables(program, weights, runs, DRAWN_COUNT_MAX);
+    let left = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    let drawing = drawing(program, weights, runs);
+    format!(
+        "<section>\n{drawing}</section>\n<section>\n<pre>{}{left}</pre>\n</section>\n",
+        escaped(&tables)
+    )
 }
 
 /// Returns which events of a run tell nothing.
@@ -115,12 +130,12 @@ fn places(function: &Function) -> Vec<(usize, usize)> {
 }
 
 /// Returns a drawing of a plan.
-pub(crate) fn drawing(program: &Program, weights: &Weights, plan: &Plan) -> String {
+fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
     let (mut body, mut top, mut width, mut drawn) = (String::new(), 30, 600, 0);
-    let loads = plan.loads();
-    let greatest = loads.iter().copied().max().unwrap_or(0).max(1);
+    let loads = loads(runs);
+    let cost = loads.iter().copied().max().unwrap_or(0);
     for (machine, load) in loads.iter().enumerate() {
-        let bar = (*load as f64 / greatest as f64 * 300.0).round();
+        let bar = (*load as f64 / cost.max(1) as f64 * 300.0).round();
         let colour = COLOURS[machine % COLOURS.len()];
         let y = top + 4;
         let _ = writeln!(
@@ -144,7 +159,7 @@ pub(crate) fn drawing(program: &Program, weights: &Weights, plan: &Plan) -> Stri
         let _ = writeln!(body, "<text x='10' y='{top}' class='name'>{name}</text>");
         top += 14;
         let places = places(function);
-        draw(&mut body, (program, weights, plan), (id, function), &places, top);
+        draw(&mut body, (program, weights, runs), (id, function), &places, top);
         let columns = places.iter().map(|own| own.0 + 1).max().unwrap_or(1);
         let rows = places.iter().map(|own| own.1 + 1).max().unwrap_or(1);
         width = width.max(columns * COLUMN + 40);
@@ -153,20 +168,15 @@ pub(crate) fn drawing(program: &Program, weights: &Weights, plan: &Plan) -> Stri
     top += 20;
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{top}' \
-         viewBox='0 0 {width} {top}'>\n<style>text{{font:11px sans-serif}}\
-         .name{{font:bold 13px sans-serif}}.block{{fill:#fff;stroke:#555}}\
-         .edge{{fill:none;stroke:#999}}</style>\n\
-         <text x='10' y='18' class='name'>{}: cost {}</text>\n\
-         {body}</svg>\n",
-        plan.strategy,
-        plan.cost()
+         viewBox='0 0 {width} {top}'>\n<text x='10' y='18' class='name'>cost {cost}</text>\n\
+         {body}</svg>\n"
     )
 }
 
 /// Draws a function: edges, then blocks with their weights; witnesses in the colours of machines.
 fn draw(
     body: &mut String,
-    (program, weights, plan): (&Program, &Weights, &Plan),
+    (program, weights, runs): (&Program, &Weights, &[Run]),
     (id, function): (FunctionId, &Function),
     places: &[(usize, usize)],
     top: usize,
@@ -174,8 +184,8 @@ fn draw(
     let weight = |element: Element| program.id(element).map_or(0, |own| weights.of(own));
     let machines = |element: Element| -> Vec<usize> {
         let Some(own) = program.id(element) else { return Vec::new() };
-        let has = |own: ElementId, run: &&lens_paths::plan::Run| run.profile.letter(own).is_some();
-        plan.runs.iter().filter(|run| has(own, run)).map(|run| run.machine).collect()
+        let has = |own: ElementId, run: &&Run| run.profile.letter(own).is_some();
+        runs.iter().filter(|run| has(own, run)).map(|run| run.machine).collect()
     };
     let marks = |body: &mut String, element: Element, x: usize, y: usize| {
         for (at, machine) in machines(element).into_iter().enumerate() {
@@ -222,8 +232,4 @@ fn draw(
     let (x, y) = corner(function.entry());
     marks(body, Element::Enter(id), x + BOX_WIDTH / 2, y.saturating_sub(5));
     marks(body, Element::Leave(id), x + BOX_WIDTH + 8, y + BOX_HEIGHT / 2);
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

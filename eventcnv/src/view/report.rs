@@ -4,6 +4,7 @@
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
 //!  report/calls.rs, source.rs, threads.rs, waitflame.rs ────┤
 //!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
+//!  the markup of a plan: its tab, or with plan.html its page
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
@@ -62,6 +63,10 @@ const WAIT_FLAME_SCRIPT: &str = concat!(
 const SOURCE_STYLE: &str = include_str!("report/source.css");
 const SOURCE_SCRIPT: &str = include_str!("report/source.js");
 
+#[cfg(feature = "paths")]
+const PLAN_PAGE: &str = include_str!("report/plan.html");
+const PLAN_STYLE: &str = include_str!("report/plan.css");
+
 /// Bytes of the page for the parameters of one event, at most.
 const TEXT_SIZE_MAX: usize = 160;
 /// Rows of event types, and of threads, at most.
@@ -84,6 +89,8 @@ pub(crate) struct Report<'a> {
     pub(crate) threads: Option<Threads<'a>>,
     /// The pseudo-stacks, if the log has any.
     pub(crate) flame: Option<&'a Flame>,
+    /// The markup of a plan of paths, if one is shown with the log.
+    pub(crate) plan: Option<&'a str>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -92,34 +99,49 @@ pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
     let nonce = format!("{:016x}", hasher.finish());
-    let mut rest = PAGE;
+    let title = escaped(report.name);
+    let (styles, scripts): (Vec<_>, Vec<_>) = report.tabs().into_iter().unzip();
+    fill(PAGE, out, |name| match name {
+        "nonce" => vec![&nonce],
+        "title" => vec![&title],
+        "style" => [&[STYLE], &styles[..]].concat(),
+        "script" => [&scripts[..], &[SCRIPT]].concat(),
+        "data" => vec![&data],
+        "plan" => report.plan.into_iter().collect(),
+        other => unreachable!("the page has no place {other}"),
+    })
+}
+
+/// Writes the page of a plan of paths, from its markup.
+#[cfg(feature = "paths")]
+pub(crate) fn write_plan(name: &str, plan: &str, out: &mut dyn Write) -> io::Result<()> {
+    let title = escaped(name);
+    fill(PLAN_PAGE, out, |name| match name {
+        "title" => vec![&title],
+        "style" => vec![STYLE, PLAN_STYLE],
+        "plan" => vec![plan],
+        other => unreachable!("the page has no place {other}"),
+    })
+}
+
+/// Writes a page, with texts in its places.
+fn fill<'t>(
+    page: &str,
+    out: &mut dyn Write,
+    texts: impl Fn(&str) -> Vec<&'t str>,
+) -> io::Result<()> {
+    let mut rest = page;
     while let Some((before, after)) = rest.split_once('{') {
         out.write_all(before.as_bytes())?;
         let Some((name, after)) = after.split_once('}') else { break };
-        match name {
-            "nonce" => out.write_all(nonce.as_bytes())?,
-            "title" => out.write_all(escaped(report.name).as_bytes())?,
-            "style" => {
-                out.write_all(STYLE.as_bytes())?;
-                report.tabs().iter().try_for_each(|(style, _)| out.write_all(style.as_bytes()))?;
-            }
-            "script" => {
-                report
-                    .tabs()
-                    .iter()
-                    .try_for_each(|(_, script)| out.write_all(script.as_bytes()))?;
-                out.write_all(SCRIPT.as_bytes())?;
-            }
-            "data" => out.write_all(data.as_bytes())?,
-            other => unreachable!("the page has no place {other}"),
-        }
+        texts(name).into_iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
         rest = after;
     }
     out.write_all(rest.as_bytes())
 }
 
 /// Returns text with the characters of markup escaped.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
         match c {
@@ -199,7 +221,7 @@ fn counts(numbers: &[u32]) -> String {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; that of source looks like that of calls.
-    fn tabs(&self) -> [(&'static str, &'static str); 6] {
+    fn tabs(&self) -> [(&'static str, &'static str); 7] {
         let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let has_calls = self.calls.is_some() || self.source.is_some();
@@ -208,7 +230,8 @@ impl Report<'_> {
         let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
         let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
-        [tools, graph, calls, source, threads, wait_flame].map(Option::unwrap_or_default)
+        let plan = self.plan.map(|_| (PLAN_STYLE, ""));
+        [tools, graph, calls, source, threads, wait_flame, plan].map(Option::unwrap_or_default)
     }
 
     /// Returns the pseudo-stacks; their rows are threads of the log.
@@ -272,6 +295,7 @@ impl Report<'_> {
             "source": self.source.as_ref().map(Lines::data),
             "lanes": self.threads.as_ref().map(Threads::data),
             "waitFlame": self.wait_flame().map(|flame| flame.data()),
+            "plan": self.plan.is_some(),
         })
     }
 

@@ -101,22 +101,22 @@ pub struct Plan {
     pub runs: Vec<Run>,
 }
 
-impl Plan {
-    /// Returns the cost of each machine: the sum of the costs of its runs.
-    pub fn loads(&self) -> Vec<u64> {
-        let count = self.runs.iter().map(|run| run.machine + 1).max().unwrap_or(0);
-        let mut loads = vec![0u64; count];
-        for run in &self.runs {
-            if let Some(load) = loads.get_mut(run.machine) {
-                *load = load.saturating_add(run.cost);
-            }
+/// Returns the cost of each machine: the sum of the costs of its runs.
+pub fn loads(runs: &[Run]) -> Vec<u64> {
+    let count = runs.iter().map(|run| run.machine + 1).max().unwrap_or(0);
+    let mut loads = vec![0u64; count];
+    for run in runs {
+        if let Some(load) = loads.get_mut(run.machine) {
+            *load = load.saturating_add(run.cost);
         }
-        loads
     }
+    loads
+}
 
+impl Plan {
     /// Returns the cost of the machine with the greatest load: the time of the collection.
     pub fn cost(&self) -> u64 {
-        self.loads().into_iter().max().unwrap_or(0)
+        loads(&self.runs).into_iter().max().unwrap_or(0)
     }
 
     /// Returns its profiles.

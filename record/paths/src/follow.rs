@@ -2,7 +2,7 @@
 //!
 //! Design: `.collect.truth` in `design/collect.md`.
 
-use lens_paths::binary::{Block, Callee, Chart, Ends};
+use lens_paths::binary::{self, Block, Callee, Chart, Ends};
 use lens_paths::graph::{BlockId, FunctionId};
 use std::collections::HashMap;
 
@@ -50,9 +50,7 @@ impl<'c> Blocks<'c> {
 
 /// Returns whether a block calls a function to which a jump from elsewhere comes back.
 pub(crate) fn returns_twice(ends: &Ends) -> bool {
-    const NAMES: [&str; 5] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext"];
-    let Ends::Call { callee: Callee::Import(name), .. } = ends else { return false };
-    NAMES.contains(&name.as_str())
+    matches!(ends, Ends::Call { callee: Callee::Import(name), .. } if binary::returns_twice(name))
 }
 
 /// Follows all instructions of a program, those of other images too, from the root to its return.

@@ -75,17 +75,16 @@ impl Subject {
         let is_chosen = |name: &str| {
             choice.functions.is_empty() || choice.functions.iter().any(|part| is_part(name, part))
         };
-        let chart = Chart::new(&binary, is_chosen).map_err(|error| failed(error.to_string()))?;
-        if chart.program.function(chart.program.main()).and_then(|own| own.address())
-            != Some(binary.root)
-        {
-            let why = chart.left.iter().find(|own| own.start == binary.root);
-            let why = why.and_then(|own| own.troubles.first()).map(ToString::to_string);
-            return Err(failed(format!(
-                "{}, so the path cannot begin there: choose another first function by --main",
-                why.unwrap_or_else(|| "the first function has no graph".to_owned())
-            )));
+        let root = binary.functions.get(&binary.root);
+        if let Some((root, why)) = root.and_then(|own| Some((own, own.troubles.first()?))) {
+            let advice = match binary.functions.len() {
+                1 => "no other function is known, so the program has no path to collect",
+                _ => "choose another first function by --main",
+            };
+            let name = &root.name;
+            return Err(failed(format!("{why}, so the path cannot begin in {name}: {advice}")));
         }
+        let chart = Chart::new(&binary, is_chosen).map_err(|error| failed(error.to_string()))?;
         Ok(Subject { binary, chart, sum: fingerprint([&bytes[..]]) })
     }
 

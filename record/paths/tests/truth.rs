@@ -11,7 +11,8 @@
 
 mod common;
 
-use common::{compile, launch, walk};
+use common::{collected, compile, launch, walk};
+use lens_paths::UNWOUND;
 use lens_paths::graph::{EdgeId, Element};
 use lens_paths::plan::{Kind, Options};
 use record_paths::{Choice, Ended, Sites, Step, Subject, collect, lackey, step};
@@ -117,6 +118,50 @@ fn signals_children_and_long_jumps_leave_the_path_whole() {
     assert_eq!(lackey(&launch, &subject.chart, entry, code).unwrap(), stepped.path);
     let walked = walk(&subject, &Choice::default(), &launch, &Options::default());
     assert!(!walked.is_whole && walked.unknown > 0);
+}
+
+#[test]
+fn functions_with_labels_that_pointers_reach_are_code_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, flags) in [
+        ("gcc", &["-O2"][..]),
+        ("gcc", &["-O0"]),
+        ("gcc", &["-O1", "-no-pie"]),
+        ("gcc", &["-O1", "-Wl,-z,pack-relative-relocs"]),
+        ("clang", &["-O1"]),
+    ] {
+        let program = compile(folder.path(), compiler, flags, "labels.c");
+        let subject = Subject::read(&program, &Choice::default()).unwrap();
+        let has = |name: &str| subject.chart.left.iter().any(|own| own.name == name);
+        assert!(has("on_run") && has("on_attempt"), "{compiler} {flags:?}");
+        assert!(assert_one_path(&program, &[], SMALL) > 20);
+    }
+}
+
+#[test]
+fn jumps_out_of_calls_of_a_static_program_make_a_path_that_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let choice = Choice { root: None, functions: vec!["deep".to_owned()] };
+    for flags in [&["-O1", "-static"][..], &["-O0", "-static-pie"]] {
+        let program = compile(folder.path(), "gcc", flags, "jumps.c");
+        let subject = Subject::read(&program, &choice).unwrap();
+        let launch = launch(&program, &[]);
+        let walked = walk(&subject, &choice, &launch, &Options::default());
+        assert!(!walked.is_whole && walked.unknown > 0, "{flags:?}");
+        let stepped = step(&launch, subject.binary.entry, &subject.chart, Some(0)).unwrap();
+        let sure = walked.sure.min(stepped.path.len());
+        same(&subject, &walked.path[..sure], &stepped.path[..sure], "before the jump");
+    }
+}
+
+#[test]
+fn a_jump_that_leaves_the_root_is_a_letter() {
+    let folder = tempfile::tempdir().unwrap();
+    let choice = Choice { root: Some("deep".to_owned()), functions: Vec::new() };
+    let program = compile(folder.path(), "gcc", &["-O1"], "jumps.c");
+    let subject = Subject::read(&program, &choice).unwrap();
+    let (run, _) = collected(&subject, &choice, &launch(&program, &[]));
+    assert_eq!(run.letters.last(), Some(&UNWOUND), "{:?}", run.letters);
 }
 
 #[test]

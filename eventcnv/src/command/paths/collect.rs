@@ -10,6 +10,7 @@
 use super::inputs::{stop, text};
 use super::jobs;
 use super::program::{self, Chosen, failed, starter};
+use super::said::demangled_in;
 use crate::command::output::Output;
 use cli::Stop;
 use record_paths::{CollectError, Ended, Gathered, Hits, Job, Subject};
@@ -205,7 +206,7 @@ fn compare(
         let said = |letters: &[u32]| {
             let element = letters.get(at).map(|own| lens_paths::graph::ElementId(*own));
             let element = element.and_then(|own| subject.program().element(own));
-            element.map_or("its end".into(), |own| subject.program().say(own))
+            element.map_or("its end".into(), |own| demangled_in(&subject.program().say(own)))
         };
         return Err(Stop::Message(format!(
             "the program does not take one path: run {} differs from its repetition after {}: \

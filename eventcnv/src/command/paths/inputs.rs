@@ -1,5 +1,6 @@
 //! Texts of graphs and plans, and their forks in words.
 
+use super::said::demangled_in;
 use cli::Stop;
 use lens_paths::graph::{Note, Program};
 use lens_paths::plan::Run;
@@ -74,13 +75,13 @@ fn say(program: &Program, clash: &Clash) -> String {
         Way::Outside => "a call of code outside".into(),
     };
     let (one, other) = clash.ways;
-    format!(
+    demangled_in(&format!(
         "{}, after {}: nothing tells {} from {}",
         name(clash.fork.function),
         block(clash.fork.block),
         way(one),
         way(other)
-    )
+    ))
 }
 
 /// Says the first clashes of several.

@@ -9,7 +9,7 @@
 
 use super::inputs::{stop, text};
 use super::program::{self, Chosen, failed};
-use super::said::told;
+use super::said::{demangled_in, told};
 use super::walk;
 use crate::command::output::Output;
 use cli::Stop;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Jobs {
     /// Write a job for each run of a program to this new folder; "paths collect --job" runs one
     #[arg(long, value_name = "DIR", requires = "command",
-          conflicts_with_all = ["graph", "weights", "log", "svg", "output"])]
+          conflicts_with_all = ["graph", "weights", "log", "output"])]
     jobs: Option<PathBuf>,
 
     #[command(flatten)]
@@ -89,7 +89,8 @@ fn report_left(runs: &[Gathered]) {
     let Some(run) = runs.first().filter(|run| !run.callbacks.is_empty()) else { return };
     let count = run.callbacks.iter().map(|(_, count)| count).sum();
     let said = run.callbacks.iter().take(SAID_COUNT_MAX);
-    let mut said: Vec<String> = said.map(|(name, count)| format!("{name} {count}")).collect();
+    let mut said: Vec<String> =
+        said.map(|(name, count)| format!("{} {count}", demangled_in(name))).collect();
     if let Some(more) = run.callbacks.len().checked_sub(SAID_COUNT_MAX + 1) {
         said.push(format!("and of {} more", cli::units::counted(more as u64 + 1, "function")));
     }

@@ -6,6 +6,7 @@
 //!  PROGRAM ── paths collect ──▶ log "path", by breakpoints
 //!  LOG of functions with #[path] ── paths walk ──▶ log "path", or lines
 //!  GRAPH, PLAN, RUN… ── paths walk ──▶ log "path": calls and blocks as slices
+//!  GRAPH, PLAN, LOG ── paths report ──▶ a page: the plan, and the path over time
 //! ```
 //!
 //! Design: `design/paths.md`.
@@ -19,6 +20,7 @@ mod marked;
 mod plan;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod program;
+mod report;
 mod said;
 mod verify;
 mod walk;
@@ -29,11 +31,12 @@ use cli::Stop;
 const EXAMPLES: &str = "\
 Examples:
   eventcnv paths plan shop.graph                       what to record, and what it costs
-  eventcnv paths plan shop.graph --machines 2 --svg shop.svg   two runs share the work; a drawing
+  eventcnv paths plan shop.graph --machines 2          two runs share the work
   eventcnv paths plan shop.graph --blocks -o shop.plan  blocks, as breakpoints are
   eventcnv paths verify shop.graph --profile sell,serve --profile refuse,serve   do they do?
   eventcnv paths collect -o path.log -- gzip -c notes.txt   the path of a program, by breakpoints
   eventcnv paths walk shop.graph shop.plan run0 -o path.log
+  eventcnv paths report shop.graph shop.plan path.log -o page.html   the plan, and the path
   eventcnv pairs path.log                              how often each block and function ran";
 
 /// Plan the few events that tell the whole path of a program, and find the path from them
@@ -52,6 +55,8 @@ enum Command {
     Verify(verify::Verify),
     #[command(long_about = walk::ABOUT, after_long_help = walk::EXAMPLES)]
     Walk(walk::Walk),
+    #[command(long_about = report::ABOUT, after_long_help = report::EXAMPLES)]
+    Report(report::Report),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(long_about = collect::ABOUT, after_long_help = collect::EXAMPLES)]
     Collect(collect::Collect),
@@ -69,6 +74,7 @@ pub(crate) fn run(args: &Paths) -> Result<bool, Stop> {
             Some(log) => marked::run(log, args.output().as_ref()),
             None => walk::run(args),
         },
+        Command::Report(args) => report::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Command::Collect(args) => collect::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

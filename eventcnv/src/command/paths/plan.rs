@@ -1,17 +1,17 @@
 //! Plans the witnesses of a program.
 //!
 //! ```text
-//!  GRAPH, weights ── lens_paths::plan ──▶ table │ PLAN │ SVG
+//!  GRAPH, weights ── lens_paths::plan ──▶ table │ PLAN
 //! ```
 //!
 //! Design: `.paths.plan` in `design/paths.md`.
 
 use super::inputs::{graph, say_all, stop};
-use super::walk;
+use super::walk::{self, Measured};
 use crate::view::paths;
 use cli::Stop;
 use lens_paths::Weights;
-use lens_paths::graph::Element;
+use lens_paths::graph::{Element, Program};
 use lens_paths::plan::{Kind, Options, PlanError, plan, spare, text};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -36,7 +36,6 @@ Examples:
   eventcnv paths plan shop.graph --machines 3 --blocks --limit 40 -o shop.plan
   eventcnv paths plan shop.graph --weights path.log  weighed by a path that was walked
   eventcnv paths plan shop.graph --log run.log       and which events of a run tell nothing
-  eventcnv paths plan shop.graph --svg shop.svg      a drawing: blocks, witnesses, loads
   eventcnv paths plan --machines 3 --jobs jobs -- gzip -c notes.txt   a job for each run
 
 Weights, the first that is known: --weights, --log; those of the graph, if it states that of each
@@ -79,21 +78,24 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "RUN.log", conflicts_with = "weights")]
     log: Option<PathBuf>,
 
-    /// Draw the graph, with witnesses, weights and loads
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-
     /// Write the plan; "-" is standard output
     #[arg(short = 'o', long = "output", value_name = "PLAN")]
     output: Option<PathBuf>,
 
-    /// Replace existing outputs
+    /// Replace an existing plan
     #[arg(long)]
     force: bool,
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(flatten)]
     jobs: super::jobs::Jobs,
+}
+
+/// Returns the weights that are known: what a log tells, those of the graph, else basic ones.
+pub(super) fn weights(program: &Program, measured: Option<&Measured>) -> Weights {
+    let weights = measured.and_then(|own| own.weights.clone());
+    let weights = weights.or_else(|| Weights::written(program));
+    weights.unwrap_or_else(|| Weights::basic(program))
 }
 
 /// Plans, prints the plans as a table, and writes the best. Returns whether there is one.
@@ -111,9 +113,7 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
     let program = graph(source)?;
     let measured = args.log.as_ref().or(args.weights.as_ref());
     let measured = measured.map(|path| walk::measured(&program, path)).transpose()?;
-    let weights = measured.as_ref().and_then(|own| own.weights.clone());
-    let weights = weights.or_else(|| Weights::written(&program));
-    let weights = weights.unwrap_or_else(|| Weights::basic(&program));
+    let weights = weights(&program, measured.as_ref());
     let plans = match plan(&program, &weights, &options) {
         Ok(plans) => plans,
         Err(error) => {
@@ -137,10 +137,6 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
         }
     };
     let Some(best) = plans.best() else { return Err(stop(source, &"has no plan")) };
-    if let Some(path) = &args.svg {
-        let drawing = paths::drawing(&program, &weights, best);
-        cli::output::write(path, args.force, |out| out.write_all(drawing.as_bytes()))?;
-    }
     if let Some(path) = &args.output {
         let text = text::write(&program, best);
         cli::output::write(path, args.force, |out| out.write_all(text.as_bytes()))?;

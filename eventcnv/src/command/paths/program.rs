@@ -3,8 +3,9 @@
 //! Design: `.collect.jobs` in `design/collect.md`.
 
 use super::inputs::{say_all, stop};
+use super::said::demangled_in;
 use cli::Stop;
-use lens_paths::graph::{Element, Program};
+use lens_paths::graph::Element;
 use lens_paths::plan::{Kind, Options, PlanError};
 use record_paths::{Choice, Job, Launch, Planned, Subject};
 use std::ffi::{OsStr, OsString};
@@ -50,7 +51,7 @@ pub(super) fn plan(
                 let lines = say_all(subject.program(), clashes);
                 lines.iter().for_each(|line| cli::complain(&format!("  {line}\n")));
             }
-            return Err(stop(&program, &refused(subject.program(), &error)));
+            return Err(stop(&program, &refused(&subject, chosen, &error)));
         }
     };
     report_plan(&planned);
@@ -65,11 +66,22 @@ pub(super) fn plan(
 }
 
 /// Returns why there is no plan.
-fn refused(program: &Program, error: &PlanError) -> String {
+fn refused(subject: &Subject, chosen: &Chosen, error: &PlanError) -> String {
+    let program = subject.program();
     match error {
         PlanError::Limit { fork, needs } => {
-            let place = program.say(Element::Block(fork.function, fork.block));
+            let place = demangled_in(&program.say(Element::Block(fork.function, fork.block)));
             format!("the fork after {place} needs {needs} witnesses in one run; raise --limit")
+        }
+        PlanError::Open(clashes) => {
+            let pairs = cli::units::counted_in_groups(clashes.len() as u64, "pair");
+            let functions = program.functions().len() as u64;
+            let functions = cli::units::counted_in_groups(functions, "function");
+            let fewer = if chosen.only.is_empty() { "" } else { "fewer " };
+            format!(
+                "no breakpoints tell {pairs} of ways apart, in the graph of {functions}; choose \
+                 {fewer}functions by parts of their names: --only PART"
+            )
         }
         error => error.to_string(),
     }
@@ -93,7 +105,7 @@ fn note_left(subject: &Subject) {
             "eventcnv: note: {} of the program are code outside, as not all their edges are known: \
              {} at {:#x}\n",
             cli::units::counted(left.len() as u64, "function"),
-            first.name,
+            demangled_in(&first.name),
             first.start
         ));
     }

@@ -3,6 +3,7 @@
 //! Design: `.paths.walk` in `design/paths.md`.
 
 use super::inputs::stop;
+use crate::summary::calls::demangled;
 use cli::Stop;
 use eventlog::reader::Log;
 use eventlog::writer::MakeError;
@@ -31,6 +32,17 @@ pub(super) fn failed(error: MakeError) -> io::Error {
 pub(super) fn told(walked: &Walked) -> String {
     let blocks = cli::units::counted_in_groups(walked.blocks, "block");
     format!("{blocks}, {}", cli::units::counted_in_groups(walked.letters, "event"))
+}
+
+/// Returns a text with its mangled names of functions as their sources have them.
+pub(super) fn demangled_in(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || "_.$".contains(c);
+    let words = text.split_inclusive(|c| !is_part(c));
+    let words = words.map(|word| {
+        let name = word.trim_end_matches(|c| !is_part(c));
+        demangled(name) + word.get(name.len()..).unwrap_or_default()
+    });
+    words.collect()
 }
 
 /// Says how much of a path is unknown.

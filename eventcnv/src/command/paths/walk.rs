@@ -7,7 +7,7 @@
 //! Design: `.paths.walk` in `design/paths.md`.
 
 use super::inputs::{graph, plan_of, stop, text};
-use super::said::{failed, is_log, say_unknown, told};
+use super::said::{demangled_in, failed, is_log, say_unknown, told};
 use crate::command::output::Output;
 use crate::reading::{Known, Reading};
 use cli::Stop;
@@ -148,7 +148,7 @@ pub(super) fn answer(
 /// Reports what is unknown. Returns whether the path is whole.
 pub(super) fn report(program: &Program, walked: &Walked) -> bool {
     for divergence in &walked.divergences {
-        cli::complain(&format!("eventcnv: {}\n", divergence.say(program)));
+        cli::complain(&format!("eventcnv: {}\n", demangled_in(&divergence.say(program))));
     }
     say_unknown(walked);
     walked.is_whole

@@ -318,6 +318,7 @@
     if (!byId("sourceTab").hidden) state.set("tab", "source");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
     if (!byId("waitFlameTab").hidden) state.set("tab", "flame");
+    if (!byId("planTab").hidden) state.set("tab", "plan");
     if (calls && calls.search.value) state.set("find", calls.search.value);
     if (source && source.search.value) state.set("lines", source.search.value);
     if (source && source.place()) state.set("line", source.place());
@@ -410,7 +411,8 @@
   const callKeys = { "/": () => calls.search.focus() };
   const sourceKeys = { "/": () => source.search.focus() };
   const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
-    : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys : keys);
+    : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys
+    : !byId("planTab").hidden ? {} : keys);
   // What a list or a row of buttons does with keys by itself.
   const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
@@ -436,10 +438,10 @@
   byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
-  // Shows the events, the calls, the source, the threads or the flame of waits.
+  // Shows the events, the calls, the source, the threads, the flame of waits or the plan.
   const parts = [["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
     ["Source", "sourceTab", data.source], ["Threads", "threadsTab", data.lanes],
-    ["Flame", "waitFlameTab", data.waitFlame]].filter((part) => part[2]);
+    ["Flame", "waitFlameTab", data.waitFlame], ["Plan", "planTab", data.plan]].filter((part) => part[2]);
   const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
     const tab = node("button", title);
     Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
@@ -557,7 +559,8 @@
   if (tabs.length) {
     byId("tabs").hidden = false;
     const open = { events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
-      threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab" };
+      threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
+      plan: data.plan && "planTab" };
     // What such a log was made for.
     const made = threads && threads.hasWaits ? open.threads : open.calls || open.source;
     first = made || first;

@@ -7,7 +7,7 @@
 
 use super::code::{Binary, Block, Ends, Function};
 use super::draft::Trouble;
-use super::flow::Callee;
+use super::flow::{Callee, returns_twice, unwinds};
 use crate::graph::{self, BlockId, Builder, EdgeKind, FunctionId, GraphError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,8 @@ impl Chart {
     /// The graph is too large, or the root itself is not fully known.
     pub fn new(binary: &Binary, is_chosen: impl Fn(&str) -> bool) -> Result<Chart, GraphError> {
         let is_inside = |own: &&Function| {
-            own.troubles.is_empty() && (own.start == binary.root || is_chosen(&own.name))
+            own.troubles.is_empty()
+                && (own.start == binary.root || is_chosen(&own.name) && !is_leap(&own.name))
         };
         let inside: Vec<&Function> = binary.functions.values().filter(is_inside).collect();
         let numbers: BTreeMap<u64, FunctionId> =
@@ -86,7 +87,7 @@ impl Chart {
         }
         Ok(Chart {
             program: builder.build()?,
-            blocks: inside.iter().map(|own| own.blocks.clone()).collect(),
+            blocks: inside.iter().map(|own| blocks(binary, own)).collect(),
             callable: callable(binary, &numbers, is_chosen),
             landings: landings(binary, &inside),
             is_main: binary.is_main,
@@ -116,6 +117,26 @@ fn callable(
     let called = called.filter(|at| inside.contains_key(at));
     let called = called.filter_map(|at| Some((at, binary.functions.get(&at)?.name.clone())));
     named.map(|(at, name)| (*at, name.clone())).chain(called).collect()
+}
+
+/// Returns whether a function, in a static program one of the image, jumps out of calls, or is where
+/// such a jump arrives.
+fn is_leap(name: &str) -> bool {
+    unwinds(name) || returns_twice(name)
+}
+
+/// Returns the blocks of a function. Functions that jump out of calls are called by their names.
+fn blocks(binary: &Binary, own: &Function) -> Vec<Block> {
+    let mut all = own.blocks.clone();
+    for block in &mut all {
+        if let Ends::Call { callee, .. } | Ends::Tail(callee) = &mut block.ends
+            && let Callee::Own(at) = callee
+            && let Some(called) = binary.functions.get(at).filter(|own| is_leap(&own.name))
+        {
+            *callee = Callee::Import(called.name.clone());
+        }
+    }
+    all
 }
 
 /// Returns the landing pads, and whether each is one of a function of the graph.

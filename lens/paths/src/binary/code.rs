@@ -180,6 +180,7 @@ fn functions(image: &Image<'_>, explored: &Explored) -> BTreeMap<u64, Function> 
     for draft in explored.drafts.values() {
         let name = image.extents.get(&draft.start).map(|extent| extent.name.clone());
         let mut troubles: BTreeSet<Trouble> = draft.troubles.clone();
+        troubles.extend(draft.label(&explored.labels).map(Trouble::Label));
         if shared.contains(&draft.start) {
             troubles.insert(Trouble::Middle(draft.start));
         }

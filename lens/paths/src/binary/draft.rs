@@ -15,6 +15,8 @@ pub enum Trouble {
     NotCode(u64),
     /// Two instructions that share bytes.
     Overlap(u64),
+    /// A label in the function whose address code or data has: a jump from anywhere may lead there.
+    Label(u64),
     /// A transaction, which may begin again.
     Transaction(u64),
     /// The program has more instructions than the limit.
@@ -28,6 +30,7 @@ impl fmt::Display for Trouble {
             Trouble::Middle(at) => write!(f, "{at:#x} jumps into the middle of a function"),
             Trouble::NotCode(at) => write!(f, "no instruction is at {at:#x}"),
             Trouble::Overlap(at) => write!(f, "two instructions share the byte at {at:#x}"),
+            Trouble::Label(at) => write!(f, "a jump through a pointer may lead to {at:#x}"),
             Trouble::Transaction(at) => write!(f, "the transaction at {at:#x} may begin again"),
             Trouble::TooLarge => f.write_str("the program has too many instructions"),
         }
@@ -77,6 +80,13 @@ impl Draft {
     /// Returns whether the code at an address is reached only once a callee is known to return.
     pub(super) fn waits_at(&self, address: u64) -> bool {
         self.waiting.iter().any(|(_, back)| *back == address)
+    }
+
+    /// Returns a label of the function that is none of the targets of its tables.
+    pub(super) fn label(&self, labels: &BTreeSet<u64>) -> Option<u64> {
+        let is_target = |at: &u64| self.tables.values().any(|own| own.contains(at));
+        let own = self.ranges.iter().flat_map(|(start, end)| labels.range(*start..*end.max(start)));
+        own.copied().find(|at| !is_target(at))
     }
 
     pub(super) fn has(&self, address: u64) -> bool {

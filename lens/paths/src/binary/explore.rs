@@ -30,6 +30,8 @@ pub(super) struct Explored {
     pub(super) taken: BTreeSet<u64>,
     /// Addresses of data that some code names.
     named: BTreeSet<u64>,
+    /// Addresses inside of functions that some code or data names.
+    pub(super) labels: BTreeSet<u64>,
 }
 
 /// Finds what the roots may reach.
@@ -61,14 +63,15 @@ fn explore_once(image: &Image<'_>, roots: &[u64]) -> Explored {
         in_data: image.named_in_data(),
         taken: BTreeSet::new(),
         named: BTreeSet::new(),
+        labels: image.labels_in_data(),
         is_any_indirect: false,
         left: INSTRUCTIONS_MAX,
     };
     explorer.run();
-    let Explorer { drafts, mut taken, named, in_data, .. } = explorer;
+    let Explorer { drafts, mut taken, named, labels, in_data, .. } = explorer;
     taken.extend(in_data);
     taken.retain(|at| drafts.contains_key(at));
-    Explored { drafts, taken, named }
+    Explored { drafts, taken, named, labels }
 }
 
 struct Explorer<'i, 'a> {
@@ -78,6 +81,7 @@ struct Explorer<'i, 'a> {
     in_data: BTreeSet<u64>,
     taken: BTreeSet<u64>,
     named: BTreeSet<u64>,
+    labels: BTreeSet<u64>,
     is_any_indirect: bool,
     left: usize,
 }
@@ -139,6 +143,7 @@ impl Explorer<'_, '_> {
                 // Where edges may be missing, a return may be among them.
                 let returns = draft.returns
                     || !draft.troubles.is_empty()
+                    || draft.label(&self.labels).is_some()
                     || draft.tails.iter().any(|callee| returning.contains(callee));
                 more |= returns && !returning.contains(&start);
                 draft.returns = returns;
@@ -305,5 +310,6 @@ impl Explorer<'_, '_> {
             self.named.insert(one.ip_rel_memory_address());
         }
         self.taken.extend(named::by(self.image, one));
+        self.labels.extend(named::labels(self.image, one));
     }
 }

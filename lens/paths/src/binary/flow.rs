@@ -11,7 +11,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 pub enum Callee {
     /// A function of the image, by its address.
     Own(u64),
-    /// A function of another image, by its name.
+    /// A function of another image, by its name; or one of the image that jumps out of calls.
     Import(String),
     /// A function that the program chooses as it runs.
     Indirect,
@@ -81,6 +81,12 @@ pub fn unwinds(import: &str) -> bool {
     ];
     let is_throw = import.contains("__throw_") || import.contains("longjmp");
     is_throw || BEGINNINGS.iter().any(|own| import.starts_with(own))
+}
+
+/// Returns whether a jump from elsewhere comes back to the calls of an import.
+pub fn returns_twice(import: &str) -> bool {
+    const NAMES: [&str; 5] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext"];
+    NAMES.contains(&import)
 }
 
 /// Returns where an instruction of a function goes on.

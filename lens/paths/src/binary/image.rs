@@ -14,8 +14,8 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, Pointer, UnwindSecti
 use object::elf::{R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE};
 use object::read::elf::ElfFile64;
 use object::{
-    Architecture, LittleEndian as Little, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable,
-    RelocationFlags, RelocationTarget, SectionFlags, SymbolKind,
+    Architecture, LittleEndian as Little, Object, ObjectKind, ObjectSection, ObjectSymbol,
+    ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionFlags, SymbolKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +60,8 @@ pub(super) struct Image<'a> {
     /// Addresses of data that some code names.
     pub(super) named: BTreeSet<u64>,
     pub(super) entry: u64,
+    /// Whether it lies at the addresses of the file: each word may be an address.
+    pub(super) is_fixed: bool,
 }
 
 impl<'a> Image<'a> {
@@ -83,9 +85,11 @@ impl<'a> Image<'a> {
             parts: BTreeSet::new(),
             named: BTreeSet::new(),
             entry: file.entry(),
+            is_fixed: file.kind() == ObjectKind::Executable,
         };
         image.read_areas(&file);
         image.read_relocations(&file);
+        image.read_packed(&file);
         image.read_symbols(&file);
         image.read_frames(&file);
         if image.extents.is_empty() {
@@ -252,22 +256,50 @@ impl<'a> Image<'a> {
         name.ends_with(".cold") || name.contains(".cold.") || self.parts.contains(&extent.start)
     }
 
+    /// Returns the addresses inside of functions that data names: labels.
+    pub(super) fn labels_in_data(&self) -> BTreeSet<u64> {
+        let fixed = self.is_fixed.then(|| self.words_of_data()).into_iter().flatten();
+        self.relative.values().copied().chain(fixed).filter(|at| self.is_label(*at)).collect()
+    }
+
+    /// Returns whether an address lies inside of a function, and is not a beginning.
+    pub(super) fn is_label(&self, address: u64) -> bool {
+        self.extent_at(address).is_some_and(|own| own.start != address)
+    }
+
     /// Returns the beginnings of functions that data names: in tables, vtables, slots.
     pub(super) fn named_in_data(&self) -> BTreeSet<u64> {
         let mut found: BTreeSet<u64> =
             self.relative.values().copied().filter(|at| self.extents.contains_key(at)).collect();
         // Any aligned word may be an address: in an image at a fixed place, in packed relocations,
         // in the relocations of resolvers, in the table of exported symbols.
-        for area in self.areas.iter().filter(|area| !area.is_code) {
+        found.extend(self.words_of_data().filter(|own| self.extents.contains_key(own)));
+        found
+    }
+
+    /// Returns the aligned words of data.
+    fn words_of_data(&self) -> impl Iterator<Item = u64> {
+        self.areas.iter().filter(|area| !area.is_code).flat_map(|area| {
             let skip = (area.start.wrapping_neg() % 8) as usize;
-            let bytes = area.bytes.get(skip..).unwrap_or_default();
-            for word in bytes.chunks_exact(8) {
-                let value = u64::from_le_bytes(word.try_into().unwrap_or_default());
-                if value != 0 && self.extents.contains_key(&value) {
-                    found.insert(value);
+            let words = area.bytes.get(skip..).unwrap_or_default().chunks_exact(8);
+            words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
+        })
+    }
+
+    /// Reads the relocations that are packed: the addresses of words, and bits for those after.
+    fn read_packed(&mut self, file: &ElfFile64<'a, Little>) {
+        let Some(section) = file.section_by_name(".relr.dyn") else { return };
+        let mut slot = 0u64;
+        for entry in section.data().unwrap_or_default().chunks_exact(8) {
+            let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
+            let (from, bits) = if entry & 1 == 0 { (entry, 1) } else { (slot, entry >> 1) };
+            for at in (0..63).filter(|at| bits >> at & 1 == 1) {
+                let own = from.wrapping_add(8 * at);
+                if let Some(value) = self.word(own) {
+                    self.relative.insert(own, value);
                 }
             }
+            slot = from.wrapping_add(8 * if entry & 1 == 0 { 1 } else { 63 });
         }
-        found
     }
 }

@@ -27,4 +27,4 @@ pub use chart::{Chart, Left};
 pub use code::{Binary, Block, Ends, Function, mangled};
 pub use draft::Trouble;
 pub use error::BinaryError;
-pub use flow::{Callee, unwinds};
+pub use flow::{Callee, returns_twice, unwinds};

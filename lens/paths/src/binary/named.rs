@@ -6,8 +6,9 @@ use super::image::Image;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 
-/// Returns the functions whose addresses an instruction has.
-pub(super) fn by(image: &Image<'_>, one: &Instruction) -> impl Iterator<Item = u64> {
+/// Returns the addresses that an instruction has, its targets apart: of code, of data, or numbers
+/// that look like them.
+fn addresses(one: &Instruction) -> impl Iterator<Item = u64> {
     let is_address = one.mnemonic() == Mnemonic::Lea && one.is_ip_rel_memory_operand();
     let address = is_address.then(|| one.ip_rel_memory_address());
     let is_flow = one.flow_control() != FlowControl::Next;
@@ -17,7 +18,18 @@ pub(super) fn by(image: &Image<'_>, one: &Instruction) -> impl Iterator<Item = u
             matches!(kind, OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64);
         is_wide.then(|| one.immediate(operand))
     });
-    address.into_iter().chain(fixed).filter(|at| image.extents.contains_key(at))
+    address.into_iter().chain(fixed)
+}
+
+/// Returns the functions whose addresses an instruction has.
+pub(super) fn by(image: &Image<'_>, one: &Instruction) -> impl Iterator<Item = u64> {
+    addresses(one).filter(|at| image.extents.contains_key(at))
+}
+
+/// Returns the labels inside of functions whose addresses an instruction has.
+pub(super) fn labels(image: &Image<'_>, one: &Instruction) -> impl Iterator<Item = u64> {
+    let is_address = image.is_fixed || one.mnemonic() == Mnemonic::Lea;
+    addresses(one).filter(move |at| is_address && image.is_label(*at))
 }
 
 /// Returns the functions that any code or data of the image names. Code outside may call them, also

@@ -9,7 +9,7 @@
 //!
 //! Design: `.paths.files` in `design/paths.md`.
 
-use super::{Plan, Run};
+use super::{MACHINE_COUNT_MAX, Plan, Run};
 use crate::graph::{ElementId, Program, text};
 use crate::profile::Profile;
 use core::fmt::Write;
@@ -58,6 +58,10 @@ pub fn read(program: &Program, text: &str) -> Result<Vec<Run>, String> {
             ["run", number, "machine", machine, "cost", cost] => {
                 let numbers = (number.parse(), machine.parse(), cost.parse());
                 let (Ok(number), Ok(machine), Ok(cost)) = numbers else { return Err(wrong()) };
+                if machine >= MACHINE_COUNT_MAX {
+                    let count = MACHINE_COUNT_MAX;
+                    return Err(format!("line {line}: a plan has at most {count} machines"));
+                }
                 if runs.len() != number {
                     return Err(format!("line {line}: is not run {}", runs.len()));
                 }

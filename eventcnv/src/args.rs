@@ -15,7 +15,7 @@ use crate::command::paths;
 use crate::command::waits;
 use crate::command::{
     calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
-    pairs, py, recover, report, stats, verify,
+    pairs, recover, report, stats, verify,
 };
 #[cfg(feature = "sql")]
 use crate::command::{query, sql};
@@ -65,7 +65,6 @@ enum Command {
     Query(query::Query),
     #[cfg(feature = "parquet")]
     Parquet(parquet::Parquet),
-    Py(py::Py),
     Export(export::Export),
     Verify(verify::Verify),
     Recover(recover::Recover),
@@ -99,7 +98,6 @@ impl Args {
             Some(Command::Query(args)) => query::run(args),
             #[cfg(feature = "parquet")]
             Some(Command::Parquet(args)) => parquet::run(args),
-            Some(Command::Py(args)) => py::run(args),
             Some(Command::Export(args)) => export::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),

@@ -1,5 +1,5 @@
-//! Databases, queries, data sets and Python modules have every event of a log, with the values that
-//! the dump prints.
+//! Databases, queries and data sets have every event of a log, with the values that the dump
+//! prints.
 
 #[path = "data/hostile.rs"]
 mod hostile;
@@ -10,8 +10,6 @@ mod logs;
 mod made;
 #[path = "data/parquet.rs"]
 mod parquet;
-#[path = "data/python.rs"]
-mod python;
 #[path = "data/query.rs"]
 mod query;
 #[path = "data/sql.rs"]

@@ -46,14 +46,13 @@ const fn directory(words: &'static [&'static str], output: &'static str) -> Case
 }
 
 /// Every command that writes a file or a directory, except `listen`, which names its logs itself.
-const CASES: [Case; 12] = [
+const CASES: [Case; 11] = [
     case(&["core"], "rescued.log"),
     case(&["cut"], "out.log"),
     case(&["merge"], "out.log"),
     case(&["recover"], "out.log"),
     case(&["sql"], "out.db"),
     directory(&["parquet"], "out.parquet"),
-    Case { words: &["py"], output: "out.py", is_directory: false, is_long: false },
     case(&["report"], "out.html"),
     case(&["export"], "out.json"),
     case(&["export"], "out.pftrace"),

@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
 """The commands: from what was typed to text, and every error to one line.
 
-      telemetry dump Pool -n 3 ─▶ TelemetryDump ─▶ streams ─▶ events ─▶ lines
+      telemetry dump Pool -n 3 ─▶ TelemetryDump ─▶ streams ─▶ cores ─▶ eventcnv ─▶ lines
                                        └─▶ faults, on standard error, after the lines
 
 Design: `.debug.dump`, `.debug.describe`, `.control.output` in design/telemetry.md.
 """
-import heapq
-import itertools
 import os
+import shutil
 
 import gdb
 
 TELEMETRY_FAULTS_SHOWN = 20
-TELEMETRY_LINES_AT_ONCE = 512
 
 
 def telemetry_write(text, out=gdb.STDOUT):
@@ -26,30 +24,14 @@ def telemetry_write(text, out=gdb.STDOUT):
     gdb.write(text, out)
 
 
-def telemetry_kind_filter(streams, words):
-    """Whether a block, by its header, is of one of these kinds: names, or indexes."""
-    if not words:
-        return [lambda header: True for _ in streams]
-    chosen = [set() for _ in streams]
+def telemetry_select(streams, words):
+    """The options of eventcnv that select some kinds, names or indexes. None: all are selected."""
+    known = {text for stream in streams for registry in stream.registries().values()
+             for kind in registry["kinds"] for text in (kind["name"].lower(), str(kind["index"]))}
     for word in words:
-        found = False
-        for of_stream, stream in zip(chosen, streams):
-            kinds = {(registry.index, kind.index) for registry in stream.registries.values()
-                     for kind in registry.kinds
-                     if kind.name.lower() == word.lower() or str(kind.index) == word}
-            of_stream |= kinds
-            found = found or bool(kinds)
-        if not found:
+        if word.lower() not in known:
             raise telemetry_no_kind(streams[0], word)
-    return [lambda header, of_stream=of_stream: (header.registry, header.kind) in of_stream
-            for of_stream in chosen]
-
-
-def telemetry_newest(streams, words):
-    """The events of some kinds, or of all, newest first."""
-    wanted = telemetry_kind_filter(streams, words)
-    return heapq.merge(*(stream.events(of_stream) for stream, of_stream in zip(streams, wanted)),
-                       reverse=True)
+    return ["--kinds", ",".join(words)] if words else []
 
 
 def telemetry_tell_faults(streams):
@@ -64,7 +46,7 @@ def telemetry_tell_faults(streams):
 
 class TelemetryCommand(gdb.Command):
     """A command. What it is called is its NAME; `run` does it."""
-    NAME, COMPLETION = "", gdb.COMPLETE_NONE
+    NAME, COMPLETION, ASKS = "", gdb.COMPLETE_NONE, True
 
     def __init__(self):
         super().__init__("telemetry " + self.NAME, gdb.COMMAND_DATA, self.COMPLETION)
@@ -75,6 +57,8 @@ class TelemetryCommand(gdb.Command):
         try:
             streams = telemetry_open(TelemetryMemory())
             try:
+                if self.ASKS and not shutil.which("eventcnv"):
+                    raise telemetry_keep(streams)
                 self.run(streams, argument)
             finally:
                 telemetry_tell_faults(streams)
@@ -104,21 +88,8 @@ telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]"""
 
     def run(self, streams, argument):
         words, count, form = self.parse(gdb.string_to_argv(argument))
-        newest = itertools.islice(telemetry_newest(streams, words), count)
-        width = telemetry_name_width(registry for stream in streams
-                                     for registry in stream.registries.values())
-        labels = [TelemetryLabels(stream) for stream in streams] if form != "-v" else []
-        thread = telemetry_thread_columns(streams) if form == "-vvv" else lambda event: ""
-        lines = []
-        for event in sorted(newest):
-            stream = streams[event.stream]
-            lines.append(telemetry_columns(stream, event, width) if form == "-v" else
-                         telemetry_named(stream, event, width, labels[event.stream],
-                                         thread(event)))
-            if len(lines) == TELEMETRY_LINES_AT_ONCE:
-                telemetry_write("\n".join(lines) + "\n")
-                lines = []
-        telemetry_write("".join(line + "\n" for line in lines))
+        last = ["--last", count] if count else []
+        telemetry_write(telemetry_ask(streams, form, *last, *telemetry_select(streams, words)))
 
     def parse(self, words):
         """The kinds, how many events (None: all), and the form."""
@@ -129,7 +100,7 @@ telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]"""
                 digits = word[2:] or next(words, "")
                 if not (digits.isascii() and digits.isdigit()):
                     raise self.usage()
-                count = min(int(digits), 2**62)
+                count = digits
             elif word in ("-v", "-vv", "-vvv"):
                 form = word
             elif word.startswith("-"):
@@ -155,8 +126,8 @@ telemetry describe ADDRESS"""
             last = telemetry_last_addresses(stream.root)
             if event is None and address in last and address:
                 kind = last.index(address)
-                event = next(stream.events(lambda header, kind=kind: header.registry
-                                           and header.kind == kind), None)
+                _, event = telemetry_newest([stream], "--where", "@registry != \"telemetry\"",
+                                            "--kinds", str(kind)) or (None, None)
                 if event is None:
                     raise TelemetryError("no event of kind %d is in memory" % kind)
             if event is not None:
@@ -173,10 +144,10 @@ telemetry last KIND"""
         words = gdb.string_to_argv(argument)
         if len(words) != 1:
             raise self.usage()
-        event = next(telemetry_newest(streams, words), None)
-        if event is None:
+        newest = telemetry_newest(streams, *telemetry_select(streams, words))
+        if newest is None:
             raise TelemetryError("no event of kind %s is in memory" % words[0])
-        telemetry_write(telemetry_describe(streams[event.stream], event))
+        telemetry_write(telemetry_describe(*newest))
 
 
 class TelemetryStatus(TelemetryCommand):
@@ -194,8 +165,7 @@ telemetry registry"""
     NAME = "registry"
 
     def run(self, streams, argument):
-        telemetry_write("\n".join(telemetry_registry_text(stream.registries)
-                                  for stream in streams))
+        telemetry_write(telemetry_ask(streams, "--registry"))
 
 
 class TelemetrySave(TelemetryCommand):
@@ -212,22 +182,22 @@ telemetry save [--force] FILE"""
         path = words[-1]
         try:
             with open(path, "wb" if is_forced else "xb") as out:
-                counts = self.save(streams, out, path, is_forced)
+                self.save(streams, out, path, is_forced)
         except FileExistsError:
             raise TelemetryError("%s: already exists; choose another name, or replace it by"
                                  " telemetry save --force %s" % (path, path)) from None
         except OSError as error:
             raise TelemetryError("%s: cannot write (%s)" % (path, error.strerror)) from None
-        blocks, events = map(sum, zip(*counts))
+        blocks = sum(stream.count for stream in streams)
+        events = sum(header.count for stream in streams for _, header in stream.blocks)
         telemetry_write("%d blocks with %d events are in %s\n" % (blocks, events, path))
 
     @staticmethod
     def save(streams, out, path, is_forced):
         """Writes the streams; of a new file that cannot be written whole nothing is left."""
         try:
-            counts = [telemetry_save(stream, out) for stream in streams]
-            out.flush()
-            return counts
+            for stream in streams:
+                telemetry_ask([stream], "core", "-o", "-", out=out)
         except BaseException:
             if not is_forced:
                 os.unlink(path)
@@ -277,7 +247,7 @@ class TelemetryFlush(TelemetryCommand):
     """Have the process write all pending output, now. Its other threads stay stopped.
 --force: also where this gdb is too old for the processor, so that the process may go wrong after.
 telemetry flush [--force]"""
-    NAME = "flush"
+    NAME, ASKS = "flush", False
 
     def run(self, streams, argument):
         words = gdb.string_to_argv(argument)

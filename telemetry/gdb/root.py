@@ -24,6 +24,7 @@ class TelemetryRoot:
 
     def __init__(self, memory, address):
         self.memory, self.address, self.faults = memory, address, []
+        self.pieces = [(address, TELEMETRY_ROOT_SIZE)]      # with the nodes: (address, size)
         data = memory.read(address, TELEMETRY_ROOT_SIZE)
         if len(data) < TELEMETRY_ROOT_SIZE or data[:16] != TELEMETRY_ROOT_MAGIC:
             raise TelemetryError("there is no root at 0x%X" % address)
@@ -67,9 +68,11 @@ class TelemetryRoot:
                 return self.faults.append("the chain of %s is damaged at 0x%X: entries of %d bytes"
                                           % (what, address, stride))
             left -= 1
+            self.pieces.append((address, 16))
             for index in range(0, min(count, left), 4096):
                 batch = min(count - index, left, 4096)
                 data = self.memory.read(address + 16 + index * stride, batch * stride)
+                self.pieces.append((address + 16 + index * stride, len(data)))
                 for at in range(0, len(data) - stride + 1, stride):
                     yield struct.unpack_from(self.order + layout, data, at)
                 left -= batch
@@ -86,10 +89,6 @@ class TelemetryRoot:
         """Eight bytes; None if they cannot be read."""
         data = self.memory.read(address, 8) if address else b""
         return struct.unpack(self.order + "Q", data)[0] if len(data) == 8 else None
-
-    def mask(self, address):
-        """A mask; None if it cannot be read."""
-        return self.word(address)
 
 
 def telemetry_roots(memory):

@@ -22,8 +22,8 @@ def telemetry_bits(word, registry):
     if re.fullmatch(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*", word):
         digits = "0o" + word[1:] if re.fullmatch(r"0[0-7]+", word) else word
         return int(digits, 0) & TELEMETRY_ALL
-    return next((1 << kind.index for kind in registry.kinds
-                 if kind.name.lower() == word.lower()), None)
+    return next((1 << kind["index"] for kind in registry["kinds"]
+                 if kind["name"].lower() == word.lower()), None)
 
 
 def telemetry_switch(stream, words, is_on):
@@ -32,18 +32,18 @@ def telemetry_switch(stream, words, is_on):
     if not stream.memory.is_live:
         raise TelemetryError("a core cannot be changed: kinds are switched in a process")
     for mask in stream.masks():
-        registry, bits = stream.registry(mask.index), 0
+        registry, bits = stream.registries().get(mask.index, {"kinds": []}), 0
         for word in words:
             bits |= telemetry_bits(word, registry) or 0
         if mask.index:
-            kinds = sum(1 << kind.index for kind in registry.kinds)
+            kinds = sum(1 << kind["index"] for kind in registry["kinds"])
             telemetry_store_bits(stream, mask.output, bits & kinds, is_on)
 
 
 def telemetry_check_kinds(streams, words):
     """Raises an error for the first word that stands for no kind of any registry."""
-    registries = [registry for stream in streams for registry in stream.registries.values()
-                  if registry.index]
+    registries = [registry for stream in streams
+                  for index, registry in stream.registries().items() if index]
     for word in words:
         if all(telemetry_bits(word, registry) is None for registry in registries):
             raise telemetry_no_kind(streams[0], word)
@@ -60,8 +60,8 @@ def telemetry_store_bits(stream, address, bits, is_on):
 
 def telemetry_no_kind(stream, asked):
     """The error for a kind that no registry has."""
-    known = list(dict.fromkeys(kind.name for _, registry in sorted(stream.registries.items())
-                               for kind in registry.kinds))
+    known = list(dict.fromkeys(kind["name"] for registry in stream.registries().values()
+                               for kind in registry["kinds"]))
     return TelemetryError("no kind is called %s; there are %s"
                           % (asked, ", ".join(known) or "none"))
 

@@ -4,9 +4,8 @@
     (gdb) telemetry dump -n 20            the last twenty events of all threads, newest last
     (gdb) help telemetry                  the other commands
 
-      memory.py ─▶ root.py ─▶ extents ─▶ stream.py ─▶ events ─┬─▶ text.py ─▶ commands.py ─▶ you
-                                │          ▲ ▲                └─▶ save.py ─▶ a log
-                                └─ block.py┘ └registry.py          switches.py ◀─ set, reset, flush
+      memory.py ─▶ root.py ─▶ stream.py ─▶ core.py ─▶ eventcnv ─▶ report.py, commands.py ─▶ you
+                                └────────▶ switches.py ◀─ set, reset, flush
 
 Every program that records carries these files (but this one) as one text, and gdb runs it by itself
 if the program's path is in `auto-load safe-path` (src/inspect/debug.rs). Such a text has no
@@ -18,8 +17,7 @@ Design: `.debug.commands` in design/telemetry.md; sections 3, 5 and 9 of design/
 """
 import os
 
-TELEMETRY_FILES = ("memory", "root", "block", "registry", "stream", "text", "report", "save",
-                   "switches", "commands")
+TELEMETRY_FILES = ("memory", "root", "core", "stream", "report", "switches", "commands")
 
 
 def telemetry_source():

@@ -8,7 +8,6 @@ For each field of the root, of nodes and entries, of the headers of blocks and p
 Prints how many cases there were. Raises an error that is not a clear line, and what takes too long.
 Driven by tests/tests/gdb/damage.rs.
 """
-import io
 import os
 import random
 import struct
@@ -17,8 +16,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, "..", "..", "telemetry", "gdb")
-SECONDS_MAX = 10
-for script in ("root", "block", "registry", "stream", "text", "report", "save"):
+SECONDS_MAX, ASKED = 10, 8             # eventcnv reads one of this number of cases
+for script in ("root", "core", "stream", "report"):
     with open(os.path.join(SCRIPTS, script + ".py"), encoding="utf-8") as source:
         exec(compile(source.read(), script, "exec"), globals())
 
@@ -60,30 +59,26 @@ class Core:
         return [], [(begin, begin + length) for begin, _, length in self.segments]
 
 
-def show(memory):
+def show(memory, asks=True):
     """All that the commands would show, as text; or the one error."""
-    begin, text = time.monotonic(), []
+    begin, text = time.process_time(), []
     try:
         for stream in telemetry_open(memory):
-            labels = TelemetryLabels(stream)
-            events = sorted(stream.events())
-            width = telemetry_name_width(stream.registries.values())
-            for event in events:
-                text.append(telemetry_named(stream, event, width, labels))
-                text.append(telemetry_columns(stream, event, width))
-            text += [telemetry_describe(stream, event) for event in events[-1:]]
-            text += [telemetry_status(stream), telemetry_registry_text(stream.registries)]
-            telemetry_event_at(stream, stream.blocks[-1][0] + 4000 if stream.blocks else 0)
+            for block in stream.blocks:
+                for event in stream.events(*block):
+                    assert telemetry_event_at(stream, event[1]) is not None
+            telemetry_event_at(stream, stream.extents[-1][0] + 4000 if stream.extents else 0)
             telemetry_last_addresses(stream.root)
-            if stream.first is not None and len(stream.header) == 512:
-                telemetry_save(stream, io.BytesIO())
+            assert os.path.getsize(stream.core()) < 2 * len(memory.image)
+            if asks:
+                text += [telemetry_ask([stream], "-vv"), telemetry_status(stream)]
             for fault in stream.faults:
                 assert "\n" not in fault and fault, fault
             text += stream.faults
     except TelemetryError as error:
         text = ["error: %s" % error]
         assert str(error) and "\n" not in str(error), error
-    taken = time.monotonic() - begin
+    taken = time.process_time() - begin
     assert taken < SECONDS_MAX, (memory.patches, taken)
     return text
 
@@ -91,7 +86,7 @@ def show(memory):
 def places(memory):
     """The fields that are overwritten: (what, address, size)."""
     root, = telemetry_roots(memory)
-    stream = TelemetryStream(memory, root, 0)
+    stream = TelemetryStream(memory, root)
     layout = (16, 4, 2, 2, 1, 1, 1, 5, 8, 16, 8, 8, 8, 4, 4, 8, 8, 8) + (8,) * 9
     chains = [("extents", root.extents, 32), ("registries", root.registries, 24)]
     tables = [("root", root.address, layout)]
@@ -101,13 +96,14 @@ def places(memory):
         tables.append(("extent", root.extents + 16 + 32 * index, (8, 4, 1, 1, 2, 8, 4)))
     tables.append(("registry", root.registries + 16, (4, 4, 8, 8)))
     header = (4, 1, 1, 1, 1, 4, 2, 1, 1, 8) + (4,) * 4 + (8,) * 4 + (4, 4) + (8,) * 4 + (4,) * 4
-    rings = [block for _, block in stream.blocks if block and block.header.registry]
-    for block in (rings[0], rings[-1]):
-        tables.append(("block", block.address, header))
-        tables.append(("event", block.begin, (2, 2, 4, 8, 8)))
-    tables.append(("stream header", stream.first, (8, 2, 2, 2, 2, 4, 1, 1, 2, 4, 4, 16)))
-    tables.append(("part", stream.first + 512, header))
-    tables.append(("encoding", stream.first + 640, (2, 2, 2, 2, 4, 8, 8, 2, 2)))
+    rings = [block for block in stream.blocks if block[1].registry]
+    for address, block in (rings[0], rings[-1]):
+        tables.append(("block", address, header))
+        tables.append(("event", address + block.last, (2, 2, 4, 8, 8)))
+    first = stream.extents[0][0]
+    tables.append(("stream header", first, (8, 2, 2, 2, 2, 4, 1, 1, 2, 4, 4, 16)))
+    tables.append(("part", first + 512, header))
+    tables.append(("encoding", first + 640, (2, 2, 2, 2, 4, 8, 8, 2, 2)))
     for what, address, sizes in tables:
         for size in sizes:
             yield what, address, size
@@ -118,7 +114,7 @@ def main():
     """Tries every garbage in every field, and every cut."""
     memory, chance, count = Core(sys.argv[1]), random.Random(4), 0
     sound = show(memory)
-    assert len(sound) > 100 and not sound[0].startswith("error"), sound[:3]
+    assert len(sound) == 2 and sound[0].count("\n") > 100, sound[:3]
     root = telemetry_roots(memory)[0]
     for what, address, size in list(places(memory)):
         addresses = [root.address, root.extents, root.extents + 8, memory.segments[-1][0]]
@@ -127,7 +123,7 @@ def main():
             values += [struct.pack("<Q", each) for each in addresses]
         for value in values:
             memory.patches = [(address, value)]
-            text = show(memory)
+            text = show(memory, count % ASKED == 0)
             count += 1
             if what == "root" and address < root.address + 16:
                 assert text[0].startswith("error: no event log here"), text

@@ -76,14 +76,18 @@ def save_core(index, text):
         out.write(text)
 
 
-def dump(memory):
-    """What `telemetry dump` shows of a stream; None where there is no root yet."""
-    stream = begun(memory)
+def dump(watched):
+    """What `telemetry dump` shows of a stream; None where there is no root yet. Of the memory that
+    it depends on, the headers and the events are watched."""
+    stream = begun(watched)
     if stream is None:
-        return "none\n"
-    width = telemetry_name_width(stream.registries.values())
-    return "".join(telemetry_columns(stream, event, width) + "\n"
-                   for event in sorted(stream.events()))
+        return None
+    for block in stream.blocks:
+        list(stream.events(*block))
+    stream.memory = TelemetryMemory()
+    text = telemetry_ask([stream], "-v")
+    assert not stream.faults, stream.faults
+    return text
 
 
 def begun(memory):
@@ -96,18 +100,15 @@ def begun(memory):
 
 def streams(memory):
     """Decodes the streams again; it finds the roots once."""
-    for index, root in enumerate(ROOTS):
-        yield TelemetryStream(memory, TelemetryRoot(memory, root), index)
+    for root in ROOTS:
+        yield TelemetryStream(memory, TelemetryRoot(memory, root))
 
 
-def shown(memory):
-    """The events of the program in memory now, oldest first, as (number, values)."""
-    found = []
-    for stream in streams(memory):
-        for event in sorted(stream.events(lambda header: header.registry == 1)):
-            found.append((event.number, [value for _, value in stream.values(event)]))
-        assert not stream.faults, stream.faults
-    return found
+def shown(text):
+    """The events of the program in a dump, oldest first, as (number, values)."""
+    lines = (line.split() for line in text.splitlines())
+    all_values = ([int(word, 16) for word in words[2:]] for words in lines if words[1] == "Made")
+    return [(values[1], values) for values in all_values]
 
 
 def check(events, before, call):
@@ -126,8 +127,8 @@ def check(events, before, call):
 def room(memory):
     """How much is free in the newest block of the events."""
     stream, = streams(memory)
-    return max((block.end_number(), block.header.last - 128) for _, block in stream.blocks
-               if block and block.header.registry == 1)[1]
+    return max((header.first + header.count, header.last - 128) for _, header in stream.blocks
+               if header.registry == 1)[1]
 
 
 def register(name):
@@ -162,13 +163,14 @@ def step_through(call, memory):
     while True:
         is_sample = count % SAMPLE == 0
         if count == 0 or watched.has_changed():
-            now = check(shown(watched), seen[-1], call)
+            text = dump(watched)
+            now = check(shown(text), seen[-1], call)
             decoded += 1
             if now != seen[-1]:
                 seen.append(now)
                 is_sample = True
         if is_sample:
-            save_core(call * 10**6 + count, dump(memory))
+            save_core(call * 10**6 + count, text)
         if register("sp") > stack and register("pc") == int.from_bytes(outer, "little"):
             break
         step(memory, vdso)
@@ -187,7 +189,7 @@ def forget_symbols():
 
 def step_first():
     """Steps through the first call: there is no root, then no event, then one."""
-    memory, watched, count, seen = TelemetryMemory(), Watched(), 0, []
+    memory, count, seen = TelemetryMemory(), 0, []
     ROOTS.append(memory.symbol("EventRoot"))
     # Larger steps end where a reading of the clock begins.
     clock, vdso = memory.symbol(CLOCK), clocks()
@@ -197,16 +199,14 @@ def step_first():
     stack, outer = register("sp"), int.from_bytes(memory.read(register("sp"), 8), "little")
     gdb.execute("break *0x%X" % outer, to_string=True)
     while True:
-        is_sample = count % STRIDE_SAMPLE == 0
-        if count == 0 or watched.has_changed():
-            stream = begun(watched)
-            numbers = None if stream is None else [event[0] for event in shown(watched)]
-            assert numbers in (None, [], [0]), numbers
-            if not seen or numbers != seen[-1]:
-                seen.append(numbers)
-                is_sample = True
-        if is_sample:
-            save_core(count, dump(memory))
+        text = dump(memory)
+        numbers = None if text is None else [event[0] for event in shown(text)]
+        assert numbers in (None, [], [0]), numbers
+        has_more = not seen or numbers != seen[-1]
+        if has_more:
+            seen.append(numbers)
+        if has_more or count % STRIDE_SAMPLE == 0:
+            save_core(count, "none\n" if text is None else text)
         if register("sp") > stack and register("pc") == outer:
             break
         step(memory, vdso, STRIDE)

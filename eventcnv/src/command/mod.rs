@@ -27,7 +27,6 @@ pub(crate) mod pairs;
 pub(crate) mod parquet;
 #[cfg(feature = "paths")]
 pub(crate) mod paths;
-pub(crate) mod py;
 #[cfg(feature = "sql")]
 pub(crate) mod query;
 mod receive;

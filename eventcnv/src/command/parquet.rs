@@ -52,7 +52,12 @@ Examples:
 
 In DuckDB:
   SELECT kind, pool_label, sum(size)
-    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;";
+    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;
+
+In Python, by Polars:
+  import polars
+  table = polars.scan_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning=True)
+  print(table.collect())";
 
 /// Write the events of a log as Parquet data sets
 #[derive(Debug, clap::Args)]

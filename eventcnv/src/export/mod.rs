@@ -6,11 +6,11 @@
 //!                                                                      └─ folded.rs    a;b;c 17
 //!  Call ── calls/ ──▶ graphviz, callgrind, pprof       Statement ── lcov.rs, calls/callgrind.rs
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
-//!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
+//!  Event ── sql/, parquet/ ──▶ rows, columns
 //!  processes.rs  processes, threads
 //! ```
 //!
-//! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
+//! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet` in `design/eventcnv.md`.
 
 pub(crate) mod calls;
 pub(crate) mod chrome;
@@ -23,7 +23,6 @@ pub(crate) mod parquet;
 pub(crate) mod perfetto;
 pub(crate) mod processes;
 mod protobuf;
-pub(crate) mod python;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod timeline;

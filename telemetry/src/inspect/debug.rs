@@ -96,12 +96,9 @@ const TEXT: &str = concat!(
     "\x04telemetry\n",
     include_str!("../../gdb/memory.py"),
     include_str!("../../gdb/root.py"),
-    include_str!("../../gdb/block.py"),
-    include_str!("../../gdb/registry.py"),
+    include_str!("../../gdb/core.py"),
     include_str!("../../gdb/stream.py"),
-    include_str!("../../gdb/text.py"),
     include_str!("../../gdb/report.py"),
-    include_str!("../../gdb/save.py"),
     include_str!("../../gdb/switches.py"),
     include_str!("../../gdb/commands.py"),
     "\0"

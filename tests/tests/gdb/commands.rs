@@ -93,6 +93,23 @@ fn save_replaces_a_file_only_with_force() {
     assert!(said[4].contains("usage: telemetry save [--force] FILE"), "{}", said[4]);
 }
 
+/// `.debug.commands`: the message has a path, and the command that reads it.
+#[test]
+fn gdb_without_eventcnv_reports_where_it_saved_the_events() {
+    let session = Session::of("threads 2 10");
+    let hide = "python import tempfile; os.environ['PATH'] = '/nowhere'; tempfile.tempdir = '.'";
+    let said = session.run(&[hide, "telemetry dump Seg", "telemetry save all.log"]);
+    for said in &said[1..] {
+        let path = said.split_once("is saved in ").and_then(|(_, rest)| rest.split_once(": read"));
+        let path = path.unwrap_or_else(|| panic!("{said}")).0;
+        assert!(said.starts_with("error: eventcnv: not found on PATH; "), "{said}");
+        assert!(said.ends_with(&format!(" eventcnv -vv {path}\n")), "{said}");
+        let saved = converted(&["-v"], &session.path(path)).join("\n");
+        assert_eq!([count(&saved, "Made"), count(&saved, "Paused")], [20, 1]);
+    }
+    assert!(!session.path("all.log").exists());
+}
+
 /// The root's *unhoused* counts, here of two causes.
 #[test]
 fn save_reports_events_without_a_buffer_like_a_core() {
@@ -252,7 +269,7 @@ fn describe_finds_an_event_by_its_kind_or_its_address() {
         "python address = int(last.split(',')[0], 16)",
         "python gdb.set_convenience_variable('inside', address + 9)",
         "python of = telemetry_open(TelemetryMemory())[0].buffers.values()",
-        "python all = [block.address for blocks in of for block in blocks]",
+        "python all = [place for blocks in of for place, _ in blocks]",
         "python begin = max(block for block in all if block <= address)",
         "python gdb.set_convenience_variable('before', begin + 200)",
         "telemetry describe $inside",

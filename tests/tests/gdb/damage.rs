@@ -7,7 +7,7 @@
 //!
 //! Rules: `.debug.core` in `design/telemetry.md`; section 9 of `design/format.md`.
 
-use super::session::Session;
+use super::session::{self, Session};
 use tests::programs::{root, run, system};
 
 /// `.root.node`, `.root.self`, `.root.order`, `.read.chain`, `.registry.trust`
@@ -17,7 +17,8 @@ fn the_decoder_reports_any_garbage_and_ends() {
     session.environment.push(("MPS_TELEMETRY_BLOCK_SIZE", "4096".to_owned()));
     let core = session.path("process.core");
     session.run(&["gcore process.core"]);
-    let said = run(system("python3").arg(root().join("tests/gdb/hostile.py")).arg(core));
+    let hostile = [root().join("tests/gdb/hostile.py")];
+    let said = run(system("python3").env("PATH", session::path()).args(hostile).arg(core));
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let cases = said.split(' ').next().and_then(|count| count.parse::<usize>().ok());
     assert!(cases.is_some_and(|count| count > 500), "{said}");
@@ -72,7 +73,7 @@ fn dump_reports_damaged_chains_and_shows_the_rest() {
         "telemetry dump Object",
         &patch("extents", 12, "0", 4),
         "telemetry dump Object",
-        "telemetry dump",
+        &patch("extents", 12, "32", 4),
         &patch("registries", 8, "2**32 - 1", 4),
         "telemetry get",
     ]);
@@ -80,8 +81,9 @@ fn dump_reports_damaged_chains_and_shows_the_rest() {
     assert_eq!(made(&said[2]), 10, "{}", said[2]);
     assert!(said[2].contains("telemetry: the chain of extents comes back to 0x"), "{}", said[2]);
     assert_eq!(made(&said[4]), 10, "{}", said[4]);
-    assert!(said[4].ends_with("leads to unreadable memory at 0x1000\n"), "{}", said[4]);
-    assert!(said[6].starts_with("error: no kind is called Object; there are none"), "{}", said[6]);
-    assert!(said[7].contains("entries of 0 bytes"), "{}", said[7]);
+    assert!(said[4].contains("leads to unreadable memory at 0x1000\n"), "{}", said[4]);
+    let no_block = "error: the event log: has a telemetry root, but none of the blocks";
+    assert!(said[6].starts_with(no_block), "{}", said[6]);
+    assert!(said[9].contains("registry.1.kinds: "), "{}", said[9]);
     assert!(said[9].lines().count() < 100_000, "{} lines", said[9].lines().count());
 }

@@ -7,15 +7,18 @@
 //!
 //! Rules: `.debug.commands` in `design/telemetry.md`.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tests::programs::{release, root, run, system};
+use tests::programs::{eventcnv, release, root, run, system};
 
 /// The time limit of a session.
 const DEADLINE: Duration = Duration::from_secs(150);
@@ -84,7 +87,7 @@ impl Session {
         gdb.arg("-ex").arg(format!("source {}", text(&root().join("tests/gdb/session.py"))));
         gdb.args(&self.arguments).current_dir(self.directory.path());
         gdb.env("GDB_SESSION", &list).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
-        gdb.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        gdb.env("PATH", path()).envs(self.environment.iter().map(|(name, value)| (name, value)));
         let out = File::create(&output).expect("a file can be made");
         gdb.stderr(out.try_clone().expect("a file has two names")).stdout(out);
         let said = within_deadline(&mut gdb, &output);
@@ -125,6 +128,15 @@ fn within_deadline(command: &mut Command, output: &Path) -> String {
     let said = String::from_utf8_lossy(&said).into_owned();
     assert!(!is_late, "gdb took longer than {DEADLINE:?}: {said}");
     said
+}
+
+/// Returns the search path of programs, with the directory of `eventcnv` first.
+pub(crate) fn path() -> OsString {
+    let eventcnv = PathBuf::from(eventcnv().get_program());
+    let directory = eventcnv.parent().expect("a program is in a directory").to_owned();
+    let others = env::var_os("PATH").unwrap_or_default();
+    let all = iter::once(directory).chain(env::split_paths(&others));
+    env::join_paths(all).expect("directories without colons")
 }
 
 /// Returns the gdb command that loads the commands.

@@ -60,131 +60,6 @@ const WALLS: [(&str, &[&str]); 20] = [
     ("tests/annotated", &["telemetry", "calls"]),
 ];
 
-/// The modules that may hold unsafe code, in the product, in its tests and in its benchmarks.
-const UNSAFE_MODULES: &[&str] = &[
-    "calls/src/list.rs",
-    "calls/src/section.rs",
-    "calls/src/site.rs",
-    "calls/src/statement.rs",
-    "calls/tcl/src/system.rs",
-    "calls/tcl/src/tcl.rs",
-    "calls/tcl/src/tcl/callbacks.rs",
-    "calls/tcl/src/tcl/frames.rs",
-    "calls/tests/interrupted.rs",
-    "calls/tests/profiled/forms.rs",
-    "calls/tests/refused/naked.rs",
-    "calls/tests/release.rs",
-    "calls/tests/statements_survive.rs",
-    "interpose/src/calls.rs",
-    "interpose/src/chosen.rs",
-    "interpose/src/executing.rs",
-    "interpose/src/foreign.rs",
-    "interpose/src/frames.rs",
-    "interpose/src/functions.rs",
-    "interpose/src/jumps.rs",
-    "interpose/src/lifecycle.rs",
-    "interpose/src/loading.rs",
-    "interpose/src/mapped.rs",
-    "interpose/src/names.rs",
-    "interpose/src/own_stack.rs",
-    "interpose/src/real.rs",
-    "interpose/src/resident.rs",
-    "interpose/src/roster.rs",
-    "interpose/src/rule.rs",
-    "interpose/src/stack.rs",
-    "interpose/src/thread.rs",
-    "interpose/src/touched.rs",
-    "interpose/src/tree.rs",
-    "interpose/src/unwind.rs",
-    "replay/benches/loop/bare.rs",
-    "replay/examples/heaps.rs",
-    "replay/src/heap/checked.rs",
-    "replay/src/heap/global.rs",
-    "replay/src/heap/mod.rs",
-    "replay/src/heap/pools.rs",
-    "replay/src/heap/system.rs",
-    "replay/src/heap/version.rs",
-    "replay/src/play/bare.rs",
-    "replay/src/play/child.rs",
-    "replay/src/play/counter.rs",
-    "replay/src/play/run.rs",
-    "replay/src/play/shared.rs",
-    "replay/tests/common/guard.rs",
-    "replay/tests/truth/foretold.rs",
-    "telemetry/src/block/clock/arm.rs",
-    "telemetry/src/block/clock/x86.rs",
-    "telemetry/src/block/memory.rs",
-    "telemetry/src/block/memory/claim.rs",
-    "telemetry/src/block/memory/hole.rs",
-    "telemetry/src/block/memory/mapped.rs",
-    "telemetry/src/block/memory/own.rs",
-    "telemetry/src/block/memory/parts.rs",
-    "telemetry/src/block/root.rs",
-    "telemetry/src/ends/signal.rs",
-    "telemetry/src/inspect/debug.rs",
-    "telemetry/src/inspect/debug/unit.rs",
-    "telemetry/src/os/link.rs",
-    "telemetry/src/os/local_sockets.rs",
-    "telemetry/src/os/pages.rs",
-    "telemetry/src/os/process.rs",
-    "telemetry/src/os/signals.rs",
-    "telemetry/src/os/sockets.rs",
-    "telemetry/src/os/stack.rs",
-    "telemetry/src/os/sync.rs",
-    "telemetry/src/os/sys.rs",
-    "telemetry/src/os/sys/held.rs",
-    "telemetry/src/os/sys/library.rs",
-    "telemetry/src/os/sys/names.rs",
-    "telemetry/src/os/sys/own.rs",
-    "telemetry/src/os/sys/threads.rs",
-    "telemetry/src/record/alloc.rs",
-    "telemetry/src/rings/ring/own.rs",
-    "telemetry/src/store/intern/own.rs",
-    "telemetry/src/service/mask_changes.rs",
-    "telemetry/benches/recording/floor.rs",
-    "tests/examples/plugin.rs",
-    "telemetry/tests/alloc.rs",
-    "telemetry/tests/clone.rs",
-    "telemetry/tests/closed.rs",
-    "telemetry/tests/common/advice.rs",
-    "telemetry/tests/common/counting.rs",
-    "telemetry/tests/crash.rs",
-    "telemetry/tests/debug.rs",
-    "telemetry/tests/disk.rs",
-    "telemetry/tests/ends.rs",
-    "telemetry/tests/directory.rs",
-    "telemetry/tests/execute.rs",
-    "telemetry/tests/exit.rs",
-    "telemetry/benches/fork/main.rs",
-    "telemetry/tests/first.rs",
-    "telemetry/tests/fork.rs",
-    "telemetry/tests/interruptions/forks.rs",
-    "telemetry/tests/full.rs",
-    "telemetry/tests/last.rs",
-    "telemetry/tests/host.rs",
-    "telemetry/tests/many.rs",
-    "telemetry/tests/mapped.rs",
-    "telemetry/tests/models/memory.rs",
-    "telemetry/tests/nested.rs",
-    "telemetry/tests/nuisance.rs",
-    "telemetry/tests/outage.rs",
-    "telemetry/tests/own_malloc.rs",
-    "telemetry/tests/quiet.rs",
-    "telemetry/tests/root.rs",
-    "telemetry/tests/service.rs",
-    "telemetry/tests/together.rs",
-    "telemetry/tests/trouble.rs",
-    "telemetry/tests/volumes.rs",
-    "telemetry/tests/truncated.rs",
-    "tests/src/bin/bank.rs",
-    "tests/src/bin/crasher.rs",
-    "tests/src/bin/caller.rs",
-    "tests/src/bin/ending.rs",
-    "tests/src/bin/forker.rs",
-    "tests/src/bin/sandboxed.rs",
-    "tests/src/bin/storm.rs",
-    "tests/tests/soak.rs",
-];
 /// The members that allow unsafe code module by module; all others forbid unsafe code.
 const HAVE_UNSAFE: [&str; 5] = ["telemetry", "calls", "calls/tcl", "replay", "interpose"];
 /// The attribute that allows unsafe code in a module, with a reason.
@@ -273,40 +148,35 @@ fn says_unsafe(file: &File) -> bool {
     file.code().any(|(_, code)| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_word))
 }
 
-#[test]
-fn only_listed_modules_hold_unsafe_code() {
-    let mut breaches = Vec::new();
-    for file in rust_files() {
-        let named = UNSAFE_MODULES.contains(&file.path.as_str());
-        if says_unsafe(&file) && !named {
-            breaches.push(format!("{}: unsafe code in a module that is not named", file.path));
-        }
-        if named && !says_unsafe(&file) {
-            breaches.push(format!("{}: named, and needs no unsafe code: unname it", file.path));
-        }
-        if named && !file.text.contains(LET_IN) && !let_in_by_parent(&file.path) {
-            breaches.push(format!("{}: is not let in by `#[{LET_IN} = …)]`", file.path));
-        }
-        let allows = file.code().filter(|(_, code)| code.contains("allow(unsafe_code"));
-        breaches
-            .extend(allows.map(|(number, _)| format!("{}:{number}: allow, not expect", file.path)));
-    }
-    let missing = UNSAFE_MODULES.iter().filter(|path| read(path).is_empty());
-    breaches.extend(missing.map(|path| format!("{path}: named, and not there")));
-    judge(
-        "Unsafe code lives in the modules named in UNSAFE_MODULES, each let in with a reason.",
-        breaches,
-    );
+/// Returns the breaches of a file: unsafe code that no attribute lets in, and the reverse.
+fn unsafe_breaches(file: &File) -> Vec<String> {
+    let has = |what: &str| file.code().any(|(_, code)| code.contains(what));
+    let (is_unsafe, is_let_in) = (says_unsafe(file), has(LET_IN));
+    let all = [
+        (is_unsafe && !is_let_in, "unsafe code that no `expect(unsafe_code)` lets in"),
+        (is_let_in && !is_unsafe, "lets unsafe code in, and has none"),
+        (has("allow(unsafe_code"), "allow, not expect"),
+    ];
+    let found = all.into_iter().filter(|(is_so, _)| *is_so);
+    found.map(|(_, what)| format!("{}: {what}", file.path)).collect()
 }
 
-/// Returns whether the `mod` line of a module of telemetry, or the line before it, allows it.
-fn let_in_by_parent(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
-    let parent = read("telemetry/src/lib.rs");
-    let before: Vec<&str> = parent.split(&format!("mod {name};")).collect();
-    let lines: Vec<&str> =
-        before.first().copied().unwrap_or_default().lines().rev().take(6).collect();
-    before.len() > 1 && lines.iter().any(|line| line.contains(LET_IN))
+#[test]
+fn each_file_with_unsafe_code_lets_it_in_with_a_reason() {
+    let breaches = rust_files().iter().flat_map(unsafe_breaches).collect();
+    judge("Unsafe code lives in files that let it in by an attribute with a reason.", breaches);
+}
+
+#[test]
+fn the_rule_finds_unsafe_code_without_its_attribute() {
+    let count = |text: &str| {
+        unsafe_breaches(&File { path: "a.rs".to_owned(), text: text.to_owned() }).len()
+    };
+    let let_in = format!("#![{LET_IN} = \"a pointer\")]\n");
+    assert_eq!(count("fn a() { unsafe { b() } }"), 1);
+    assert_eq!(count(&format!("{let_in}fn a() {{ unsafe {{ b() }} }}")), 0);
+    assert_eq!(count(&let_in), 1);
+    assert_eq!(count("#![allow(unsafe_code)]\n// unsafe\n"), 1);
 }
 
 #[test]

@@ -12,6 +12,9 @@
 //! the compiler's own. Sections are `unique`: the compiler's contents must begin at the beginning
 //! of their own.
 //!
+//! The unit serves users without the commands of gdb (`.debug.commands`), which need Python and
+//! `eventcnv`: those of a gdb without Python, and of a machine that has the program alone.
+//!
 //! Data are hidden: otherwise, where two libraries of a process have the runtime, the second would
 //! use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
 #![cfg_attr(

@@ -250,7 +250,7 @@ fn tables_are_json_on_request() {
     let checked = lines(&["check", "--json", &heap, &heap]);
     assert!(checked.iter().all(|row| row["allowed"] == true), "{checked:?}");
     let listed = lines(&["--registry", "--style", "json", "--events", "PoolAlloc", &heap]);
-    let rows = listed.iter().flat_map(|registry| registry["eventTypes"].as_array().unwrap());
+    let rows = listed.iter().flat_map(|registry| registry["event_types"].as_array().unwrap());
     assert_eq!(rows.map(|row| row["name"].as_str().unwrap()).collect::<Vec<_>>(), ["PoolAlloc"]);
 }
 

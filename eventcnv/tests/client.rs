@@ -62,18 +62,19 @@ fn assert_near(told: &Value, truth: f64, what: &str) {
 #[test]
 fn rates_of_a_ring_are_those_that_its_program_counted() {
     let stats = json(&["stats", "--json", &ring()]);
-    let steps = row(&stats, "eventTypes", "name", "Step");
+    let steps = row(&stats, "event_types", "event_type", "Step");
     let count = steps["events"].as_u64().unwrap();
     assert!((1000..8000).contains(&count), "most steps are overwritten: {count}");
-    assert_near(&steps["eventsPerSecond"], counted(count), "Step");
+    assert_near(&steps["events_per_s"], counted(count), "Step");
     // A request has ten steps.
-    let requests = row(&stats, "eventTypes", "name", "RequestBegin")["events"].as_u64().unwrap();
+    let requests =
+        row(&stats, "event_types", "event_type", "RequestBegin")["events"].as_u64().unwrap();
     let truth = counted(requests * 10) / 10.0;
-    let rate = |name| &row(&stats, "eventTypes", "name", name)["eventsPerSecond"];
+    let rate = |name| &row(&stats, "event_types", "event_type", name)["events_per_s"];
     assert_near(rate("RequestBegin"), truth, "RequestBegin");
     let all = counted(count) + 2.0 * truth;
-    assert_near(&stats["eventsPerSecond"], all, "all events");
-    assert_near(&stats["threads"][1]["eventsPerSecond"], all, "the thread");
+    assert_near(&stats["events_per_s"], all, "all events");
+    assert_near(&stats["threads"][1]["events_per_s"], all, "the thread");
     let pairs = json(&["pairs", "--json", &ring()]);
     let told: f64 = pairs["rows"]
         .as_array()
@@ -89,12 +90,11 @@ fn rates_of_a_ring_are_those_that_its_program_counted() {
 #[test]
 fn overwritten_time_is_neither_a_gap_nor_unmarked() {
     let stats = json(&["stats", "--json", &ring()]);
-    let late = |kind| row(&stats, "kinds", "name", kind)["completeAfter"]["ticks"].as_u64();
+    let late = |kind| row(&stats, "kinds", "kind", kind)["complete_after_ns"].as_u64();
     let (steps, requests) = (late("Object").unwrap(), late("Trace").unwrap());
     assert!(steps > requests && requests > 0 && late("User").is_none(), "{stats:#}");
-    let first = stats["streams"][0]["first"].as_u64().unwrap();
     for gap in stats["gaps"].as_array().unwrap() {
-        assert!(gap["from"].as_u64().unwrap() >= first + steps, "{gap}");
+        assert!(gap["after_ns"].as_u64().unwrap() >= steps, "{gap}");
     }
     let text = out(&["stats", &ring()]);
     let heading = text.lines().find(|line| line.starts_with("kind ")).unwrap();
@@ -118,9 +118,9 @@ fn the_time_of_a_cut_log_begins_with_its_first_event() {
     let cut = cut.to_str().unwrap();
     out(&["cut", &ring(), "--events", "Step,RequestBegin", "--from", "-10ms", "-o", cut]);
     let stats = json(&["stats", "--json", cut]);
-    let steps = row(&stats, "eventTypes", "name", "Step");
+    let steps = row(&stats, "event_types", "event_type", "Step");
     let count = steps["events"].as_u64().unwrap();
-    assert_near(&steps["eventsPerSecond"], counted(count), "Step");
+    assert_near(&steps["events_per_s"], counted(count), "Step");
     assert!(stats["seconds"].as_f64().unwrap() < 0.011, "{stats:#}");
     let before = &stats["streams"][0]["before"];
     assert_eq!(before["events"], "left out", "{stats:#}");
@@ -155,8 +155,8 @@ fn json_has_infinite_numbers_as_strings() {
         assert!(line.ends_with(&format!("\"real\":{real}}}}}")), "{line}");
     }
     let stats = json(&["stats", "--params", "--json", "--events", "Limit", &ring()]);
-    let params = &stats["eventTypes"][0]["parameters"];
-    let real = row(&stats["eventTypes"][0], "parameters", "name", "real");
+    let params = &stats["parameters"];
+    let real = row(&stats, "parameters", "parameter", "real");
     assert_eq!([&real["min"], &real["max"]], ["-Infinity", "Infinity"], "{params:#}");
     let chrome = out(&["export", "--format", "chrome", "-o", "-", "--events", "Limit", &ring()]);
     for real in ["-Infinity", "Infinity", "NaN"] {

@@ -38,17 +38,17 @@ fn the_most_significant_change_comes_first() {
     assert_eq!(code, 1);
     let found: Value = serde_json::from_str(&found).unwrap();
     assert_eq!(found["same"], false);
-    let rows = found["eventTypes"].as_array().unwrap();
+    let rows = found["event_types"].as_array().unwrap();
     let significance = |row: &Value| row["significance"].as_f64().unwrap();
     assert!(rows.windows(2).all(|pair| significance(&pair[0]) >= significance(&pair[1])));
-    assert_eq!(rows[0]["name"], "PoolAlloc");
-    for (side, log) in [("a", &a), ("b", &b)] {
+    assert_eq!(rows[0]["event_type"], "PoolAlloc");
+    for (side, log) in [("a_events", &a), ("b_events", &b)] {
         let count = text(&["--events", "PoolAlloc", log]).0.lines().count();
-        assert_eq!(rows[0][side]["events"], count);
+        assert_eq!(rows[0][side], count);
     }
     let params = found["parameters"].as_array().unwrap();
-    assert_eq!(params[0]["name"], "PoolAlloc size");
-    let names = params.iter().map(|param| param["name"].as_str().unwrap());
+    assert_eq!(params[0]["parameter"], "PoolAlloc size");
+    let names = params.iter().map(|param| param["parameter"].as_str().unwrap());
     let known = ["PoolAlloc addr", "Thread osThread", "PoolAlloc pool"];
     assert!(!names.into_iter().any(|name| known.contains(&name)), "{params:#?}");
 }
@@ -58,7 +58,7 @@ fn the_most_significant_change_comes_first() {
 fn logs_of_different_programs_differ_in_registries_and_labels() {
     let (found, code) = text(&["diff", &ours("heap.log"), &mps("labels.log")]);
     assert_eq!(code, 1);
-    for part in ["labels only in A\n\"arena\"", "labels only in B\n", "only in A\n", " gone "] {
+    for part in ["labels only in A\narena", "labels only in B\n", "only in A\n", " -100.0 "] {
         assert!(found.contains(part), "{part:?} is not in:\n{found}");
     }
 }

@@ -1,9 +1,10 @@
-//! Tables: CSV and JSON have the columns that `design/output.md` states, in its order.
+//! Tables: text, CSV and JSON have the columns that `design/output.md` states, in its order.
 //!
 //! ```text
 //!  design/output.md ── the row of a command ──────────┐
 //!  eventcnv COMMAND --csv ── its first line ──────────┼──▶ the same
-//!  eventcnv COMMAND --json ── the members of a row ───┘
+//!  eventcnv COMMAND --json ── the members of a row ───┤
+//!  eventcnv COMMAND ── titles ────────────────────────┘
 //! ```
 
 mod support;
@@ -13,28 +14,31 @@ use std::collections::BTreeSet;
 use std::fs;
 use support::{golden_path, run};
 
-/// Returns the columns that the design states for a command.
-fn stated(command: &str) -> Vec<String> {
+/// Returns the rows of the design whose first cell begins with a code: the codes of both cells.
+fn rows() -> Vec<[Vec<String>; 2]> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/output.md");
     let page = fs::read_to_string(page).unwrap();
-    let codes = |cell: &str| -> Vec<String> {
-        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    let rows = page.lines().filter(|line| line.starts_with("| `"));
-    let mut found = rows.filter_map(|line| {
-        let (commands, columns) = line.trim_matches('|').split_once('|')?;
-        codes(commands).contains(&command.to_owned()).then(|| codes(columns).join(" "))
-    });
-    let columns = found.next().unwrap_or_else(|| panic!("no row for {command}"));
-    assert!(found.next().is_none(), "two rows for {command}");
-    columns.split(' ').map(str::to_owned).collect()
+    let codes = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix('|'));
+    let rows = rows.filter_map(|line| line.split_once('|'));
+    rows.map(|(first, second)| [codes(&format!("`{first}")), codes(second)]).collect()
+}
+
+/// Returns the columns that the design states for a table.
+fn stated(table: &[&str]) -> Vec<String> {
+    let mut found = rows().into_iter().filter(|[name, _]| name == table);
+    let [_, columns] = found.next().unwrap_or_else(|| panic!("no row for {table:?}"));
+    assert!(found.next().is_none(), "two rows for {table:?}");
+    columns.iter().flat_map(|names| names.split(' ')).map(str::to_owned).collect()
 }
 
 #[test]
-fn csv_and_json_have_the_columns_that_the_design_states() {
+fn text_csv_and_json_have_the_columns_of_the_design() {
     let [calls, lines, heap] =
         ["calls/shop.log", "lines/till.log", "log/heap.log"].map(golden_path);
     let [calls, lines, heap] = [&calls, &lines, &heap].map(|path| path.to_str().unwrap());
+    let [other, names] = ["log/heap-2.log", "waits/names.log.gz"]
+        .map(|name| golden_path(name).to_str().unwrap().to_owned());
     let [against_calls, against_lines, against_heap] =
         [calls, lines, heap].map(|log| ["--against", log]);
     let no_source = ["--source", "none"];
@@ -58,24 +62,69 @@ fn csv_and_json_have_the_columns_that_the_design_states() {
         let command = stated_as.split(' ').next().unwrap();
         compare(stated_as, &[&[command, log], args].concat(), "rows");
     }
-    #[cfg(feature = "waits")]
-    {
-        let names = golden_path("waits/names.log.gz");
-        let names = names.to_str().unwrap();
-        compare("waits explain", &["waits", "explain", names, "--of", "names"], "waits");
+    for (stated_as, args) in [
+        ("stats", &["stats", heap, "--params"][..]),
+        ("diff", &["diff", heap, &other]),
+        #[cfg(feature = "waits")]
+        ("waits explain", &["waits", "explain", &names, "--of", "names", "--path"]),
+    ] {
+        let rows = match stated_as {
+            "waits explain" => "waits",
+            _ => "event_types",
+        };
+        compare(stated_as, args, rows);
     }
 }
 
-/// Compares the columns that a command prints with those that the design states.
+/// Compares the columns that a command prints, in three forms, with those that the design states;
+/// `rows` are the rows of the JSON that CSV has, too.
 fn compare(stated_as: &str, args: &[&str], rows: &str) {
     let (csv, code, errors) = run(&[args, &["--csv"]].concat());
-    assert_eq!(code, 0, "{stated_as}: {errors}");
+    assert!(code == 0 || stated_as == "diff", "{stated_as}: {errors}");
     let csv = String::from_utf8(csv).unwrap();
     let fields: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    assert_eq!(fields, stated(stated_as), "{stated_as}");
+    assert_eq!(fields, stated(&[stated_as]), "{stated_as}");
     let (json, ..) = run(&[args, &["--json"]].concat());
-    let found: Value = serde_json::from_slice(&json).unwrap();
-    let row = found[rows][0].as_object().unwrap_or_else(|| panic!("{stated_as}: {found}"));
-    let members: BTreeSet<&str> = row.keys().map(|name| &**name).collect();
-    assert_eq!(members, fields.iter().copied().collect(), "{stated_as}");
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert!(json[rows][0].is_object(), "{stated_as}: {json}");
+    let (text, ..) = run(args);
+    let text = String::from_utf8(text).unwrap();
+    for (name, found) in json.as_object().unwrap() {
+        let Some(row) = found.get(0).and_then(Value::as_object) else { continue };
+        let fields = match name {
+            _ if name == rows => stated(&[stated_as]),
+            // These are lists of facts, and not in CSV or text.
+            _ if FACTS.contains(&&**name) => continue,
+            _ => stated(&[stated_as, name]),
+        };
+        let members: BTreeSet<&str> = row.keys().map(|name| &**name).collect();
+        assert_eq!(members, fields.iter().map(|name| &**name).collect(), "{stated_as} {name}");
+        // Waits are sentences in text.
+        let is_heading = |line: &str| is_heading(line, &fields, args);
+        let has_heading = name == "waits" || text.lines().any(is_heading);
+        assert!(has_heading, "{stated_as} {name}: {fields:?} in\n{text}");
+    }
+}
+
+/// The members of the JSON that are lists, and no tables.
+const FACTS: [&str; 5] = ["octaves", "slowest", "streams", "owners", "interrupts"];
+
+/// Returns whether a line has titles of these columns, in their order, and none other.
+fn is_heading(line: &str, fields: &[String], args: &[&str]) -> bool {
+    let rows = rows();
+    let names = |title: &str| -> Vec<String> {
+        let other = rows.iter().find(|[titles, _]| titles.iter().any(|own| own == title));
+        let own = title.replace([' ', '.'], "_").replace("_%", "_percent").replace("/s", "_per_s");
+        let mut names = other.map_or_else(Vec::new, |[_, names]| names.clone());
+        names.extend(["", "_ns", "_ticks"].map(|unit| own.to_lowercase() + unit));
+        names.extend((args.contains(&title) || title == "caller").then(|| "value".to_owned()));
+        names
+    };
+    let mut rest = fields.iter();
+    let titles = line.split("  ").map(str::trim).filter(|title| !title.is_empty());
+    let mut fits = titles.map(|title| {
+        let names = names(title);
+        rest.any(|field| names.contains(field))
+    });
+    !line.is_empty() && fits.all(|is_one| is_one)
 }

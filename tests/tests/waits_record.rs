@@ -392,7 +392,7 @@ fn the_samples_of_a_program_lie_in_its_runs() {
     let ns = |name: &str| -> u64 {
         let all = shares["shares"].as_array().unwrap();
         all.iter()
-            .filter(|share| share["name"] == name)
+            .filter(|share| share["share"] == name)
             .filter_map(|share| share["ns"].as_u64())
             .sum()
     };

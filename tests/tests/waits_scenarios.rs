@@ -129,7 +129,7 @@ impl Recorded {
     /// Returns the time of shares in percent.
     fn shares(&self, names: &[&str]) -> f64 {
         let shares = self.explained["shares"].as_array().unwrap().iter();
-        let is_named = |share: &&Value| names.contains(&share["name"].as_str().unwrap());
+        let is_named = |share: &&Value| names.contains(&share["share"].as_str().unwrap());
         self.percent(shares.filter(is_named).map(|share| share["ns"].as_u64().unwrap()).sum())
     }
 
@@ -284,7 +284,7 @@ fn seven_scenarios_are_accounted_as_they_say_themselves() {
         recorded.check();
         if all.is_empty() {
             for share in recorded.explained["shares"].as_array().unwrap() {
-                let _ = write!(table, "\t{} %", share["name"].as_str().unwrap());
+                let _ = write!(table, "\t{} %", share["share"].as_str().unwrap());
             }
             table += "\n";
         }

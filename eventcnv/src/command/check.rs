@@ -149,7 +149,7 @@ fn only_line(registry: &Registry, name: &str, is_json: bool) -> String {
     let version = registry.version.to_string();
     match is_json {
         true => {
-            let row = json!({ "registry": registry.name, "version": version, "onlyIn": name });
+            let row = json!({ "registry": registry.name, "version": version, "only_in": name });
             format!("{row}\n")
         }
         false => format!("{} {version}: only in {name}\n", registry.name),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  A ── stats.rs ──▶ Overview ─┐
-//!  B ── stats.rs ──▶ Overview ─┴──▶ Difference ──▶ text │ JSON, exit status as of diff(1)
+//!  B ── stats.rs ──▶ Overview ─┴──▶ Difference ──▶ tables, exit status as of diff(1)
 //! ```
 //!
 //! Design: `.cnv.diff` in `design/eventcnv.md`.
@@ -11,7 +11,8 @@ use super::stats;
 use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::summary::difference::{Difference, Side};
-use crate::view;
+use crate::view::difference;
+use crate::view::table::Form;
 use cli::Stop;
 use eventlog::reader::{Filter, Log, Order, Value};
 use std::collections::BTreeSet;
@@ -66,9 +67,8 @@ pub(crate) struct Diff {
     #[command(flatten)]
     known: Known,
 
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -90,14 +90,8 @@ pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
     let side = |overview, log, labels| Side { overview, registries: Log::registries(log), labels };
     let sides = [side(&a_overview, &a.log, &labels[0]), side(&b_overview, &b.log, &labels[1])];
     let difference = Difference::new([&sides[0], &sides[1]], args.tolerance);
-    let mut text = Vec::new();
-    let overviews = [&a_overview, &b_overview];
-    if args.json {
-        let json = format!("{:#}\n", difference.json(overviews));
-        text = view::json::escaped(&json).into_bytes();
-    } else {
-        view::difference::write(&difference, [&a.name, &b.name], overviews, &mut text)?;
-    }
+    let names = [&*a.name, &b.name];
+    let text = difference::answer(&difference, names, [&a_overview, &b_overview], &args.form)?;
     a.finish();
     b.finish();
     io::stdout().lock().write_all(&text)?;

@@ -195,7 +195,7 @@ pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop
         Reading::open_with(&args.input, Stdout::Used)?
     };
     if args.stats {
-        return stats::write(&reading, &args.select, stats::Form::default(), out);
+        return stats::write(&reading, &args.select, false, &Default::default(), out);
     }
     if args.registry {
         let selection = reading.select(&args.select, labels)?;

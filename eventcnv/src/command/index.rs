@@ -172,8 +172,8 @@ impl Row<'_> {
             row["sequence"] = json!(header.sequence.get());
             row["first"] = json!(header.first.get());
             row["count"] = json!(header.count.get());
-            row["from"] = json!(from);
-            for (name, value) in [("sync", sync), ("realtime", self.realtime())] {
+            row["from_ticks"] = json!(from);
+            for (name, value) in [("sync_ticks", sync), ("realtime_ns", self.realtime())] {
                 if let Some(value) = value {
                     row[name] = json!(value);
                 }

@@ -1,7 +1,7 @@
 //! Prints statistics of a log.
 //!
 //! ```text
-//!  partitions of the log ── all processors ──▶ Summary ──▶ Overview ──▶ text │ JSON
+//!  partitions of the log ── all processors ──▶ Summary ──▶ Overview ──▶ tables
 //! ```
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
@@ -10,8 +10,9 @@ use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
 use crate::summary::gather::gather;
 use crate::summary::overview::Overview;
-use crate::summary::{Summary, Wanted, json};
-use crate::view;
+use crate::summary::{Summary, Wanted};
+use crate::view::stats;
+use crate::view::table::Form;
 use cli::Stop;
 use eventlog::reader::{Faults, Format};
 use std::io::{self, Write};
@@ -48,19 +49,12 @@ pub(crate) struct Stats {
     #[command(flatten)]
     select: Select,
 
-    #[command(flatten)]
-    form: Form,
-}
-
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub(crate) struct Form {
     /// Also print the values of parameters
     #[arg(long)]
     params: bool,
 
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Workers that read parameters, at most: each takes up to 20 MiB.
@@ -71,31 +65,26 @@ const WORKER_COUNT_MAX: usize = 16;
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Stats) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
-    write(&reading, &args.select, args.form, &mut io::stdout().lock())
+    write(&reading, &args.select, args.params, &args.form, &mut io::stdout().lock())
 }
 
 /// Writes the statistics of a log. Returns whether it was read completely.
 pub(crate) fn write(
     reading: &Reading,
     select: &Select,
-    form: Form,
+    params: bool,
+    form: &Form,
     out: &mut dyn Write,
 ) -> Result<bool, Stop> {
-    let selection = reading.select(select, form.params)?;
-    let (overview, faults) = overview(reading, &selection, form.params);
-    let mut text = Vec::new();
-    if form.json {
-        let json = format!("{:#}\n", json::overview(&overview));
-        text = view::json::escaped(&json).into_bytes();
-    } else {
-        view::stats::write(&overview, &mut text)?;
-    }
+    let selection = reading.select(select, params)?;
+    let (overview, faults) = overview(reading, &selection, params);
+    let text = stats::answer(&overview, form)?;
     reading.finish();
     out.write_all(&text)?;
     // Its own numbers tell them.
     reading.forget_overwritten();
     let is_whole = reading.end(&faults);
-    if !form.json {
+    if form.is_text() {
         reading.note_losses(&overview.all_losses());
     }
     Ok(is_whole)

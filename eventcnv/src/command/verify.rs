@@ -142,7 +142,7 @@ fn json(reading: &Reading, verified: &Verified, verdict: Verdict, losses: &Losse
     let log = &reading.log;
     let pieces = verified.pieces.iter().map(|((what, is_part), (count, size))| {
         let what = what.name();
-        json!({ "what": what, "isPart": is_part, "count": count, "bytes": size })
+        json!({ "what": what, "part": is_part, "count": count, "bytes": size })
     });
     let (fault_count, warning_count) = counts(log, verified);
     json!({

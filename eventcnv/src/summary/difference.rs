@@ -12,10 +12,8 @@
 use super::Count;
 use super::overview::{Overview, ParamOverview};
 use super::params::TopOf;
-use crate::text::Real;
 use eventdef::Sort;
 use eventlog::reader::{CAUSES, Losses, Registry, compare};
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A name in one or both logs, with its values.
@@ -108,46 +106,10 @@ impl Difference {
             && self.registries.is_empty()
             && self.losses.is_empty()
     }
-
-    pub(crate) fn json(&self, sides: [&Overview<'_>; 2]) -> Value {
-        let counts = |rows: &[Both<Count>]| -> Value {
-            let row = |(name, counts): &Both<Count>| {
-                let [a, b] =
-                    counts.map(|count| json!({"events": count.events, "bytes": count.bytes}));
-                json!({ "name": name, "a": a, "b": b, "significance": significance(*counts) })
-            };
-            rows.iter().map(row).collect()
-        };
-        let values = |values: Values| {
-            json!({
-                "count": values.count, "mean": values.mean.map(Real),
-                "p50": values.median.map(Real), "max": values.max.map(Real),
-            })
-        };
-        let param = |param: &ParamDifference| {
-            let [a, b] = param.values.map(values);
-            json!({ "name": param.name, "distance": param.distance, "a": a, "b": b })
-        };
-        let loss = |(name, [a, b]): &Both<u64>| json!({ "name": name, "a": a, "b": b });
-        let registry = |(name, what): &(String, String)| json!({ "name": name, "what": what });
-        let [a, b] = sides.map(|side| {
-            json!({
-                "events": side.total.events, "bytes": side.total.bytes, "seconds": side.seconds,
-            })
-        });
-        json!({
-            "same": self.is_none(), "a": a, "b": b,
-            "kinds": counts(&self.kinds), "eventTypes": counts(&self.types),
-            "parameters": self.params.iter().map(param).collect::<Value>(),
-            "labels": { "onlyA": self.labels[0], "onlyB": self.labels[1] },
-            "registries": self.registries.iter().map(registry).collect::<Value>(),
-            "losses": self.losses.iter().map(loss).collect::<Value>(),
-        })
-    }
 }
 
 /// Returns the distance of two counts in standard deviations, if both follow Poisson's law.
-fn significance(counts: [Count; 2]) -> f64 {
+pub(crate) fn significance(counts: [Count; 2]) -> f64 {
     let [a, b] = counts.map(|count| count.events as f64);
     (b - a).abs() / (a + b).sqrt().max(1.0)
 }

@@ -13,7 +13,6 @@ pub(crate) mod difference;
 pub(crate) mod flows;
 pub(crate) mod gather;
 pub(crate) mod histogram;
-pub(crate) mod json;
 pub(crate) mod lanes;
 pub(crate) mod lines;
 pub(crate) mod longest;

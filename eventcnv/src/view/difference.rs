@@ -1,120 +1,106 @@
-//! The differences between two logs, for people.
+//! The differences between two logs.
 //!
 //! ```text
 //!  A: 1690 events …   B: 4028 events …
-//!  event type   A      B      change     most significant first
+//!  event type   A events   B events   change %     most significant first
 //! ```
 //!
 //! Design: `.cnv.diff` in `design/eventcnv.md`.
 
-use super::stats::{number, rounded};
+use super::table::{Around, Cell, Form, Sheet, Table, count, percent, rate, text};
 use crate::summary::Count;
-use crate::summary::difference::{Both, Difference};
+use crate::summary::difference::{Both, Difference, significance};
 use crate::summary::overview::Overview;
-use crate::text;
-use cli::table::Table;
+use cli::Stop;
+use cli::units::three_digits;
+use serde_json::json;
 use std::collections::HashMap;
-use std::io::{self, Write};
 
-/// Rows of a table of labels or registries.
+/// Rows of labels or registries for people.
 const ROW_COUNT_MAX: usize = 100;
 
-/// Writes the differences between logs with these names.
-pub(crate) fn write(
+/// Returns the differences between logs with these names in a form; CSV has the event types.
+pub(crate) fn answer(
     difference: &Difference,
     names: [&str; 2],
     sides: [&Overview<'_>; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
+    form: &Form,
+) -> Result<Vec<u8>, Stop> {
+    let mut facts = json!({ "same": difference.is_none() });
+    let mut before = String::new();
     for ((letter, name), side) in ["A", "B"].into_iter().zip(names).zip(sides) {
-        write!(out, "{letter}: {name}: {} events, {} bytes", side.total.events, side.total.bytes)?;
+        let Count { events, bytes } = side.total;
+        facts[letter.to_lowercase()] =
+            json!({ "events": events, "bytes": bytes, "seconds": side.seconds });
+        before += &format!("{letter}: {name}: {events} events, {bytes} bytes");
         if let (Some(seconds), Some((rate, _))) = (side.seconds, side.rates) {
             let is_approximate = side.streams.iter().any(|stream| stream.is_rate_approximate);
             let about = if is_approximate { "about " } else { "" };
-            write!(out, " in {about}{seconds:.6} s, {} events/s", rounded(rate))?;
+            before += &format!(" in {about}{seconds:.6} s, {} events/s", three_digits(rate));
         }
-        writeln!(out)?;
+        before += "\n";
     }
-    if difference.is_none() {
-        return writeln!(out, "\nthe same events, values, labels and losses");
+    let kinds = sides.map(|side| side.kinds.iter().map(|row| (&*row.name, row.rate)).collect());
+    let types = sides.map(|side| side.types.iter().map(|row| (&*row.name, row.rate)).collect());
+    let mut sheets = vec![
+        Sheet::new("kinds", counts(&difference.kinds, "kind", &kinds)),
+        Sheet::new("event_types", counts(&difference.types, "event type", &types)),
+        Sheet::new("parameters", params(difference)),
+    ];
+    let of_labels =
+        [("labels_only_in_a", "labels only in A"), ("labels_only_in_b", "labels only in B")];
+    for ((name, title), labels) in of_labels.into_iter().zip(&difference.labels) {
+        let mut table = Table::new([text("label").titled(title)]);
+        labels.iter().for_each(|label| table.row([label.clone().into()]));
+        sheets.push(Sheet::new(name, table).most(ROW_COUNT_MAX));
     }
-    let rates = sides
-        .map(|side| side.kinds.iter().map(|row| (&*row.name, row.rate)).collect::<HashMap<_, _>>());
-    write_counts(&difference.kinds, "kind", rates, out)?;
-    let rates = sides
-        .map(|side| side.types.iter().map(|row| (&*row.name, row.rate)).collect::<HashMap<_, _>>());
-    write_counts(&difference.types, "event type", rates, out)?;
-    write_params(difference, out)?;
-    for (side, labels) in ["A", "B"].into_iter().zip(&difference.labels) {
-        let mut table = Table::new(1, &[&format!("labels only in {side}")]);
-        for label in labels.iter().take(ROW_COUNT_MAX) {
-            let mut quoted = Vec::new();
-            text::quoted(&mut quoted, label.as_bytes());
-            table.row(vec![String::from_utf8_lossy(&quoted).into_owned()]);
-        }
-        write_table(&table, labels.len(), out)?;
+    let mut registries = Table::new([text("registry"), text("what changed")]);
+    for (name, what) in &difference.registries {
+        registries.row([name, what].map(|text| text.clone().into()));
     }
-    let mut table = Table::new(2, &["registry", "what changed"]);
-    for (name, what) in difference.registries.iter().take(ROW_COUNT_MAX) {
-        table.row(vec![name.clone(), what.clone()]);
-    }
-    write_table(&table, difference.registries.len(), out)?;
-    let mut table = Table::new(1, &["not in the log", "A", "B"]);
+    let kind = text("kind and cause").titled("not in the log");
+    let mut losses = Table::new([kind, count("A events"), count("B events")]);
     for (name, counts) in &difference.losses {
-        table.row([std::slice::from_ref(name), &counts.map(|count| count.to_string())].concat());
+        losses.row([name.clone().into()].into_iter().chain(counts.map(Cell::from)));
     }
-    write_table(&table, 0, out)
+    sheets.push(Sheet::new("registries", registries).most(ROW_COUNT_MAX));
+    sheets.push(Sheet::new("losses", losses).whole());
+    let none = "\nthe same events, values, labels and losses";
+    form.answer_all("event_types", sheets, Around { before, none, facts, ..Around::default() })
 }
 
-fn write_table(table: &Table, count: usize, out: &mut dyn Write) -> io::Result<()> {
-    if !table.is_empty() {
-        write!(out, "\n{table}")?;
-    }
-    match count.saturating_sub(ROW_COUNT_MAX) {
-        0 => Ok(()),
-        more => writeln!(out, "and {more} more"),
-    }
-}
+/// Rates by name.
+type Rates<'r> = HashMap<&'r str, Option<f64>>;
 
-fn write_counts(
-    rows: &[Both<Count>],
-    of: &str,
-    rates: [HashMap<&str, Option<f64>>; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let has_rates = rates.iter().all(|rates| rates.values().any(Option::is_some));
-    let heading = if has_rates { ["A events/s", "B events/s"].as_slice() } else { &[] };
-    let mut table = Table::new(1, &[&[of, "A", "B", "change"], heading].concat());
+fn counts<'t>(rows: &[Both<Count>], of: &'t str, rates: &[Rates<'_>; 2]) -> Table<'t> {
+    let events = ["A events", "B events"];
+    let bytes = ["A bytes", "B bytes"].map(|name| count(name).for_programs());
+    let columns = [text(of)].into_iter().chain(events.map(count)).chain([percent("change")]);
+    let columns = columns.chain(events.map(|name| rate(name).if_any())).chain(bytes);
+    let mut table = Table::new(columns.chain([count("significance").for_programs()]));
     for (name, counts) in rows {
         let [a, b] = counts.map(|count| count.events);
-        let mut row = vec![name.clone(), a.to_string(), b.to_string(), change(a, b)];
-        if has_rates {
-            let rate = |rates: &HashMap<&str, Option<f64>>| rates.get(&**name).copied().flatten();
-            row.extend(rates.each_ref().map(|rates| rounded(rate(rates).unwrap_or(0.0))));
-        }
-        table.row(row);
+        let change = (b as f64 - a as f64) * 100.0 / a as f64;
+        let change = Some(Cell::Change(change)).filter(|_| a > 0);
+        let rate = |rates: &Rates<'_>| Cell::from(rates.get(&**name).copied().flatten());
+        let cells = [name.clone().into(), a.into(), b.into(), change.into()];
+        let bytes = counts.map(|count| count.bytes.into());
+        let cells = cells.into_iter().chain(rates.each_ref().map(rate)).chain(bytes);
+        table.row(cells.chain([significance(*counts).into()]));
     }
-    write_table(&table, 0, out)
+    table
 }
 
-/// Returns the change from one count to the other, as text.
-fn change(a: u64, b: u64) -> String {
-    match (a, b) {
-        (0, _) => "new".to_owned(),
-        (_, 0) => "gone".to_owned(),
-        _ => format!("{:+.1} %", (b as f64 - a as f64) * 100.0 / a as f64),
-    }
-}
-
-fn write_params(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
-    let heading = ["parameter", "distance", "A mean", "B mean", "A p50", "B p50", "A max", "B max"];
-    let mut table = Table::new(1, &heading);
+fn params(difference: &Difference) -> Table<'static> {
+    let counts = ["A count", "B count"].map(|name| count(name).for_programs());
+    let values = ["A mean", "B mean", "A p50", "B p50", "A max", "B max"].map(count);
+    let columns = [text("parameter"), count("distance")].into_iter().chain(counts);
+    let mut table = Table::new(columns.chain(values));
     for param in &difference.params {
         let [a, b] = param.values;
-        let cell = |value: Option<f64>| value.map_or_else(String::new, number);
-        let mut row = vec![param.name.clone(), format!("{:.1} %", param.distance * 100.0)];
-        row.extend([a.mean, b.mean, a.median, b.median, a.max, b.max].map(cell));
-        table.row(row);
+        let cells = [param.name.clone().into(), param.distance.into(), a.count.into()];
+        let values = [a.mean, b.mean, a.median, b.median, a.max, b.max].map(Cell::from);
+        table.row(cells.into_iter().chain([b.count.into()]).chain(values));
     }
-    write_table(&table, 0, out)
+    table
 }

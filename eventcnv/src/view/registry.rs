@@ -63,7 +63,7 @@ pub(crate) fn write_json<'a>(
         let registry = json!({
             "stream": registry.stream, "registry": registry.index, "name": registry.name,
             "version": registry.version.to_string(), "doc": registry.doc,
-            "kinds": kinds.collect::<Value>(), "eventTypes": rows.collect::<Value>(),
+            "kinds": kinds.collect::<Value>(), "event_types": rows.collect::<Value>(),
         });
         writeln!(out, "{registry}")?;
     }

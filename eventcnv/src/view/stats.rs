@@ -1,80 +1,169 @@
-//! Counts of events and bytes, values of parameters, gaps and losses, for people.
+//! Counts of events and bytes, values of parameters, gaps and losses.
 //!
 //! ```text
-//!  Overview ──▶ totals │ streams │ kinds │ event types, parameters │ threads │ gaps │ losses
+//!  Overview ──▶ totals, streams │ kinds │ event types │ threads │ parameters │ gaps │ losses
 //! ```
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
-use crate::summary::Count;
-use crate::summary::json::{PERCENTILES, top};
-use crate::summary::overview::{GapOverview, Late, Overview, TypeOverview, reason};
-use crate::summary::seconds;
+use super::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
+use crate::summary::overview::{GapOverview, Overview, ParamOverview, TypeOverview, reason};
+use crate::summary::params::TopOf;
+use crate::summary::{Count, seconds};
 use crate::text;
-use cli::table::Table;
-use eventlog::reader::{CAUSES, Stream};
+use cli::Stop;
+use cli::units::three_digits;
+use eventdef::Sort;
+use eventlog::reader::{CAUSES, ClockBase, Stream};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Values of a parameter that are listed.
-const TOP_COUNT: usize = 3;
+/// Values of a parameter that are listed, and those that a line for people has.
+const TOP_COUNT: usize = 5;
+const TOLD_COUNT: usize = 3;
+const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
-pub(crate) fn write(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Returns the statistics in a form; CSV has the event types.
+pub(crate) fn answer(overview: &Overview<'_>, form: &Form) -> Result<Vec<u8>, Stop> {
+    let mut before = Vec::new();
     let Count { events, bytes } = overview.total;
-    write!(out, "{events} events, {bytes} bytes")?;
-    if let Some((events, bytes)) = overview.rates {
-        write!(out, "; {} events/s, {} bytes/s", rounded(events), rounded(bytes))?;
+    write!(before, "{events} events, {bytes} bytes")?;
+    if let Some(rates) = overview.rates {
+        let [events, bytes] = [rates.0, rates.1].map(three_digits);
+        write!(before, "; {events} events/s, {bytes} bytes/s")?;
     }
-    writeln!(out)?;
-    write_streams(overview, out)?;
-    let is_late = overview.kinds.iter().any(|row| row.late.is_some());
-    let mut by_kind = counts(overview, "kind", is_late.then_some("complete after"));
-    let mut by_type = counts(overview, "event type", None);
-    let mut by_thread = counts(overview, "thread", None);
-    for row in &overview.kinds {
-        let mut cells = cells(overview, &row.name, row.count, row.rate);
-        cells.extend(is_late.then(|| row.late.map_or_else(String::new, late)));
-        by_kind.row(cells);
+    writeln!(before)?;
+    write_streams(overview, &mut before)?;
+    let after = match overview.fault_count {
+        _ if !overview.losses.is_empty() => String::new(),
+        0 => "\nnothing is known to be lost\n".to_owned(),
+        1 => "\n1 fault was found, which may have cost events\n".to_owned(),
+        count => format!("\n{count} faults were found, which may have cost events\n"),
+    };
+    let facts = json!({
+        "events": events,
+        "bytes": bytes,
+        "seconds": overview.seconds,
+        "events_per_s": overview.rates.map(|(events, _)| events),
+        "bytes_per_s": overview.rates.map(|(_, bytes)| bytes),
+        "streams": streams(overview),
+        "lost": overview.all_losses().total(),
+        "faults": overview.fault_count,
+    });
+    let before = String::from_utf8_lossy(&before).into_owned();
+    let around = Around { before, after, facts, ..Around::default() };
+    let mut sheets = overview.counts();
+    sheets.extend(overview.has_params.then(|| overview.params()));
+    sheets.extend(overview.gaps());
+    form.answer_all("event_types", sheets, around)
+}
+
+impl Overview<'_> {
+    /// Returns the clock of the times: ticks, if the length of one is unknown.
+    fn base(&self) -> ClockBase {
+        self.seconds.map_or(ClockBase::Ticks, |_| ClockBase::Start)
     }
-    for row in &overview.types {
-        by_type.row(cells(overview, &row.name, row.count, row.rate));
-    }
-    for row in &overview.threads {
-        by_thread.row(cells(overview, &row.name, row.count, row.rate));
-    }
-    for table in [by_kind, by_type, by_thread] {
-        if !table.is_empty() {
-            write!(out, "\n{table}")?;
+
+    /// Returns a time that is known in seconds and in ticks.
+    fn time(&self, seconds: Option<f64>, ticks: u64) -> Cell {
+        match self.seconds {
+            Some(_) => seconds.map(|seconds| (seconds * 1e9).round() as u64).into(),
+            None => ticks.into(),
         }
     }
-    write_params(overview, out)?;
-    write_gaps(overview, out)?;
-    write_losses(overview, out)
-}
 
-fn counts(overview: &Overview<'_>, of: &str, last: Option<&str>) -> Table {
-    let mut heading = vec![of, "events", "bytes"];
-    heading.extend(overview.rates.map(|_| "events/s"));
-    heading.extend(last);
-    Table::new(1, &heading)
-}
-
-fn cells(overview: &Overview<'_>, name: &str, count: Count, rate: Option<f64>) -> Vec<String> {
-    let mut row = vec![name.to_owned(), count.events.to_string(), count.bytes.to_string()];
-    row.extend(overview.rates.map(|_| rate.map_or_else(String::new, rounded)));
-    row
-}
-
-/// Returns when the history of a kind is complete.
-fn late(late: Late) -> String {
-    match late.seconds_after {
-        Some(seconds) => format!("{seconds:.6} s"),
-        None => format!("{} ticks", late.ticks_after),
+    fn counts(&self) -> Vec<Sheet<'static>> {
+        let columns = || [count("events"), count("bytes"), rate("events").if_any()];
+        let cells = |count: Count, rate: Option<f64>| {
+            [count.events.into(), count.bytes.into(), Cell::from(rate)]
+        };
+        let late = time("complete after").if_any();
+        let kinds = [text("kind")].into_iter().chain(columns()).chain([late]);
+        let mut kinds = Table::new(kinds).of(self.base());
+        for row in &self.kinds {
+            let late = row.late.map(|late| self.time(late.seconds_after, late.ticks_after));
+            let counts = cells(row.count, row.rate).into_iter().chain([late.into()]);
+            kinds.row([row.name.clone().into()].into_iter().chain(counts));
+        }
+        let names = [text("event type"), text("kind").for_programs()];
+        let mut types = Table::new(names.into_iter().chain(columns()));
+        for row in &self.types {
+            let names = [&row.name, &row.kind].map(|name| name.clone().into());
+            types.row(names.into_iter().chain(cells(row.count, row.rate)));
+        }
+        let mut threads = Table::new([text("thread")].into_iter().chain(columns()));
+        for row in &self.threads {
+            let name = [row.name.clone().into()].into_iter();
+            threads.row(name.chain(cells(row.count, row.rate)));
+        }
+        vec![
+            Sheet::new("kinds", kinds),
+            Sheet::new("event_types", types),
+            Sheet::new("threads", threads),
+        ]
     }
-}
 
-/// Returns a number with four digits at least.
-pub(super) fn rounded(number: f64) -> String {
-    if number >= 1000.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+    /// Returns the values of parameters.
+    fn params(&self) -> Sheet<'static> {
+        let names = [text("event type"), text("parameter"), text("sort").for_programs()];
+        let counts = ["count", "top error"].map(|name| count(name).for_programs());
+        let values = ["min", "mean", "p50", "p90", "p99", "max"].map(count);
+        let columns = names.into_iter().chain(counts).chain(values);
+        let top = text("top").titled("most frequent values");
+        let mut table = Table::new(columns.chain([top]));
+        for row in &self.types {
+            row.params.iter().for_each(|param| table.row(cells_of(row, param)));
+        }
+        let mut after =
+            "percentiles are at most 1/64 too low; counts with ≥ are lower bounds\n".to_owned();
+        if self.is_params_cut {
+            after += "the log has more parameters: select event types to see them\n";
+        }
+        Sheet::new("parameters", table).between("\n".to_owned(), after)
+    }
+
+    /// Returns the longest gaps in time, the missing numbers of events, and how many requested
+    /// events are not in the log, by cause.
+    fn gaps(&self) -> [Sheet<'static>; 3] {
+        let stream = || count("stream").for_programs();
+        let ticks = ["from tick", "to tick"].map(|name| count(name).for_programs());
+        let times = [time("after"), time("").titled("for")];
+        let columns = [text("of").titled("no events of"), stream()].into_iter().chain(ticks);
+        let mut gaps = Table::new(columns.chain(times)).of(self.base());
+        for GapOverview { of, stream, gap, seconds, seconds_before } in &self.gaps {
+            let first = self.times.get(stream).map_or(0, |times| times.0);
+            gaps.row([
+                of.clone().into(),
+                u64::from(*stream).into(),
+                gap.from.into(),
+                gap.to.into(),
+                self.time(*seconds_before, gap.from.saturating_sub(first)),
+                self.time(*seconds, gap.ticks()),
+            ]);
+        }
+        let buffer = text("buffer").titled("missing of buffer");
+        let mut holes = Table::new([stream(), buffer, count("first number"), count("events")]);
+        for hole in &self.holes {
+            let of = match self.streams.len() {
+                1 => hole.buffer.to_string(),
+                _ => format!("stream {}: {}", hole.stream, hole.buffer),
+            };
+            let of = Cell::Words(of, json!(hole.buffer));
+            let stream = u64::from(hole.stream).into();
+            holes.row([stream, of, hole.from.into(), (hole.to - hole.from).into()]);
+        }
+        let unlisted = match self.unlisted_hole_count {
+            0 => String::new(),
+            count => format!("and {count} more, none longer\n"),
+        };
+        let kind = text("kind").titled("not in the log");
+        let mut losses = Table::new([kind].into_iter().chain(CAUSES.map(count)));
+        for (kind, lost) in &self.losses {
+            losses.row([kind.clone().into()].into_iter().chain(lost.causes().map(Cell::from)));
+        }
+        let holes = Sheet::new("holes", holes).between("\n".to_owned(), unlisted);
+        [Sheet::new("gaps", gaps), holes, Sheet::new("losses", losses).whole()]
+    }
 }
 
 /// Writes a line for each stream: program, platform, duration, end.
@@ -122,117 +211,85 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-/// Writes a table of the values of parameters.
-fn write_params(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if !overview.has_params {
-        return Ok(());
-    }
-    let heading = ["parameter", "min", "mean", "p50", "p90", "p99", "max", "most frequent values"];
-    let mut table = Table::new(1, &heading);
-    table.end_left();
-    overview.types.iter().for_each(|row| add_params(row, &mut table));
-    if !table.is_empty() {
-        write!(out, "\n{table}")?;
-        writeln!(out, "percentiles are at most 1/64 too low; counts with ≥ are lower bounds")?;
-    }
-    if overview.is_params_cut {
-        writeln!(out, "the log has more parameters: select event types to see them")?;
-    }
-    Ok(())
+fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = Cell> {
+    let numbers = &param.values.numbers;
+    let (min, max) = numbers.range().unzip();
+    let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
+    let (top, error) = top(param);
+    let names = [&row.name, &param.name].map(|name| name.clone().into()).into_iter();
+    names
+        .chain([param.sort.letter().to_string().into(), param.values.count.into(), error.into()])
+        .chain([min, numbers.mean()].into_iter().chain(percentiles).chain([max]).map(Cell::from))
+        .chain([top])
 }
 
-fn add_params(row: &TypeOverview, table: &mut Table) {
-    for param in &row.params {
-        let numbers = &param.values.numbers;
-        let mut cells = vec![format!("{} {}", row.name, param.name)];
-        let range = numbers.range();
-        let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
-        let middle = [range.map(|range| range.0), numbers.mean()];
-        let all = middle.into_iter().chain(percentiles).chain([range.map(|range| range.1)]);
-        cells.extend(all.map(|value| value.map_or_else(String::new, number)));
-        let (rows, error) = top(param, TOP_COUNT);
-        let least = if error > 0 { "≥" } else { "" };
-        let rows = rows.iter().map(|row| {
-            let mut value = Vec::new();
-            match &row.label {
-                _ if param.sort == eventdef::Sort::S => {
-                    text::quoted(&mut value, row.value.as_bytes())
-                }
-                Some(label) => {
-                    value.extend_from_slice(row.value.as_bytes());
-                    value.push(b'[');
-                    text::quoted(&mut value, label.as_bytes());
-                    value.push(b']');
-                }
-                None => value.extend_from_slice(row.value.as_bytes()),
-            }
-            format!("{} ×{least}{}", String::from_utf8_lossy(&value), row.count)
-        });
-        cells.push(rows.collect::<Vec<_>>().join(", "));
-        table.row(cells);
-    }
-}
-
-/// Returns a number with the digits that it needs, four after the point at most.
-pub(super) fn number(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return format!("{value}");
-    }
-    if value.abs() >= 1e15 || value.abs() < 1e-3 {
-        return format!("{value:.4e}");
-    }
-    format!("{value:.4}").trim_end_matches('0').to_owned()
-}
-
-/// Writes the longest gaps in time, and the missing numbers of events.
-fn write_gaps(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(1, &["no events of", "after", "for"]);
-    let time = |gap: &GapOverview| match (gap.seconds_before, gap.seconds) {
-        (Some(before), Some(seconds)) => [format!("{before:.6} s"), format!("{seconds:.6} s")],
-        _ => {
-            let first = overview.times.get(&gap.stream).map_or(0, |times| times.0);
-            [gap.gap.from - first, gap.gap.ticks()].map(|ticks| format!("{ticks} ticks"))
+/// Returns the most frequent values of a parameter as the named dump writes them, and the error of
+/// their counts.
+fn top(param: &ParamOverview) -> (Cell, u64) {
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let quoted = |bytes: &[u8]| {
+        let mut text = Vec::new();
+        text::quoted(&mut text, bytes);
+        words(&text)
+    };
+    // The text for people, the value, its label, its count.
+    type Row = (String, String, Option<String>, u64);
+    let (rows, error): (Vec<Row>, u64) = match &param.values.top {
+        TopOf::Numbers(top) => {
+            let row = |(&value, count, label): (&u64, u64, Option<&[u8]>)| {
+                let value = number(param.sort, value);
+                let shown = label.map(|label| format!("{value}[{}]", quoted(label)));
+                (shown.unwrap_or_else(|| value.clone()), value, label.map(words), count)
+            };
+            (top.most(TOP_COUNT).into_iter().map(row).collect(), top.error())
+        }
+        TopOf::Strings(top) => {
+            let rows = top.most(TOP_COUNT).into_iter();
+            let row = |(value, count, _): (&Box<[u8]>, u64, _)| {
+                (quoted(value), words(value), None, count)
+            };
+            (rows.map(row).collect(), top.error())
         }
     };
-    for gap in &overview.gaps {
-        table.row([std::slice::from_ref(&gap.of), &time(gap)].concat());
-    }
-    if !table.is_empty() {
-        write!(out, "\n{table}")?;
-    }
-    let mut table = Table::new(1, &["missing of buffer", "first number", "events"]);
-    for hole in &overview.holes {
-        let of = match overview.streams.len() {
-            1 => hole.buffer.to_string(),
-            _ => format!("stream {}: {}", hole.stream, hole.buffer),
-        };
-        table.row(vec![of, hole.from.to_string(), (hole.to - hole.from).to_string()]);
-    }
-    if !table.is_empty() {
-        write!(out, "\n{table}")?;
-    }
-    if overview.unlisted_hole_count > 0 {
-        writeln!(out, "and {} more, none longer", overview.unlisted_hole_count)?;
-    }
-    Ok(())
+    let least = if error > 0 { "≥" } else { "" };
+    let told = rows.iter().take(TOLD_COUNT);
+    let told: Vec<_> = told.map(|(shown, .., count)| format!("{shown} ×{least}{count}")).collect();
+    let row = |(_, value, label, count): &Row| {
+        let mut row = json!({ "value": value, "count": count });
+        label.iter().for_each(|label| row["label"] = json!(label));
+        row
+    };
+    (Cell::Words(told.join(", "), rows.iter().map(row).collect()), error)
 }
 
-/// Writes how many requested events are not in the log, by cause.
-fn write_losses(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
-    if overview.losses.is_empty() {
-        return match overview.fault_count {
-            0 => writeln!(out, "\nnothing is known to be lost"),
-            1 => writeln!(out, "\n1 fault was found, which may have cost events"),
-            count => writeln!(out, "\n{count} faults were found, which may have cost events"),
-        };
+fn number(sort: Sort, value: u64) -> String {
+    match sort {
+        Sort::P | Sort::A => format!("{value:X}"),
+        Sort::B => (value != 0).to_string(),
+        Sort::D => f64::from_bits(value).to_string(),
+        Sort::W | Sort::U | Sort::S => value.to_string(),
     }
-    let mut table = Table::new(1, &[&["not in the log"], CAUSES.as_slice()].concat());
-    for (kind, losses) in &overview.losses {
-        let mut row = vec![kind.clone()];
-        row.extend(losses.causes().map(|count| count.to_string()));
-        table.row(row);
-    }
-    write!(out, "\n{table}")
+}
+
+fn streams(overview: &Overview<'_>) -> Value {
+    let row = |(index, stream): (usize, &Stream)| {
+        let at = u16::try_from(index).unwrap_or(u16::MAX);
+        let (times, before) = (overview.times.get(&at), overview.before.get(&at));
+        json!({
+            "program": stream.program, "producer": stream.producer, "host": stream.host,
+            "process": stream.pid, "format": stream.version.to_string(),
+            "word_size": stream.platform.word_size, "big_endian": stream.platform.big_endian,
+            "closed": stream.closed,
+            "clock_rate": (stream.clock_rate > 0).then_some(stream.clock_rate),
+            "is_clock_rate_approximate": stream.is_rate_approximate,
+            "first_tick": times.map(|times| times.0), "last_tick": times.map(|times| times.1),
+            "before": before.map(|&(from, to)| json!({
+                "first_tick": from, "ticks": to - from, "seconds": seconds(stream, from, to),
+                "events": reason(stream),
+            })),
+        })
+    };
+    overview.streams.iter().enumerate().map(row).collect()
 }
 
 /// Writes which volumes of a stream the log has, if the stream has several (`.header.volume`).

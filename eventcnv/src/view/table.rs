@@ -15,6 +15,7 @@ pub(crate) use cell::Cell;
 
 use super::{csv, json};
 use cli::Stop;
+use cli::units::number;
 use eventlog::reader::ClockBase;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -118,7 +119,7 @@ impl<'t> Column<'t> {
 }
 
 fn snake(name: &str) -> String {
-    name.replace([' ', '.'], "_")
+    name.replace([' ', '.'], "_").to_lowercase()
 }
 
 /// Rows of cells in columns.
@@ -185,12 +186,8 @@ impl<'t> Table<'t> {
         columns.filter(|(at, column)| is_shown(*at, column)).map(|(at, _)| at).collect()
     }
 
-    /// Writes aligned columns; `none` if there are no rows. The rows' memory is free before the
-    /// text takes its own.
-    pub(crate) fn write(self, none: &str, out: &mut impl Write) -> io::Result<()> {
-        if self.rows.is_empty() {
-            return writeln!(out, "{none}");
-        }
+    /// Writes aligned columns. The rows' memory is free before the text takes its own.
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
         let shown = self.shown();
         let columns: Vec<&Column<'_>> =
             shown.iter().filter_map(|at| self.columns.get(*at)).collect();
@@ -259,36 +256,118 @@ pub(crate) struct Form {
     pub(crate) json: bool,
 }
 
-/// What stands around a table.
+/// What stands around the tables of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Around {
-    /// Lines before the table, for people.
+    /// Lines before the tables, for people.
     pub(crate) before: String,
-    /// The line in place of an empty table.
+    /// The line in place of empty tables.
     pub(crate) none: &'static str,
-    /// Lines after the table, for people.
+    /// Lines after the tables, for people.
     pub(crate) after: String,
-    /// Members of the JSON next to its rows.
+    /// Members of the JSON next to the rows.
     pub(crate) facts: Value,
 }
 
-impl Form {
-    /// Returns a table in this form.
-    pub(crate) fn answer(&self, mut table: Table<'_>, around: Around) -> Result<Vec<u8>, Stop> {
-        if let Some(column) = &self.sort {
-            table.sort(column).map_err(Stop::Message)?;
+/// A table among others of an answer.
+pub(crate) struct Sheet<'t> {
+    /// The member of the JSON that its rows are.
+    name: &'static str,
+    table: Table<'t>,
+    /// Lines before its columns, and after them.
+    before: String,
+    after: String,
+    /// Rows for people, at most.
+    most: usize,
+    /// Whether its rows stay together, in their order.
+    is_whole: bool,
+}
+
+impl<'t> Sheet<'t> {
+    /// Returns a sheet whose rows are this member of the JSON. A line is empty before its columns.
+    pub(crate) fn new(name: &'static str, table: Table<'t>) -> Sheet<'t> {
+        let (before, after) = ("\n".to_owned(), String::new());
+        Sheet { name, table, before, after, most: usize::MAX, is_whole: false }
+    }
+
+    /// Has these lines before its columns, and after them.
+    pub(crate) fn between(self, before: String, after: String) -> Sheet<'t> {
+        Sheet { before, after, ..self }
+    }
+
+    /// Shows people at most this number of rows.
+    pub(crate) fn most(self, most: usize) -> Sheet<'t> {
+        Sheet { most, ..self }
+    }
+
+    /// Has rows that `--sort` and `--top` leave as they are: the parts of a whole.
+    pub(crate) fn whole(self) -> Sheet<'t> {
+        Sheet { is_whole: true, ..self }
+    }
+
+    fn write(mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        let more = self.table.rows.len().saturating_sub(self.most);
+        self.table.rows.truncate(self.most);
+        out.extend_from_slice(self.before.as_bytes());
+        self.table.write(out)?;
+        if more > 0 {
+            writeln!(out, "and {} more; --json prints all", number(more as u64))?;
         }
+        out.extend_from_slice(self.after.as_bytes());
+        Ok(())
+    }
+}
+
+impl Form {
+    /// Returns whether the answer is for people.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.csv && !self.json
+    }
+
+    /// Orders the rows of a table, and leaves out those that are not wanted.
+    pub(crate) fn arrange(&self, table: &mut Table<'_>) -> Result<(), Stop> {
+        let sorted = self.sort.as_ref().map_or(Ok(()), |column| table.sort(column));
         table.rows.truncate(self.top.unwrap_or(usize::MAX));
+        sorted.map_err(Stop::Message)
+    }
+
+    /// Returns a table in this form.
+    pub(crate) fn answer(&self, table: Table<'_>, around: Around) -> Result<Vec<u8>, Stop> {
+        let sheet = Sheet::new("rows", table).between(String::new(), String::new());
+        self.answer_all("rows", vec![sheet], around)
+    }
+
+    /// Returns tables in this form: CSV has the one of this name alone. Only that one must have the
+    /// column of `--sort`.
+    pub(crate) fn answer_all(
+        &self,
+        csv: &str,
+        mut sheets: Vec<Sheet<'_>>,
+        around: Around,
+    ) -> Result<Vec<u8>, Stop> {
+        for sheet in sheets.iter_mut().filter(|sheet| !sheet.is_whole) {
+            match self.arrange(&mut sheet.table) {
+                Err(stop) if sheet.name == csv => return Err(stop),
+                Err(_) | Ok(()) => {}
+            }
+        }
         if self.csv {
-            return Ok(table.csv());
+            let sheet = sheets.iter().find(|sheet| sheet.name == csv);
+            return Ok(sheet.map(|sheet| sheet.table.csv()).unwrap_or_default());
         }
         if self.json {
             let mut all = around.facts;
-            all["rows"] = table.json();
+            sheets.iter().for_each(|sheet| all[sheet.name] = sheet.table.json());
             return Ok(json::escaped(&format!("{all:#}\n")).into_bytes());
         }
         let mut text = around.before.into_bytes();
-        table.write(around.none, &mut text)?;
+        sheets.retain(|sheet| !sheet.table.rows.is_empty());
+        if sheets.is_empty() && !around.none.is_empty() {
+            writeln!(text, "{}", around.none)?;
+        }
+        for sheet in sheets {
+            sheet.write(&mut text)?;
+        }
         text.extend_from_slice(around.after.as_bytes());
         Ok(text)
     }
@@ -338,7 +417,7 @@ mod tests {
     #[test]
     fn text_csv_and_json_have_the_columns_of_one_table() {
         let mut out = Vec::new();
-        made().write("", &mut out).unwrap();
+        made().write(&mut out).unwrap();
         let lines = String::from_utf8(out).unwrap();
         assert_eq!(
             lines,

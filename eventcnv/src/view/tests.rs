@@ -10,6 +10,7 @@ use super::line::Lines;
 use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
+use super::table::Form;
 use super::{View, name_width, stats};
 use crate::summary::overview::{Overview, Parts};
 use crate::summary::{Summary, Wanted};
@@ -199,12 +200,10 @@ fn counted(registries: &[Registry], fault_count: u64) -> String {
     for registry in registries {
         with_event(1, registry, 0x120, &[], |event| summary.add(event));
     }
-    let mut out = Vec::new();
     let history = &History::default();
     let parts = Parts { streams: &[], registries, history, recorded: &[] };
     let overview = Overview::of(summary, &parts, Default::default(), fault_count);
-    stats::write(&overview, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    String::from_utf8(stats::answer(&overview, &Form::default()).unwrap()).unwrap()
 }
 
 #[test]

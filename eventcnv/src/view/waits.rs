@@ -1,4 +1,4 @@
-//! What a target waited for: sentences, shares, the critical path; JSON; CSV.
+//! What a target waited for: sentences, shares, the critical path.
 //!
 //! ```text
 //!  Explained ──▶ "shop (12) waited 3.00 ms for `arena`, which teller 2 (14) gave up in Flip" …
@@ -9,16 +9,17 @@
 
 mod tables;
 
-use super::table::{Cell, Column, Table, count, percent, text, time};
+use super::table::{Around as Lines, Cell, Column, Form, Sheet, Table, count, percent, text, time};
 use crate::reading::waits::Explained;
+use cli::Stop;
 use cli::units::{counted_in_groups, nanoseconds};
 use lens_waits::critical::{Piece, Share};
 use lens_waits::delay::Holder;
 use lens_waits::model::{Cause, Model, Stretch};
 use lens_waits::under::{Around, Own};
 use lens_waits::waited::Group;
+use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 /// Pieces of a critical path in text, at most.
 const PIECE_COUNT_MAX: usize = 1000;
@@ -26,12 +27,13 @@ const PIECE_COUNT_MAX: usize = 1000;
 const DELAY_SHARE: u64 = 20;
 
 /// The columns of the time that something took.
-const PIECES: [Column<'static>; 3] = [time("time"), percent("time").titled("%"), count("pieces")];
+const PIECES: [Column<'static>; 3] =
+    [time("").titled("time"), percent("").titled("%"), count("pieces")];
 
 /// What is shown.
 pub(crate) struct Shown<'e> {
     pub(crate) explained: &'e Explained<'e>,
-    /// Groups of waits, at most.
+    /// Groups of waits that are told, at most.
     pub(crate) top: usize,
     /// Whether the critical path is shown piece by piece.
     pub(crate) has_path: bool,
@@ -214,10 +216,10 @@ impl Shown<'_> {
         })
     }
 
-    fn shares(&self) -> Table<'static> {
+    fn shares(&self, has_empty: bool) -> Table<'static> {
         let mut table = Table::new([text("share")].into_iter().chain(PIECES));
         let account = &self.explained.account;
-        for (name, sum) in account.named().filter(|(_, sum)| sum.ns > 0) {
+        for (name, sum) in account.named().filter(|(_, sum)| has_empty || sum.ns > 0) {
             let percent = sum.ns as f64 * 100.0 / account.total.max(1) as f64;
             table.row([name.to_owned().into(), sum.ns.into(), percent.into(), sum.count.into()]);
         }
@@ -243,7 +245,7 @@ impl Shown<'_> {
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
         let mut table = Table::new([text("thread"), text("what")].into_iter().chain(PIECES));
-        for ((owner, share), (ns, count)) in sums.into_iter().take(self.top) {
+        for ((owner, share), (ns, count)) in sums {
             let percent = ns as f64 * 100.0 / total.max(1) as f64;
             let names = [owner, share.name().to_owned()].map(Cell::from).into_iter();
             table.row(names.chain([ns.into(), percent.into(), count.into()]));
@@ -252,59 +254,68 @@ impl Shown<'_> {
     }
 
     fn path_by_time(&self) -> Table<'static> {
-        let mut table = Table::new([text("at"), time("time"), text("thread"), text("what")]);
-        for piece in self.explained.path.pieces.iter().take(PIECE_COUNT_MAX) {
-            let [at, thread] = [self.at(piece.from), self.owner(piece)].map(Cell::from);
-            let what = piece.share.name().to_owned();
-            table.row([at, (piece.to - piece.from).into(), thread, what.into()]);
+        let columns = [time("at"), time("").titled("time"), text("thread"), text("what")];
+        let mut table = Table::new(columns);
+        for piece in &self.explained.path.pieces {
+            let from = piece.from.saturating_sub(self.model().begin);
+            let at = Cell::Words(self.at(piece.from), json!(from));
+            let [thread, what] = [self.owner(piece), piece.share.name().to_owned()];
+            table.row([at, (piece.to - piece.from).into(), thread.into(), what.into()]);
         }
         table
     }
 
-    pub(crate) fn text(&self) -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        let Explained { account, groups, path, path_of, names, .. } = self.explained;
-        let total = nanoseconds(account.total as f64);
-        writeln!(text, "{}: {total} in all\n", self.target())?;
-        for (at, group) in self.groups() {
-            writeln!(text, "{:>3}. {}.", at + 1, self.sentence(at, group))?;
+    /// Returns the answer in a form; CSV has the groups of waits.
+    pub(crate) fn answer(&self, form: &Form) -> Result<Vec<u8>, Stop> {
+        let mut waits = self.waits();
+        form.arrange(&mut waits)?;
+        let Explained { account, path, path_of, names, .. } = self.explained;
+        let told = self.interrupted().map_or_else(String::new, |told| format!("\n{told}\n"));
+        let shares = Sheet::new("shares", self.shares(!form.is_text())).whole();
+        let path_of = names.thread(*path_of, self.path_end());
+        let of = format!("\nThe critical path of {path_of}:\n\n");
+        let mut sheets = vec![
+            shares.between("\nWhere the time went:\n\n".to_owned(), told),
+            Sheet::new("path_by_thread", self.path_by_owner()).between(of, String::new()),
+        ];
+        let by_time = || Sheet::new("path", self.path_by_time()).most(PIECE_COUNT_MAX).whole();
+        sheets.extend((self.has_path || form.json).then(by_time));
+        let mut before = String::new();
+        if form.is_text() {
+            let total = nanoseconds(account.total as f64);
+            before = format!("{}: {total} in all\n\n{}", self.target(), self.sentences(&waits));
+        } else {
+            sheets.push(Sheet::new("waits", waits));
         }
-        if groups.iter().all(|group| group.ns == 0) {
-            let has_switches = self.explained.kernel.model.counts.switches > 0;
-            let what = if has_switches { "It never waited." } else { "Its waits are unknown." };
-            writeln!(text, "{what}")?;
-        }
-        let more = groups.iter().filter(|group| group.ns > 0).count().saturating_sub(self.top);
-        if more > 0 {
-            let more = counted_in_groups(more as u64, "shorter group");
-            writeln!(text, "     and {more} of waits; --top N prints more")?;
-        }
-        writeln!(text, "\nWhere the time went:\n")?;
-        self.shares().write("nowhere: the target has no time", &mut text)?;
-        if let Some(told) = self.interrupted() {
-            writeln!(text, "\n{told}")?;
-        }
-        if !path.pieces.is_empty() {
-            writeln!(
-                text,
-                "\nThe critical path of {}:\n",
-                names.thread(*path_of, self.path_end())
-            )?;
-            self.path_by_owner().write("", &mut text)?;
-            if self.has_path {
-                writeln!(text)?;
-                self.path_by_time().write("", &mut text)?;
-                let more = path.pieces.len().saturating_sub(PIECE_COUNT_MAX);
-                if more > 0 {
-                    let more = counted_in_groups(more as u64, "piece");
-                    writeln!(text, "and {more} more; --json prints all")?;
-                }
-            }
-        }
-        Ok(text)
+        let none = "\nWhere the time went:\n\nnowhere: the target has no time";
+        let facts = self.facts(&path_of, path.is_whole);
+        form.answer_all("waits", sheets, Lines { before, none, facts, ..Lines::default() })
     }
 
-    /// Returns the groups that are shown, with their places.
+    /// Returns the lines about waits.
+    fn sentences(&self, waits: &Table<'_>) -> String {
+        let mut text = String::new();
+        for (at, row) in (1..).zip(&waits.rows) {
+            if let Some(Cell::Text(sentence)) = row.last() {
+                text += &format!("{at:>3}. {sentence}.\n");
+            }
+        }
+        let count = self.explained.groups.iter().filter(|group| group.ns > 0).count();
+        match count.saturating_sub(waits.rows.len()) as u64 {
+            _ if count == 0 && self.explained.kernel.model.counts.switches > 0 => {
+                text += "It never waited.\n";
+            }
+            _ if count == 0 => text += "Its waits are unknown.\n",
+            0 => {}
+            more => {
+                let more = counted_in_groups(more, "further group");
+                text += &format!("     and {more} of waits; --top N prints more\n");
+            }
+        }
+        text
+    }
+
+    /// Returns the groups that are told, with their places.
     fn groups(&self) -> impl Iterator<Item = (usize, &Group)> {
         let all = self.explained.groups.iter().take(self.top).enumerate();
         all.filter(|(_, group)| group.ns > 0)

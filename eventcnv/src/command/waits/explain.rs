@@ -1,7 +1,7 @@
 //! Explains what a process or a thread waited for.
 //!
 //! ```text
-//!  logs ── reading/waits.rs ──▶ Explained ─┬─ view/waits.rs ──▶ text │ JSON │ CSV
+//!  logs ── reading/waits.rs ──▶ Explained ─┬─ view/waits.rs ──▶ tables
 //!                                          └─ lens_waits::answer ──▶ WAITS.log
 //! ```
 //!
@@ -10,6 +10,7 @@
 use crate::command::output::is_file;
 use crate::reading::waits::{Explained, Kernel, Question};
 use crate::reading::{Known, Reading};
+use crate::view::table::Form;
 use crate::view::waits::Shown;
 use cli::{Stop, output, said};
 use eventlog::writer::MakeError;
@@ -43,6 +44,8 @@ A wait for a thread is the time of that thread, as far as its work fits the wait
 earlier than the wait, and ends no later than the waiting thread runs again. --grace is the
 tolerance for both.
 
+The ten longest groups of waits are printed, or --top N; --sort orders them by a column of --csv.
+
 Examples:
   eventcnv waits explain kernel.log --of store           the process, or all threads, of this name
   eventcnv waits explain store.log kernel.log            the process that recorded store.log
@@ -54,6 +57,9 @@ Examples:
   eventcnv export waits.log -o waits.folded --weight ns  the flame graph of waits, with wakers
   eventcnv export waits.log -o all.folded --stack frames --weight ns   that of all time
   eventcnv query waits.log \"SELECT sum(ns), stack FROM WaitEnd GROUP BY stack ORDER BY 1 DESC\"";
+
+/// Groups of waits that are told without `--top`.
+const GROUP_COUNT: usize = 10;
 
 /// Explain what a process or a thread waited for, and where its time went
 #[derive(Debug, clap::Args)]
@@ -83,22 +89,12 @@ pub(super) struct Explain {
     #[arg(long)]
     path: bool,
 
-    /// The longest groups of waits to print
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    top: u32,
-
     /// How far the work for a wait may lie outside of the wait, in µs
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100)]
     grace: u32,
 
-    /// Print JSON, for other programs
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-
-    /// Print the groups of waits as CSV
-    #[arg(long)]
-    csv: bool,
+    #[command(flatten)]
+    form: Form,
 
     /// Write runs, waits, wakes, the critical path and the shares as a log
     #[arg(short = 'o', long = "output", value_name = "WAITS.log")]
@@ -118,11 +114,13 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let log = &reading.log;
     let read = Kernel::read(log, args.same_boot).map_err(|what| reading.error(what))?;
     let (kernel, clock) = read;
+    let top = args.form.top.unwrap_or(GROUP_COUNT);
+    let form = Form { top: Some(top), ..args.form.clone() };
     let question = Question {
         of: args.of.as_deref(),
         between: args.from.as_deref().zip(args.to.as_deref()).map(|(from, to)| [from, to]),
         grace: u64::from(args.grace) * 1000,
-        top: args.top as usize,
+        top: if form.sort.is_some() { usize::MAX } else { top },
     };
     let explained = Explained::new(log, &clock, &kernel, &question);
     let explained = explained.map_err(|what| reading.error(what))?;
@@ -157,17 +155,13 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
                 error => io::Error::other(error.to_string()),
             })
         })?;
-        if !is_to_stdout && !args.json && !args.csv {
+        if !is_to_stdout && form.is_text() {
             let name = said(path);
             writeln!(io::stdout(), "{name}: {} events\n", made.event_count)?;
         }
     }
-    let shown = Shown { explained: &explained, top: args.top as usize, has_path: args.path };
-    let text = match (args.json, args.csv) {
-        (true, _) => shown.json(),
-        (_, true) => shown.csv(),
-        _ => shown.text()?,
-    };
+    let shown = Shown { explained: &explained, top: question.top, has_path: args.path };
+    let text = shown.answer(&form)?;
     reading.finish();
     if !is_to_stdout {
         io::stdout().lock().write_all(&text)?;

@@ -321,6 +321,7 @@ fn number(cell: &Cell) -> Value {
     match cell {
         Cell::None | Cell::Change(_) | Cell::Truth(_) => Value::Null,
         Cell::Text(text) => json!(text),
+        Cell::Words(_, value) => value.clone(),
         Cell::Number(number) => json!(number),
         Cell::Real(value) => json!((value * 10.0).round() / 10.0),
         Cell::Bound(number) => json!([number, 0]),

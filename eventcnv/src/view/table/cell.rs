@@ -25,6 +25,8 @@ pub(crate) enum Cell {
     Bound(u64),
     /// A change; its sign is shown.
     Change(f64),
+    /// A value that people read in words.
+    Words(String, Value),
 }
 
 impl From<String> for Cell {
@@ -79,6 +81,7 @@ impl Cell {
             Cell::Percentile(found) => Some(found.ns as f64),
             Cell::Real(value) | Cell::Change(value) => Some(*value),
             Cell::Truth(value) => Some(f64::from(u8::from(*value))),
+            Cell::Words(_, value) => value.as_f64(),
             Cell::None | Cell::Text(_) => None,
         }
     }
@@ -103,7 +106,9 @@ impl Cell {
             Unit::Text | Unit::Number if value != 0.0 && value.abs() < 0.001 => {
                 format!("{value:.2e}")
             }
-            Unit::Text | Unit::Number => format!("{value:.3}"),
+            Unit::Text | Unit::Number if value.fract() != 0.0 => format!("{value:.3}"),
+            Unit::Text | Unit::Number if value.abs() >= 1e15 => format!("{value:.4e}"),
+            Unit::Text | Unit::Number => format!("{value}"),
         };
         let is_scaled = unit == Unit::Time && !is_ticks;
         let whole = |number: u64| match is_scaled {
@@ -112,7 +117,7 @@ impl Cell {
         };
         match self {
             Cell::None => String::new(),
-            Cell::Text(text) => OneLine(text.as_bytes()).to_string(),
+            Cell::Text(text) | Cell::Words(text, _) => OneLine(text.as_bytes()).to_string(),
             Cell::Truth(truth) => (if *truth { "yes" } else { "no" }).to_owned(),
             Cell::Real(real) if !real.is_finite() => NOTHING.to_owned(),
             Cell::Number(number) => whole(*number),
@@ -139,13 +144,16 @@ impl Cell {
             Cell::Change(value) if value.fract() == 0.0 => json!(*value as i64),
             Cell::Change(value) => json!(Real(*value)),
             Cell::Percentile(found) => json!(found.ns),
+            Cell::Words(_, value) => value.clone(),
         }
     }
 
     pub(super) fn csv(&self, out: &mut Vec<u8>) {
         match self {
             Cell::None => {}
-            Cell::Text(text) => csv::field(out, text.as_bytes()),
+            Cell::Text(text)
+            | Cell::Words(_, Value::String(text))
+            | Cell::Words(text, Value::Array(_)) => csv::field(out, text.as_bytes()),
             Cell::Real(value) => out.extend(value.to_string().bytes()),
             cell => out.extend(cell.json().to_string().bytes()),
         }

@@ -1,12 +1,9 @@
-//! What a target waited for, for programs: JSON, and the groups of waits as CSV.
+//! The groups of waits as a table, and what the JSON has next to the tables.
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
 use super::Shown;
-use crate::view::json::escaped;
 use crate::view::table::{Table, count, text, time};
-use lens_waits::account::Sum;
-use lens_waits::critical::Piece;
 use lens_waits::model::{Cause, NEVER};
 use lens_waits::under::Around;
 use serde_json::{Value, json};
@@ -38,11 +35,11 @@ impl Shown<'_> {
     }
 
     /// Returns the groups of waits as a table.
-    fn waits(&self) -> Table<'static> {
+    pub(super) fn waits(&self) -> Table<'static> {
         let texts =
             ["process", "call", "object", "label", "cause", "by", "event", "waker event"].map(text);
         let numbers = [time(""), time("delay"), count("count"), time("longest")];
-        let who = [text("thread"), text("processor had by"), time("processor")];
+        let who = [text("thread"), text("processor had by"), time("processor"), text("sentence")];
         let mut table = Table::new(texts.into_iter().chain(numbers).chain(who));
         for (at, group) in self.groups() {
             let Some((index, wait, longest)) = self.longest(group) else { continue };
@@ -70,51 +67,31 @@ impl Shown<'_> {
                 names.threads(&group.bearers[0]).into(),
                 who.into(),
                 had.into(),
+                self.sentence(at, group).into(),
             ]);
         }
         table
     }
 
-    pub(crate) fn csv(&self) -> Vec<u8> {
-        self.waits().csv()
-    }
-
-    pub(crate) fn json(&self) -> Vec<u8> {
+    /// Returns the members of the JSON next to the tables.
+    pub(super) fn facts(&self, path_of: &str, is_path_whole: bool) -> Value {
         let account = &self.explained.account;
-        let share =
-            |(name, sum): (&str, Sum)| json!({ "name": name, "ns": sum.ns, "count": sum.count });
-        let shares: Vec<Value> = account.named().map(share).collect();
-        let names = &self.explained.names;
         let owners: Vec<Value> =
             account.owners.iter().flat_map(|(life, ns)| self.owners(*life, *ns)).collect();
-        let piece = |piece: &Piece| {
-            let from = piece.from.saturating_sub(self.model().begin);
-            json!({
-                "at_ns": from,
-                "ns": piece.to - piece.from,
-                "thread": self.owner(piece),
-                "what": piece.share.name(),
-            })
-        };
-        let path: Vec<Value> = self.explained.path.pieces.iter().map(piece).collect();
         let counts = &self.model().counts;
-        let all = json!({
+        json!({
             "target": self.target(),
             "total_ns": account.total,
-            "shares": shares,
-            "waits": self.waits().json(),
             "owners": owners,
             "interrupts": self.interrupts(),
-            "path_of": names.thread(self.explained.path_of, self.path_end()),
-            "path": path,
-            "is_path_whole": self.explained.path.is_whole,
+            "path_of": path_of,
+            "is_path_whole": is_path_whole,
             "events": counts.rows,
             "gaps": counts.gaps,
             "contradictions": counts.contradictions,
             "missing_switches": counts.missing,
             "samples_dropped": counts.samples_dropped,
             "stolen_ns": counts.stolen_ns,
-        });
-        escaped(&format!("{all:#}\n")).into_bytes()
+        })
     }
 }

@@ -10,7 +10,6 @@ use super::line::Lines;
 use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
-use super::table::Form;
 use super::{View, name_width, stats};
 use crate::summary::overview::{Overview, Parts};
 use crate::summary::{Summary, Wanted};
@@ -203,7 +202,7 @@ fn counted(registries: &[Registry], fault_count: u64) -> String {
     let history = &History::default();
     let parts = Parts { streams: &[], registries, history, recorded: &[] };
     let overview = Overview::of(summary, &parts, Default::default(), fault_count);
-    String::from_utf8(stats::answer(&overview, &Form::default()).unwrap()).unwrap()
+    String::from_utf8(stats::answer(&overview, &super::table::Form::default()).unwrap()).unwrap()
 }
 
 #[test]

@@ -158,6 +158,18 @@ impl<'c> Follower<'c> {
             Ends::Tail(_) if self.frames.last() == Some(&at) => self.frames.pop().is_some(),
             _ => false,
         };
+        // The call that called back has returned: a jump left what it had called.
+        let is_left = self.muted.take_if(|(frames, before)| {
+            let is_return =
+                !is_back && matches!(before.ends, Ends::Call { back, .. } if back == Some(at));
+            if is_return {
+                self.frames.truncate(*frames);
+            }
+            is_return
+        });
+        if is_left.is_some() {
+            return;
+        }
         if let Some(frames) = self.landings.get(&at).filter(|_| !is_back) {
             self.frames.truncate(*frames);
             self.muted = self.muted.filter(|muted| muted.0 < *frames);

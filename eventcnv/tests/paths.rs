@@ -211,8 +211,14 @@ fn runs_of_two_executions_are_told_and_lost_runs_are_named() {
 #[test]
 fn a_page_shows_a_plan_with_its_graph_and_machines() {
     let directory = TempDir::new().unwrap();
-    let (graph, plan, _) = planned(&directory, &["--blocks", "--machines", "2", "--limit", "2"]);
-    let page = path(&directory, "plan.html");
+    // Two choices in a row: each machine sees one.
+    let two = "function main\nentry_ > B1 B2\nB1 > B3\nB2 > B3\nB3 > B4 B5\nB4 > exit_\n\
+               B5 > exit_\nexit exit_\n";
+    let [graph, plan, page] =
+        ["two.graph", "two.plan", "plan.html"].map(|name| path(&directory, name));
+    fs::write(&graph, two).unwrap();
+    let words = ["paths", "plan", &graph, "--blocks", "--machines", "2", "-o", &plan];
+    assert_eq!(run(&words).1, 0);
     let (_, code, errors) = run(&["paths", "report", &graph, &plan, "-o", &page]);
     assert_eq!((code, errors.as_str()), (0, ""));
     let text = fs::read_to_string(&page).unwrap();
@@ -220,7 +226,8 @@ fn a_page_shows_a_plan_with_its_graph_and_machines() {
     assert_eq!(text.matches("class='edge'").count(), 8);
     let witnesses = fs::read_to_string(&plan).unwrap().matches(" # main").count();
     assert_eq!((text.matches("<circle").count(), witnesses > 1), (witnesses, true));
-    for name in ["B1 · 3", "entry_", "machine 0", "machine 1", "run  machine  witnesses  cost"] {
+    for name in ["entry_ · 1000", "B5", "machine 0", "machine 1", "run  machine  witnesses  cost"]
+    {
         assert!(text.contains(name), "{name}");
     }
     assert!(!text.contains("<script"), "no log, no script");

@@ -69,6 +69,22 @@ fn an_unknown_kind_is_reported_once_with_the_known_kinds() {
     assert_eq!(ran.stream().of(5).len(), 10, "the known kinds are output");
 }
 
+#[test]
+fn a_setup_chooses_the_kinds_that_are_output() {
+    let test = "a_setup_chooses_the_kinds_that_are_output";
+    let Some(ran) = ran(test, &[], || {
+        let plinth = telemetry::FilePlinth::new("own.log").unwrap();
+        telemetry::setup().plinth(plinth).output(Kinds::Object).start().unwrap();
+        event!(Three, 0usize, 1usize, 2usize);
+        event!(Pooled, 3usize);
+    }) else {
+        return;
+    };
+    let stream = common::read(&ran.file("own.log"));
+    assert_eq!((stream.of(1).len(), stream.of(5).len()), (1, 0));
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
+}
+
 /// A message about a later registry is true when it is printed, and is printed once.
 #[test]
 fn a_kind_of_a_later_registry_is_only_missing_so_far() {

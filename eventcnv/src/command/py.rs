@@ -57,6 +57,7 @@ pub(crate) struct Py {
 
 /// Writes the module. Returns whether the log was read completely.
 pub(crate) fn run(args: &Py) -> Result<bool, Stop> {
+    output::refuse_inputs(&args.output, args.input.logs())?;
     let reading = Reading::open(&args.input)?;
     output::write(&args.output, args.force, |out| python::write(&reading.log, &reading.name, out))?;
     let other_count = python::other_count(&reading.log);

@@ -45,9 +45,9 @@
 //!
 //! # Slices, spans and names
 //!
-//! `eventcnv` pairs events by the names of their types: `JobBegin` and `JobEnd` are a slice, work of
-//! a thread; `FileOpen` and `FileClose` are a span, the life of a thing. A doc string declares other
-//! pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. The
+//! `eventcnv` pairs events by the names of their types: `JobBegin` and `JobEnd` are a slice, work
+//! of a thread; `FileOpen` and `FileClose` are a span, the life of a thing. A doc string declares
+//! other pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. The
 //! documentation of `eventdef`, which has the macro [`events!`], lists these forms.
 //!
 //! # Platforms

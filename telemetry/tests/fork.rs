@@ -570,8 +570,9 @@ fn a_child_that_ends_soon_starts_no_writer_thread() {
 #[test]
 fn a_plinth_without_output_is_reported_once() {
     let test = "a_plinth_without_output_is_reported_once";
-    let line = "telemetry: own.log: nothing was output of 3 events, since no kind is output; choose \
-                kinds with Setup::output, or set MPS_TELEMETRY_CONTROL=all (=0 omits this line)";
+    let line = "telemetry: own.log: nothing was output of 3 events, since no kind is output; \
+                choose kinds with Setup::output, or set MPS_TELEMETRY_CONTROL=all (=0 omits this \
+                line)";
     let none = ("MPS_TELEMETRY_CONTROL", "0");
     for (environment, expected) in [(&[][..], &[line][..]), (&[none], &[])] {
         let Some(ran) = ran(test, environment, || {

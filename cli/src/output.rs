@@ -208,8 +208,19 @@ fn is_empty_directory(path: &Path) -> bool {
 fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
     match path.symlink_metadata() {
         Ok(_) if !force => Err(unwritten(path, &ErrorKind::AlreadyExists.into())),
+        Err(_) if directory(path).symlink_metadata().is_err_and(is_missing) => {
+            let (name, folder) = (path.display(), directory(path).display());
+            Err(Stop::Message(format!(
+                "{name}: the folder {folder} does not exist; make it first (mkdir -p), or give \
+                 another name"
+            )))
+        }
         _ => Ok(()),
     }
+}
+
+fn is_missing(error: io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
 }
 
 /// Refuses a path that cannot become a regular file: a device must not become one. Call it before
@@ -217,7 +228,8 @@ fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
 ///
 /// # Errors
 ///
-/// The file exists and `force` is not set, or exists and is not a regular file.
+/// The file exists and `force` is not set, exists and is not a regular file, or its folder does
+/// not exist.
 pub fn check(path: &Path, force: bool) -> Result<(), Stop> {
     refuse(path, force)?;
     match path.metadata() {
@@ -226,6 +238,24 @@ pub fn check(path: &Path, force: bool) -> Result<(), Stop> {
             path.display()
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Refuses an output that is one of the inputs, which `--force` would replace. Call it before the
+/// output begins.
+///
+/// # Errors
+///
+/// The output and an input are one existing file.
+pub fn refuse_inputs(output: &Path, inputs: &[PathBuf]) -> Result<(), Stop> {
+    let Ok(real) = output.canonicalize() else { return Ok(()) };
+    let is_it = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == real);
+    match inputs.iter().find(is_it) {
+        Some(input) => {
+            let name = input.display();
+            Err(Stop::Message(format!("{name}: is an input; give another output")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -254,7 +284,8 @@ fn begin<T: AsRef<Path>>(
     let failed = |error| unwritten(path, &error);
     watch().map_err(failed)?;
     let mut unfinished = unfinished();
-    let made = make(directory(path)).map_err(failed)?;
+    // The text of the error names the unfinished file.
+    let made = make(directory(path)).map_err(|error| failed(error.kind().into()))?;
     unfinished.push(made.as_ref().to_owned());
     Ok(made)
 }
@@ -354,7 +385,7 @@ mod tests {
     fn an_unwritable_path_is_refused_first() {
         let folder = TempDir::new().unwrap();
         for (path, reason) in
-            [("none/out", "No such file"), (".", "not a regular"), ("/dev/null", "not a regular")]
+            [("none/out", "none does not"), (".", "not a regular"), ("/dev/null", "not a regular")]
         {
             // An absolute path stays unchanged.
             let why = message(Pending::new(&folder.path().join(path), true));
@@ -366,6 +397,18 @@ mod tests {
         let why = message(pending.finish());
         assert!(why.contains("already exists"), "{why}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "of another");
+    }
+
+    /// By another name, too.
+    #[test]
+    fn an_output_that_is_an_input_is_refused() {
+        let folder = TempDir::new().unwrap();
+        let inputs = ["a", "b"].map(|name| folder.path().join(name));
+        fs::write(&inputs[1], "log").unwrap();
+        let other_name = folder.path().join(".").join("b");
+        let why = message(refuse_inputs(&other_name, &inputs));
+        assert!(why.ends_with("/b: is an input; give another output"), "{why}");
+        assert!(refuse_inputs(&inputs[0], &inputs).is_ok(), "neither exists");
     }
 
     #[test]

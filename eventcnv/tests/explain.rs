@@ -366,7 +366,10 @@ fn errors_say_what_is_wrong_with_the_logs() {
     let later = logs_with(program(BOOT, 50 * MS));
     let strange = logs_with(program(BOOT, 15 * MS));
     for (args, expected) in [
-        (vec![&*good.program], "no log of a kernel is among the logs"),
+        (
+            vec![&*good.program],
+            "none of the inputs is a kernel log; record one with `eventcnv waits record`",
+        ),
         (vec![&good.kernel], "state whose time to explain: --of"),
         (vec![&good.kernel, "--of", "stor"], "unknown thread \"stor\"; did you mean store?"),
         (vec![&good.kernel, "--of", "77"], "unknown thread \"77\"; the log has"),

@@ -233,6 +233,49 @@ fn an_existing_output_is_replaced_only_by_force() {
 
 /// `.dumper`
 #[test]
+fn an_output_that_is_an_input_is_refused() {
+    let logs = TempDir::new().unwrap();
+    write_inputs(logs.path(), false);
+    for case in &CASES {
+        let input = logs.path().join(if case.words == ["core"] { "a.core" } else { "a.log" });
+        let before = fs::read(&input).unwrap();
+        let words = words(case, logs.path(), &input);
+        let format = match case.output.rsplit_once('.') {
+            Some((_, ending)) if case.words[0] == "export" => vec!["--format", ending],
+            _ => Vec::new(),
+        };
+        let format = format.into_iter().map(|word| match word {
+            "json" => "chrome",
+            "pftrace" => "perfetto",
+            other => other,
+        });
+        let more: Vec<&str> = format.chain(["--force"]).collect();
+        let (_, code, errors) = support::told(command(&words, &more).output().unwrap());
+        let expected = format!("{}: is an input; give another output", input.display());
+        assert!(code == 2 && errors.contains(&expected), "{words:?}: {errors}");
+        assert_eq!(fs::read(&input).unwrap(), before, "{words:?}");
+    }
+}
+
+/// `.dumper`
+#[test]
+fn a_missing_folder_is_named_as_the_user_wrote_it() {
+    let logs = TempDir::new().unwrap();
+    write_inputs(logs.path(), false);
+    for case in &CASES {
+        let output = logs.path().join("none").join(case.output);
+        let words = words(case, logs.path(), &output);
+        let (_, code, errors) = support::told(command(&words, &[]).output().unwrap());
+        let (name, folder) = (output.display(), logs.path().join("none"));
+        let folder = folder.display();
+        let expected = format!("{name}: the folder {folder} does not exist; make it first");
+        assert!(code == 2 && errors.contains(&expected), "{words:?}: {errors}");
+        assert!(!errors.contains(".unfinished-"), "{errors}");
+    }
+}
+
+/// `.dumper`
+#[test]
 fn an_interrupted_command_leaves_existing_outputs() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
     write_inputs(logs.path(), true);

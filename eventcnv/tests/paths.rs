@@ -11,7 +11,6 @@ mod support;
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
 use support::{assert_golden, golden_path, run};
 use tempfile::TempDir;
 

@@ -76,6 +76,48 @@
 //! | `B` | Boolean | [`BooleanArg`]: `bool` | `bool` |
 //! | `S` | string, the last parameter | [`StringArg`]: references to `str`, `[u8]`, … | `&[u8]` |
 //!
+//! # Slices, spans and names
+//!
+//! A reader pairs events by the names of their types: `JobBegin` and `JobEnd` (also `JobEnter`,
+//! `JobLeave`) are a slice, work of a thread; `FileOpen` and `FileClose` (also `FileStart`,
+//! `FileStop`; `FileCreate`, `FileDestroy`) are a span, the life of a thing in any threads. A doc
+//! string declares other pairs, and names:
+//!
+//! ```
+//! mod jobs {
+//!     eventdef::events! {
+//!         /// The jobs of a program.
+//!         registry "jobs" version(1, 0, 0);
+//!         kinds standard;
+//!
+//!         /// A job began. [slice Taken=Done:job] [name title]
+//!         Taken(0x0001, always, Object) {
+//!             /// the job
+//!             job: P,
+//!             /// its title
+//!             title: S,
+//!         }
+//!         /// A job is done.
+//!         Done(0x0002, always, Object) {
+//!             /// the job
+//!             job: P,
+//!         }
+//!     }
+//! }
+//! # assert!(jobs::REGISTRY.event_types[0].doc.contains("[slice Taken=Done:job]"));
+//! ```
+//!
+//! | in a doc string | meaning |
+//! |---|---|
+//! | `[slice A=B:key]` | a slice from an A to the B with the same parameter `key` |
+//! | `[span A=B:key]` | a span, in whatever thread it ends |
+//! | `[flow A=B:key]` | an arrow from an A to the next B |
+//! | `[counter A.p-B.q:key]` | a counter: the sum of p, less that of q |
+//! | `[name p]` | on the type that begins a slice or span: p, or its label, names it |
+//!
+//! Up to four keys stand behind the colon, with commas. Without keys, two events belong together if
+//! all pointers and addresses that they share are equal.
+//!
 //! # Laws
 //!
 //! The compiler refuses a list that breaks a law, and names the row: a code that is used twice or

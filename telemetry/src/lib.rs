@@ -43,6 +43,13 @@
 //! Recording takes no lock and allocates nothing. It makes a system call only to create a buffer
 //! and to hand over a full block. Recording never fails: [`losses`] counts each event that is lost.
 //!
+//! # Slices, spans and names
+//!
+//! `eventcnv` pairs events by the names of their types: `JobBegin` and `JobEnd` are a slice, work
+//! of a thread; `FileOpen` and `FileClose` are a span, the life of a thing. A doc string declares
+//! other pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. The
+//! documentation of `eventdef`, which has the macro [`events!`], lists these forms.
+//!
 //! # Platforms
 //!
 //! The runtime records on a Unix with 64-bit atomics. All tests run on Linux on x86-64; many of

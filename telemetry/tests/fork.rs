@@ -565,3 +565,24 @@ fn a_child_that_ends_soon_starts_no_writer_thread() {
     };
     assert_eq!(logs(ran.folder.path()).len(), 5);
 }
+
+/// A child did not set the plinth up; and `0` in the environment chooses no kind on purpose.
+#[test]
+fn a_plinth_without_output_is_reported_once() {
+    let test = "a_plinth_without_output_is_reported_once";
+    let line = "telemetry: own.log: nothing was output of 3 events, since no kind is output; \
+                choose kinds with Setup::output, or set MPS_TELEMETRY_CONTROL=all (=0 omits this \
+                line)";
+    let none = ("MPS_TELEMETRY_CONTROL", "0");
+    for (environment, expected) in [(&[][..], &[line][..]), (&[none], &[])] {
+        let Some(ran) = ran(test, environment, || {
+            let plinth = telemetry::FilePlinth::new("own.log").unwrap();
+            telemetry::setup().plinth(plinth).start().unwrap();
+            (0..3usize).for_each(|index| event!(Pooled, index));
+            forked(|| event!(Pooled, 3usize));
+        }) else {
+            return;
+        };
+        assert_eq!(ran.said(), expected);
+    }
+}

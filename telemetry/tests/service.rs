@@ -134,14 +134,11 @@ fn an_invalid_request_gets_one_line_with_the_valid_names() {
     let Some(_) = ran(test, &[HERE], || {
         event!(Rare, 1usize);
         event!(own::Paged, 1usize);
-        let kinds = "Arena Pool Trace Seg Ref Object User";
+        let kinds = "Arena, Pool, Trace, Seg, Ref, Object, User";
         for (request, expected) in [
-            (
-                "set Pool Swimming",
-                &*format!("there is no kind `Swimming`; there are: {kinds} Page, or `all`"),
-            ),
-            ("get registry:own Trace", "there is no kind `Trace`; there are: Page Pool, or `all`"),
-            ("set registry:x Pool", "there is no registry `x`; there are: test own"),
+            ("set Pool Swimming", &*format!("unknown kind `Swimming`; known: {kinds}, Page, all")),
+            ("get registry:own Trace", "unknown kind `Trace`; known: Page, Pool, all"),
+            ("set registry:x Pool", "unknown registry `x`; known: test, own"),
             ("kill", "unknown request `kill`; use one of: get set reset flush status"),
             ("set", "`set` needs kinds: names, numbers, or `all`"),
         ] {

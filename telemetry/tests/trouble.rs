@@ -60,12 +60,29 @@ fn an_unknown_kind_is_reported_once_with_the_known_kinds() {
     }) else {
         return;
     };
-    let kinds = "there are: Arena Pool Trace Seg Ref Object User, or `all`";
+    let kinds = "Arena, Pool, Trace, Seg, Ref, Object, User, all";
     let unknown = |word| {
-        format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; {kinds}")
+        let variable = "MPS_TELEMETRY_CONTROL";
+        format!("telemetry: {variable}: unknown kind `{word}`; known so far: {kinds}")
     };
     assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
     assert_eq!(ran.stream().of(5).len(), 10, "the known kinds are output");
+}
+
+#[test]
+fn a_setup_chooses_the_kinds_that_are_output() {
+    let test = "a_setup_chooses_the_kinds_that_are_output";
+    let Some(ran) = ran(test, &[], || {
+        let plinth = telemetry::FilePlinth::new("own.log").unwrap();
+        telemetry::setup().plinth(plinth).output(Kinds::Object).start().unwrap();
+        event!(Three, 0usize, 1usize, 2usize);
+        event!(Pooled, 3usize);
+    }) else {
+        return;
+    };
+    let stream = common::read(&ran.file("own.log"));
+    assert_eq!((stream.of(1).len(), stream.of(5).len()), (1, 0));
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
 }
 
 /// A message about a later registry is true when it is printed, and is printed once.
@@ -80,7 +97,7 @@ fn a_kind_of_a_later_registry_is_only_missing_so_far() {
     };
     let of_kinds: Vec<_> = ran.said().into_iter().filter(|line| line.contains("kind `")).collect();
     assert_eq!(of_kinds.len(), 1, "{of_kinds:?}");
-    assert!(of_kinds[0].contains("there is no kind `Last` so far; there are: Arena "));
+    assert!(of_kinds[0].contains("unknown kind `Last`; known so far: Arena, "));
     assert_ne!(ran.stream().told.len(), 0, "its registry is not in the log");
 }
 

@@ -211,11 +211,10 @@ fn a_refusal_names_the_possible_values() {
     let process = busy.child.id();
     let refused = |words: &[&str]| busy.control(words).expect_err("refused");
     let expected = format!(
-        "eventcnv: process {process}: there is no kind `Swimming`; there are: Begin Middle End, or \
-         `all`\n"
+        "eventcnv: process {process}: unknown kind `Swimming`; known: Begin, Middle, End, all\n"
     );
     assert_eq!(refused(&["set", "Begin Swimming"]), expected);
-    assert!(refused(&["get", "--registry", "heap"]).ends_with("`heap`; there are: work\n"));
+    assert!(refused(&["get", "--registry", "heap"]).ends_with("`heap`; known: work\n"));
     let masks = busy.control(&["get", "Begin", "--registry", "WORK"]).expect("the masks");
     assert_eq!(masks["registry.1.recorded"], "Begin");
     let list = lines(control(busy.directory.path(), "all").env("UNUSED", ""));

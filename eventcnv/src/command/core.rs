@@ -68,6 +68,7 @@ pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("rescued-{}.log", core.core.pid())),
     };
+    output::refuse_inputs(&path, std::slice::from_ref(&args.core))?;
     output::write(&path, args.force, |out| core.core.write_log(out))?;
     let loss_count = report_all(&opened.cores, &log) + opened.damaged_count;
     report(&name, &[], &[log.faults()]);

@@ -141,6 +141,7 @@ impl Format {
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let format = args.format.map_or_else(|| Format::by_name(&args.output.path), Ok)?;
+    output::refuse_inputs(&args.output.path, args.input.logs())?;
     let reading = Reading::open_with(&args.input, Stdout::unless(&args.output.path))?;
     let wrong = |what| reading.error(what);
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;

@@ -8,7 +8,7 @@
 
 use cli::{Stop, output, said};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The output of a command.
 #[derive(Debug, clap::Args)]
@@ -23,20 +23,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    fn is(&self, other: &Path) -> bool {
-        is_file(&self.path, other)
-    }
-
     /// Writes a log, which gets its name when it is whole. It must not be one of the inputs.
     pub(crate) fn write<T>(
         &self,
         inputs: &[PathBuf],
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, Stop> {
-        if let Some(same) = inputs.iter().find(|path| self.is(path)) {
-            let name = same.display();
-            return Err(Stop::Message(format!("{name}: is an input; give another output")));
-        }
+        output::refuse_inputs(&self.path, inputs)?;
         output::write(&self.path, self.force, write)
     }
 
@@ -47,10 +40,4 @@ impl Output {
         }
         Ok(writeln!(io::stdout(), "{}: {what}", said(&self.path))?)
     }
-}
-
-/// Returns whether two paths name one existing file.
-pub(super) fn is_file(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    real(other).is_some_and(|other| real(one) == Some(other))
 }

@@ -15,7 +15,7 @@ use crate::select::{Select, Selected, Selection};
 use crate::summary::lanes::Shape;
 use crate::summary::pairs::slice_name;
 use cli::Stop;
-use cli::output::PendingDirectory;
+use cli::output::{self, PendingDirectory};
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Filter, Log, Order, Pick, Stream};
@@ -84,6 +84,7 @@ pub(crate) struct Parquet {
 
 /// Writes the data sets. Returns whether the log was read completely.
 pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
+    output::refuse_inputs(&args.output, args.input.logs())?;
     let reading = Reading::open(&args.input)?;
     let with_labels = has_labels(&reading.log);
     let selection = reading.select(&args.select, with_labels)?;

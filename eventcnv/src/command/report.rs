@@ -22,7 +22,7 @@ use crate::summary::overview::Overview;
 use crate::summary::sample::{Axis, Sample};
 use crate::summary::{Summary, Wanted};
 use crate::view;
-use cli::output::Pending;
+use cli::output::{self, Pending};
 use cli::{Stop, complain};
 use eventlog::format::text::is_steering;
 use eventlog::reader::marks::Marks;
@@ -96,6 +96,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
 pub(super) fn write(args: &Report, plan: Option<&str>) -> Result<bool, Stop> {
     let Output { path, force } = &args.output;
     let is_stdout = path.as_os_str() == "-";
+    output::refuse_inputs(path, args.input.logs())?;
     let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(path))?;
     let has_calls = lens_calls::has_calls(&reading.log);

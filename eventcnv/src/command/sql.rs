@@ -11,7 +11,7 @@ use crate::export::sql::{Counts, Import, Lenses, Refusal, begin_new};
 use crate::reading::{Input, Reading};
 use crate::select::{BufferCounts, Select};
 use cli::Stop;
-use cli::output::Pending;
+use cli::output::{self, Pending};
 use eventlog::format::text::OneLine;
 use eventlog::reader::Order;
 use eventlog::reader::marks::Marks;
@@ -108,6 +108,7 @@ pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
         (None, Some(path)) if !path.is_empty() => path.into(),
         _ => PathBuf::from(DATABASE_DEFAULT),
     };
+    output::refuse_inputs(&path, args.input.logs())?;
     let reading = match args.family {
         true => Reading::open_family(&args.input)?,
         false => Reading::open(&args.input)?,

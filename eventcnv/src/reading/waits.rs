@@ -86,7 +86,8 @@ impl Kernel {
         let streams = model::kernel_streams(log);
         let [stream] = streams[..] else {
             return Err(match streams.len() {
-                0 => "no log of a kernel is among the logs; make one with `eventcnv waits`".into(),
+                0 => "none of the inputs is a kernel log; record one with `eventcnv waits record`"
+                    .into(),
                 count => format!("{count} logs of a kernel are among the logs; name one"),
             });
         };

@@ -9,7 +9,7 @@
 use crate::script::Modify;
 use crate::source::input::{Input, InputOperations, Opened};
 use crate::source::save;
-use cli::output::Pending;
+use cli::output::{self, Pending};
 use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -52,6 +52,7 @@ pub(crate) struct Args {
 
 /// Saves operations. Returns whether the log was read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
+    output::refuse_inputs(&args.output, &args.input.logs)?;
     let pending = Pending::new(&args.output, args.force)?;
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify);

@@ -15,7 +15,7 @@ use crate::script::{self, Modify};
 use crate::show::Gather;
 use crate::source::input::{Input, Opened};
 use crate::workload::Workload;
-use cli::output::Pending;
+use cli::output::{self, Pending};
 use cli::units::{bytes, number};
 use cli::{Stop, complain};
 use std::io::{self, BufWriter, Write};
@@ -113,7 +113,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
     let selection = select(&args.heap, contenders)?;
     // An error here must not come after minutes of playing.
-    let page = args.output.as_deref().map(|path| Pending::new(path, args.force)).transpose()?;
+    let begin = |path: &Path| {
+        output::refuse_inputs(path, &args.input.logs)?;
+        Pending::new(path, args.force)
+    };
+    let page = args.output.as_deref().map(begin).transpose()?;
     let opened = Opened::open(&args.input)?;
     let (workload, subject, is_whole) = read(args, &opened)?;
     if workload.operation_count == 0 {

@@ -16,9 +16,8 @@ use crate::mark;
 use cli::{Stop, complain};
 use content::Death;
 use logs::{Logs, Recorded};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use roster::Roster;
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::env;
@@ -262,12 +261,12 @@ fn take_signals() -> Result<Signals, Stop> {
 
 /// Waits for the program, and passes signals on to it. (It gets those of a terminal's keys itself.)
 fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Stop> {
-    let process = Pid::from_raw(child.id() as i32);
+    let process = Pid::from_child(&child);
     std::thread::spawn(move || {
         for signal in signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)) {
-            if let Ok(signal) = Signal::try_from(signal) {
+            if let Some(signal) = Signal::from_named_raw(signal) {
                 // The program may have ended.
-                let _ = kill(process, signal);
+                let _ = kill_process(process, signal);
             }
         }
     });

@@ -12,6 +12,7 @@ use super::shared::{Shared, words_offset};
 use crate::heap::Request;
 use crate::workload::{Op, Workload};
 use bytemuck::{Pod, Zeroable};
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
@@ -58,8 +59,7 @@ pub(crate) struct Lists<'a> {
 
 /// Returns a file in memory.
 fn create() -> io::Result<File> {
-    use nix::sys::memfd::{MFdFlags, memfd_create};
-    Ok(memfd_create(c"workload", MFdFlags::empty())?.into())
+    Ok(memfd_create(c"workload", MemfdFlags::empty())?.into())
 }
 
 /// Writes a checked workload. Returns the file and its size.

@@ -37,9 +37,8 @@ use crate::workload::{LIVE_STEP, Workload};
 use cli::{Stop, complain};
 use eventlog::format::text::OneLine;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
 use parent::{Launcher, RunResult};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
 use std::io;
@@ -350,7 +349,7 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
     let task: Task = serde_json::from_str(task).map_err(|error| by_hand(&error.to_string()))?;
     let failed = |error: io::Error| by_hand(&error.to_string());
     // The kernel kills this process when its parent ends: a heap may hang for ever.
-    set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| failed(error.into()))?;
     // If memory runs out, the kernel kills this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);

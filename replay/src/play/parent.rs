@@ -15,7 +15,7 @@ use super::usage::{self, Statm};
 use crate::measured::Sample;
 use crate::timeline::Timeline;
 use cli::units::number;
-use nix::sys::signal::Signal;
+use signal_hook::low_level::signal_name;
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -192,7 +192,7 @@ impl Launcher<'_> {
 
     fn outcome(&self, task: &Task, status: ExitStatus) -> Result<Outcome, String> {
         if let Some(signal) = status.signal() {
-            let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+            let name = signal_name(signal).unwrap_or("a signal");
             return Err(format!("died of {name} after {}", self.progress()));
         }
         let size = self.image.metadata().map_or(0, |data| data.len()).saturating_sub(task.size);

@@ -227,18 +227,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::sys::time::TimeValLike;
+    use crate::play::usage;
     use std::time::Duration;
 
     /// `.rep.pace`
     #[test]
     fn a_thread_that_waits_long_sleeps_until_woken() {
         let line = Line::default();
-        let used = || {
-            let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("Linux has it");
-            usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds()
-        };
+        let used = || usage::processor_of_thread() / 1_000_000;
         thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 let before = used();

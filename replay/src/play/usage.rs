@@ -1,7 +1,7 @@
 //! Figures of the operating system about a process and its memory.
 //!
 //! ```text
-//!  Linux: /proc/PID/statm, VmHWM of /proc/PID/status (clear_refs resets it)   faults: getrusage
+//!  Linux: /proc/PID/statm, VmHWM of /proc/PID/status (clear_refs resets it)   faults: stat
 //!  processor time: the clocks of the process and of a thread
 //!  available memory: MemAvailable of /proc/meminfo, limits of control groups
 //! ```
@@ -11,8 +11,8 @@
 //!
 //! Design: `.rep.process`, `.rep.room` in `design/replay.md`.
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::time::{ClockId, clock_gettime};
+use rustix::param::page_size;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -20,30 +20,36 @@ use std::path::Path;
 
 /// Returns the ns of the monotonic clock, which all processes share.
 pub(crate) fn now() -> u64 {
-    clock(ClockId::CLOCK_MONOTONIC)
+    clock(ClockId::Monotonic)
 }
 
 /// Returns the page faults of this process so far: minor, major.
 pub(crate) fn faults() -> (u64, u64) {
-    let count = |count: i64| u64::try_from(count).unwrap_or(0);
-    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
-        (count(usage.minor_page_faults()), count(usage.major_page_faults()))
-    })
+    let mut text = [0; 1024];
+    let size = File::open("/proc/self/stat").and_then(|mut file| file.read(&mut text));
+    size.ok().and_then(|size| faults_of(text.get(..size)?)).unwrap_or_default()
+}
+
+/// Finds the two counts behind the name of the program, which is in brackets and may be any text.
+fn faults_of(stat: &[u8]) -> Option<(u64, u64)> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = str::from_utf8(stat.get(name_end..)?).ok()?.split(' ').skip(8);
+    Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
 }
 
 fn clock(id: ClockId) -> u64 {
-    let time = clock_gettime(id).map(std::time::Duration::from);
-    time.map_or(0, |time| time.as_nanos() as u64)
+    let time = clock_gettime(id);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Returns the processor time of this process so far, of all its threads, in ns.
 pub(crate) fn processor() -> u64 {
-    clock(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+    clock(ClockId::ProcessCPUTime)
 }
 
 /// Returns the processor time of this thread so far, in ns.
 pub(crate) fn processor_of_thread() -> u64 {
-    clock(ClockId::CLOCK_THREAD_CPUTIME_ID)
+    clock(ClockId::ThreadCPUTime)
 }
 
 /// The file with the resident memory of a process, and the size of a page.
@@ -53,12 +59,11 @@ pub(crate) struct Statm(Option<File>, u64);
 impl Statm {
     /// Opens the file of a process; `None` is this process.
     pub(crate) fn open(pid: Option<u32>) -> Statm {
-        let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
         let file = match pid {
             Some(pid) => File::open(format!("/proc/{pid}/statm")),
             None => File::open("/proc/self/statm"),
         };
-        Statm(file.ok(), page.and_then(|page| u64::try_from(page).ok()).unwrap_or(4096))
+        Statm(file.ok(), page_size() as u64)
     }
 
     /// Returns the resident memory in bytes; `None` if the system has no such file.
@@ -143,7 +148,17 @@ mod tests {
     fn figures_of_the_kernel_are_parsed() {
         assert_eq!(second_number(b"1234 567 89 1 0 2 0\n"), Some(567));
         assert_eq!(second_number(b""), None);
+        // Of a program called "a) b", as `ps -o min_flt` has it.
+        let stat = b"31866 (a) b) S 31816 31795 26332 0 -1 4194304 117 0 4 0 0 0 0 0 20 0 1 0 2005";
+        assert_eq!(faults_of(stat), Some((117, 4)));
         assert_eq!(peak_of(b"Name:\tx\nVmHWM:\t    5432 kB\nVmRSS:\t1 kB\n"), Some(5432 * 1024));
+    }
+
+    #[test]
+    fn faults_of_new_memory_are_counted() {
+        let before = faults().0;
+        let memory = vec![1u8; 16 << 20];
+        assert!(faults().0 - before > 1, "{} bytes", std::hint::black_box(memory).len());
     }
 
     #[test]

@@ -9,10 +9,40 @@
 //! `design/format.md`.
 
 use core::fmt;
+use std::io;
 
 /// The destination of a stream. The runtime calls it from any thread, from several at once, and
 /// from inside the program's allocator: a plinth for such a program must not allocate. The runtime
 /// does not record what a plinth itself records, and counts it as *nested*.
+///
+/// ```
+/// use std::fs::File;
+/// use std::os::unix::fs::FileExt;
+/// use telemetry::{Kinds, Operation, Plinth, PlinthError};
+///
+/// struct Disk(File);
+///
+/// impl Plinth for Disk {
+///     fn create(&self, _block_size: usize) -> Result<(), PlinthError> {
+///         self.0.set_len(0).map_err(|error| PlinthError::new(Operation::Create, &error))
+///     }
+///
+///     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+///         Ok(self.0.write_all_at(bytes, offset)?)
+///     }
+///
+///     fn can_rewrite(&self) -> bool {
+///         true
+///     }
+/// }
+///
+/// # let path = std::env::temp_dir().join(format!("plinth-{}.log", std::process::id()));
+/// # #[cfg(any())]
+/// let path = "shop.log";
+/// telemetry::setup().plinth(Disk(File::create(&path)?)).output(Kinds::Object).start()?;
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Plinth: Send + Sync {
     /// Begins the stream. The runtime calls it first; again for each further volume that the
     /// plinth [wants](Plinth::wants_volume), and in a forked child that [left](Plinth::leave) its
@@ -108,6 +138,23 @@ pub struct PlinthError {
     pub errno: i32,
 }
 
+impl PlinthError {
+    /// Makes the error of an operation. Where `error` has no number of the operating system, the
+    /// number is that of "input/output error".
+    #[must_use]
+    pub fn new(operation: Operation, error: &io::Error) -> PlinthError {
+        const EIO: i32 = 5; // On every Unix.
+        PlinthError { operation, errno: error.raw_os_error().unwrap_or(EIO) }
+    }
+}
+
+impl From<io::Error> for PlinthError {
+    /// Makes the error of [writing](Operation::Write).
+    fn from(error: io::Error) -> PlinthError {
+        PlinthError::new(Operation::Write, &error)
+    }
+}
+
 /// Why a plinth cannot be made for a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationError {
@@ -131,3 +178,16 @@ impl fmt::Display for DestinationError {
 }
 
 impl core::error::Error for DestinationError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_the_number_of_the_system() {
+        let full = PlinthError { operation: Operation::Write, errno: 28 };
+        assert_eq!(PlinthError::from(io::Error::from_raw_os_error(28)), full);
+        let other = PlinthError::new(Operation::Create, &io::Error::other("no room"));
+        assert_eq!(other, PlinthError { operation: Operation::Create, errno: 5 });
+    }
+}

@@ -13,7 +13,7 @@ use core::fmt;
 /// Returns a setup in which nothing is chosen: each setting has its default.
 ///
 /// ```
-/// use telemetry::{MemoryPlinth, Policy, setup};
+/// use telemetry::{Kinds, MemoryPlinth, Policy, setup};
 ///
 /// let log = MemoryPlinth::new();
 /// setup()
@@ -21,6 +21,7 @@ use core::fmt;
 ///     .block_count(4)
 ///     .policy(Policy::Overwrite)
 ///     .plinth(log.clone())
+///     .output(Kinds::Pool | Kinds::Object)
 ///     .writer_thread(true)
 ///     .on_fatal_signals(true)
 ///     .start()?;
@@ -41,6 +42,7 @@ pub fn setup() -> Setup {
 /// | `block_count` | 2, or 8 with a writer thread | |
 /// | `writer_thread` | none | `MPS_TELEMETRY_WRITER` wins |
 /// | `policy` | [`Policy::Write`] | `MPS_TELEMETRY_POLICY` wins for the kinds that it names |
+/// | `output` | none | `MPS_TELEMETRY_CONTROL` adds kinds |
 /// | `plinth` | the file `mpsio.log` | the plinth wins over `MPS_TELEMETRY_FILENAME` |
 /// | `on_fatal_signals` | off | `MPS_TELEMETRY_CRASH=1` turns it on |
 #[must_use = "a setup changes nothing until it is started"]
@@ -50,6 +52,7 @@ pub struct Setup {
     pub(crate) block_count: Option<usize>,
     pub(crate) writer_thread: Option<bool>,
     pub(crate) policy: Option<Policy>,
+    pub(crate) output: Option<u64>,
     pub(crate) plinth: Option<Box<dyn Plinth>>,
     pub(crate) on_fatal_signals: bool,
 }
@@ -81,7 +84,16 @@ impl Setup {
         self
     }
 
-    /// Sets where the log goes. The stream begins when the output of a kind is switched on.
+    /// Sets the kinds that are output, of every registry, as
+    /// `telemetry::control::set_output_everywhere` does later.
+    pub fn output(mut self, kinds: impl Into<u64>) -> Setup {
+        self.output = Some(kinds.into());
+        self
+    }
+
+    /// Sets where the log goes. The stream begins when the output of a kind is switched on. If that
+    /// never happens, the end of the program reports on standard error that nothing was output,
+    /// unless the environment has `MPS_TELEMETRY_CONTROL`.
     pub fn plinth(mut self, plinth: impl Plinth + 'static) -> Setup {
         self.plinth = Some(Box::new(plinth));
         self
@@ -128,6 +140,7 @@ impl fmt::Debug for Setup {
             .field("block_count", &self.block_count)
             .field("writer_thread", &self.writer_thread)
             .field("policy", &self.policy)
+            .field("output", &self.output)
             .field("has_plinth", &has_plinth)
             .field("on_fatal_signals", &self.on_fatal_signals)
             .finish()

@@ -136,6 +136,15 @@ pub(crate) fn report(error: &PlinthError, plinth: Option<&dyn Plinth>) {
     }
 }
 
+/// Reports that a program with a log of its own output no kind (`.sol.quiet`).
+pub(crate) fn report_no_output(plinth: Option<&dyn Plinth>, event_count: u64) {
+    let name = Name(plinth);
+    report::say(format_args!(
+        "{name}: nothing was output of {event_count} events, since no kind is output; choose kinds \
+         with Setup::output, or set MPS_TELEMETRY_CONTROL=all (=0 omits this line)"
+    ));
+}
+
 struct Name<'a>(Option<&'a dyn Plinth>);
 
 impl fmt::Display for Name<'_> {

@@ -16,7 +16,7 @@ use crate::offered::Moment;
 use crate::offered::setup::{Setup, SetupError};
 use crate::os::hooks::{self, Hooks};
 use crate::os::sync::Entry;
-use crate::os::{exit, forked, observers, ordinary};
+use crate::os::{exit, forked, observers, ordinary, sys};
 use crate::registry::registration::{self, Registrations, SLOT_COUNT};
 use crate::registry::{policy, preamble};
 use crate::rings::{config, thread};
@@ -40,6 +40,18 @@ fn end_stream() {
     exit::expect_no_more();
     listener::end();
     flush::end_stream();
+    tell_no_output();
+}
+
+/// Reports that the program gave the log a place, and output no kind; unless the environment names
+/// kinds, even none, or lets a tool ask for them later.
+fn tell_no_output() {
+    let is_set = |name| sys::with_environment(name, |value| value.is_some());
+    let recorded = flush::losses().recorded;
+    let is_wanted = [control::CONTROL_VARIABLE, listener::SOCKET_VARIABLE].into_iter().any(is_set);
+    if recorded > 0 && !is_wanted {
+        stream::tell_no_output(recorded);
+    }
 }
 
 /// Does the work that waited for ordinary code.
@@ -165,6 +177,7 @@ impl Setup {
         prepare_process(&entry, &mut state);
         self.policy.inspect(|policy| policy::set_all(*policy));
         drop(state);
+        self.output.inspect(|kinds| control::set_output_in(&entry, *kinds));
         ordinary::catch_up(&entry);
         if self.on_fatal_signals {
             crash::arm();

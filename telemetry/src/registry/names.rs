@@ -91,7 +91,7 @@ impl fmt::Display for KindNames<'_> {
         let all = || chosen().flat_map(|each| each.control.registry.kinds);
         for (index, kind) in all().enumerate() {
             if all().take(index).all(|before| before.name != kind.name) {
-                f.write_str(if index == 0 { "" } else { " " })?;
+                f.write_str(if index == 0 { "" } else { ", " })?;
                 f.write_str(kind.name)?;
             }
         }

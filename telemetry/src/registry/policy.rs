@@ -88,7 +88,7 @@ pub(crate) fn apply_environment(control: &'static Control, first_slot: usize) {
             let Some(kinds) = names::mask(kind, control.registry) else {
                 if !names::is_known(kind) {
                     let kinds = KindNames(&|_| true);
-                    report(format_args!("there is no such kind so far; there are: {kinds}"));
+                    report(format_args!("unknown kind; known so far: {kinds}, all"));
                 }
                 continue;
             };

@@ -284,10 +284,13 @@ fn report_unknown(value: &[u8]) {
     for (index, word) in names::words(value).enumerate().take(Reported::WORD_COUNT_MAX) {
         if !names::is_known(word) {
             let word = Text(word);
-            REPORTED.say(index, format_args!(
-                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {}, or `all`",
-                KindNames(&|_| true)
-            ));
+            REPORTED.say(
+                index,
+                format_args!(
+                    "MPS_TELEMETRY_CONTROL: unknown kind `{word}`; known so far: {}, all",
+                    KindNames(&|_| true)
+                ),
+            );
         }
     }
 }

@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use eventlog::control::SocketName;
 
 /// The environment variable with the directory of the socket.
-const SOCKET_VARIABLE: &CStr = c"MPS_TELEMETRY_SOCKET";
+pub(crate) const SOCKET_VARIABLE: &CStr = c"MPS_TELEMETRY_SOCKET";
 /// The greatest number of connections at a time; others wait until one of these ends.
 const CONNECTION_COUNT_MAX: usize = 64;
 /// The pause in accepting connections after a lack of files or memory, in ns.

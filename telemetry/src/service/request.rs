@@ -44,15 +44,15 @@ impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Refusal::Registry(name) => {
-                write!(f, "there is no registry `{}`; there are:", Word(name))?;
-                let mut all = registration::all().skip(1);
-                all.try_for_each(|each| {
-                    write!(f, " {}", Word(each.control.registry.name.as_bytes()))
+                write!(f, "unknown registry `{}`; known:", Word(name))?;
+                registration::all().skip(1).enumerate().try_for_each(|(index, each)| {
+                    let before = if index == 0 { "" } else { "," };
+                    write!(f, "{before} {}", Word(each.control.registry.name.as_bytes()))
                 })
             }
             Refusal::Kind(name, registry) => {
                 let kinds = KindNames(&|each| is_chosen(registry, each));
-                write!(f, "there is no kind `{}`; there are: {kinds}, or `all`", Word(name))
+                write!(f, "unknown kind `{}`; known: {kinds}, all", Word(name))
             }
             Refusal::Names => f.write_str(
                 "done, but not kept for registries that register later: too many names are kept",

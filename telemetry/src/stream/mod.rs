@@ -41,7 +41,7 @@ pub(crate) mod writer;
 
 pub use standing::Standing;
 pub(crate) use standing::{is_file_lost, leave, open_plinth, plinth, restart, stand_again};
-pub(crate) use standing::{standing, tell};
+pub(crate) use standing::{standing, tell, tell_no_output};
 
 static STATE: Locked<State> = Locked::new(State::new());
 
@@ -55,7 +55,7 @@ pub(crate) fn set_plinth(
         return Err(SetupError::PlinthTooLate);
     }
     let Some(host) = new.take() else { return Ok(()) };
-    standing::keep(Box::leak(host)).map(drop).ok_or(SetupError::OutOfMemory)
+    standing::keep_of_setup(Box::leak(host)).ok_or(SetupError::OutOfMemory)
 }
 
 /// Begins the stream if none exists. Returns `None` if it must wait: a nested entry may have

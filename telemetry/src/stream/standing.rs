@@ -46,6 +46,23 @@ pub(crate) fn keep(plinth: &'static dyn Plinth) -> Option<&'static dyn Plinth> {
     Some(plinth)
 }
 
+/// Keeps the plinth of a setup, as [`keep`] does.
+pub(super) fn keep_of_setup(plinth: &'static dyn Plinth) -> Option<()> {
+    keep(plinth)?;
+    IS_SET_UP.store(true, Ordering::Relaxed);
+    Some(())
+}
+
+/// Whether this process set a plinth up, and nothing was reported of it. Its children did not.
+static IS_SET_UP: AtomicBool = AtomicBool::new(false);
+
+/// Reports, once, that the process set a plinth up and output none of these events to it.
+pub(crate) fn tell_no_output(event_count: u64) {
+    if standing() == Standing::None && IS_SET_UP.swap(false, Ordering::Relaxed) {
+        plinth::report_no_output(plinth(), event_count);
+    }
+}
+
 pub(super) static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 /// Sets the state of a forked child's stream when it begins again.
 static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
@@ -118,6 +135,7 @@ pub(crate) fn leave() {
 pub(crate) fn restart() {
     let (mut state, is_broken) = STATE.take_over();
     state.restart(is_broken);
+    IS_SET_UP.store(false, Ordering::Relaxed);
     volume::restart();
     pending::restart();
     let again = standing_of(&STANDING_AGAIN);

@@ -19,7 +19,7 @@ macro_rules! registries {
                 registry $text version(1, 0, 0);
                 kinds {
                     $(
-                        /// A kind.
+                        /// Events of this kind.
                         $kind = $index,
                     )*
                 }

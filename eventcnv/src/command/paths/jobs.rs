@@ -107,6 +107,7 @@ pub(super) fn walk_jobs(folder: &Path, output: &Output) -> Result<bool, Stop> {
         .and_then(|all| all.map(|own| own.map(|own| own.path())).collect())
         .map_err(|error| stop(folder, &error))?;
     names.sort();
+    cli::output::refuse_inputs(&output.path, &names)?;
     let of = |extension: &str| -> Vec<&PathBuf> {
         names.iter().filter(|own| own.extension() == Some(OsStr::new(extension))).collect()
     };

@@ -14,7 +14,7 @@ use lens_paths::Weights;
 use lens_paths::graph::{Element, Program};
 use lens_paths::plan::{Kind, Options, PlanError, plan, spare, text};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
 Finds the cheapest witnesses that tell the whole path of a program: the edges, or with --blocks \
@@ -110,6 +110,11 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
         return Ok(true);
     }
     let source = args.graph.as_deref().ok_or_else(|| Stop::Message("a graph is needed".into()))?;
+    if let Some(path) = &args.output {
+        let inputs = [Some(source), args.log.as_deref(), args.weights.as_deref()];
+        let inputs: Vec<_> = inputs.into_iter().flatten().map(Path::to_owned).collect();
+        cli::output::refuse_inputs(path, &inputs)?;
+    }
     let program = graph(source)?;
     let measured = args.log.as_ref().or(args.weights.as_ref());
     let measured = measured.map(|path| walk::measured(&program, path)).transpose()?;

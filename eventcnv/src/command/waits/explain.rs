@@ -7,7 +7,6 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
-use crate::command::output::is_file;
 use crate::reading::waits::{Explained, Kernel, Question};
 use crate::reading::{Known, Reading};
 use crate::view::table::Form;
@@ -127,10 +126,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let is_to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut is_flame_whole = true;
     if let Some(path) = &args.output {
-        if let Some(same) = args.logs.iter().find(|log| is_file(path, log)) {
-            let name = same.display();
-            return Err(Stop::Message(format!("{name}: is an input; give another output")));
-        }
+        output::refuse_inputs(path, &args.logs)?;
         let mut walker = Walker::new(&kernel.model, question.grace).with_links();
         let stacks = stacks(&kernel.model, &explained.windows, &mut walker);
         is_flame_whole = stacks.is_complete;

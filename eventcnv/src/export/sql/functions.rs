@@ -51,18 +51,18 @@ pub(crate) fn add(connection: &Connection) -> Result<()> {
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
     for (name, function) in OF_ONE {
-        let result = move |c: &Context<'_>| Ok(real(number(c.get_raw(0)).map(function)));
+        let result = move |c: &mut Context<'_>| Ok(real(number(c.get_raw(0)).map(function)));
         connection.create_scalar_function(name, 1, flags, result)?;
     }
     for (name, function) in ROUNDING {
-        let result = move |c: &Context<'_>| match c.get_raw(0) {
+        let result = move |c: &mut Context<'_>| match c.get_raw(0) {
             ValueRef::Integer(value) => Ok(Value::Integer(value)),
             value => Ok(real(number(value).map(function))),
         };
         connection.create_scalar_function(name, 1, flags, result)?;
     }
     for (name, function) in OF_TWO {
-        let result = move |c: &Context<'_>| {
+        let result = move |c: &mut Context<'_>| {
             let both = number(c.get_raw(0)).zip(number(c.get_raw(1)));
             Ok(real(both.map(|(a, b)| function(a, b))))
         };
@@ -93,7 +93,7 @@ fn wrong(what: String) -> Error {
 }
 
 /// Implements `text REGEXP pattern`, which SQLite translates to `regexp(pattern, text)`.
-fn is_match(context: &Context<'_>) -> Result<Option<bool>> {
+fn is_match(context: &mut Context<'_>) -> Result<Option<bool>> {
     let text: Cow<'_, [u8]> = match context.get_raw(1) {
         ValueRef::Null => return Ok(None),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.into(),

@@ -147,7 +147,7 @@ impl Row {
     }
 }
 
-/// A kind.
+/// A kind as the log declares it: event types of one kind are switched on and off together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Its bit in the masks: 0 to 63.

@@ -9,7 +9,10 @@
 
 use cli::units::number;
 use eventlog::reader::{Faults, FileSource, Joined, Log, Options, Registry};
-use nix::sys::signal::Signal;
+use signal_hook::consts::{
+    SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGSYS, SIGTERM, SIGTRAP,
+};
+use signal_hook::low_level::signal_name;
 use std::fs::File;
 use std::ops::AddAssign;
 use std::os::unix::process::ExitStatusExt;
@@ -32,18 +35,14 @@ impl Death {
     /// Returns the signal that ended a program, if one did.
     pub(super) fn of(status: ExitStatus) -> Option<Death> {
         let number = status.signal()?;
-        let signal = Signal::try_from(number);
-        let name = signal.map_or(format!("signal {number}"), |signal| signal.to_string());
+        let name = signal_name(number).map_or(format!("signal {number}"), str::to_owned);
         let has_handlers = std::env::var_os(CRASH).is_some_and(|value| value == "1");
-        Some(Death { name, is_caught: has_handlers && signal.is_ok_and(is_handled) })
+        Some(Death { name, is_caught: has_handlers && is_handled(number) })
     }
 }
 
 /// Returns whether the runtime handles a signal, if it has handlers.
-fn is_handled(signal: Signal) -> bool {
-    use Signal::{
-        SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGSYS, SIGTERM, SIGTRAP,
-    };
+fn is_handled(signal: i32) -> bool {
     let of_crashes = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
     of_crashes.contains(&signal) || [SIGHUP, SIGINT, SIGQUIT, SIGTERM].contains(&signal)
 }

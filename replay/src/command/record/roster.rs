@@ -12,7 +12,7 @@ use cli::Stop;
 use cli::units::number;
 use eventlog::format::text::OneLine;
 use eventlog::format::{Presence, ROSTER_SIZE, ROSTER_SIZE_MIN, Unloadable, roster};
-use nix::sys::resource::{Resource, getrlimit};
+use rustix::process::{Resource, getrlimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -77,7 +77,7 @@ impl Roster {
         };
         let file = tempfile::Builder::new().prefix(".replay-roster-").tempfile().map_err(failed)?;
         // A larger file would end this process by a signal.
-        let limit = getrlimit(Resource::RLIMIT_FSIZE).map_err(|error| failed(error.into()))?.0;
+        let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
         let size = limit.min(ROSTER_SIZE as u64) / ROSTER_SIZE_MIN as u64 * ROSTER_SIZE_MIN as u64;
         if size == 0 {
             return Err(Stop::Message(format!(

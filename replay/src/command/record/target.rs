@@ -8,11 +8,11 @@
 
 use super::What;
 use eventlog::format::SANITIZERS;
-use nix::unistd::{getegid, geteuid};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use rustix::fs::getxattr;
+use rustix::process::{getegid, geteuid};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;

@@ -165,7 +165,7 @@ telemetry registry"""
     NAME = "registry"
 
     def run(self, streams, argument):
-        telemetry_write(telemetry_ask(streams, "--registry"))
+        telemetry_write(telemetry_ask(streams, "registry"))
 
 
 class TelemetrySave(TelemetryCommand):

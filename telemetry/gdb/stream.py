@@ -96,7 +96,7 @@ class TelemetryStream:
     def registries(self):
         """Returns the registries, by index, as eventcnv declares them."""
         if self.known is None:
-            lines = telemetry_ask([self], "--registry", "--style", "json").splitlines()
+            lines = telemetry_ask([self], "registry", "--json").splitlines()
             registries = map(json.loads, lines)
             self.known = {registry["registry"]: registry for registry in registries}
         return self.known

@@ -7,6 +7,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod connection;
 pub(crate) mod control;
 pub(crate) mod core;
@@ -26,6 +27,7 @@ pub(crate) mod paths;
 pub(crate) mod query;
 pub(crate) mod receive;
 pub(crate) mod recover;
+pub(crate) mod registry;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod verify;

@@ -247,10 +247,8 @@ fn top(param: &ParamOverview) -> (Cell, u64) {
         }
         TopOf::Strings(top) => {
             let rows = top.most(TOP_COUNT).into_iter();
-            let row = |(value, count, _): (&Box<[u8]>, u64, _)| {
-                (quoted(value), words(value), None, count)
-            };
-            (rows.map(row).collect(), top.error())
+            let rows = rows.map(|(value, count, _)| (quoted(value), words(value), None, count));
+            (rows.collect(), top.error())
         }
     };
     let least = if error > 0 { "≥" } else { "" };

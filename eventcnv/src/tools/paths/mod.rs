@@ -41,7 +41,7 @@ Examples:
   eventcnv paths report shop.graph shop.plan path.log -o page.html   the plan, and the path
   eventcnv pairs path.log                              how often each block and function ran";
 
-/// Plan the few events that tell the whole path of a program, and find the path from them
+/// Find the few events that tell the whole path of a program, and the path from them
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Paths {

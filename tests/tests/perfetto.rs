@@ -367,3 +367,26 @@ fn perfetto_finds_each_event_of_an_exported_trace() {
         assert_eq!([of("Call"), of("Poll"), of("Task")], [None; 3], "{ending}: {found:?}");
     }
 }
+
+/// The path of a compiled program has the calls that the program counts itself.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+#[ignore = "needs Perfetto's user interface: ./proofs perfetto fetches it and runs this"]
+fn perfetto_finds_each_call_of_a_walked_path() {
+    let ui = interface();
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let source = root().join("tests/tests/paths/steps.c");
+    run(system("cc").current_dir(&folder).args(["-O1", "-o", "steps"]).arg(source));
+    let collect = ["paths", "collect", "-o", "path.log", "--", "./steps", "97"];
+    let counted = run(eventcnv().current_dir(&folder).args(collect)).stdout;
+    let counted: u64 = String::from_utf8_lossy(&counted).trim().parse().expect("a count");
+    for ending in ["pftrace", "json"] {
+        let trace = folder.path().join("trace").with_extension(ending);
+        run(eventcnv().current_dir(&folder).args(["export", "path.log", "-o"]).arg(&trace));
+        let found = found_in(&trace, &ui);
+        let of = |name: &str| found.get(&("slices".to_owned(), name.to_owned())).copied();
+        let wrong = found.keys().filter(|(what, _)| what == "wrong" || what == "failed");
+        assert_eq!(wrong.count(), 0, "{ending}: {found:?}");
+        assert_eq!([of("main"), of("step")], [Some(1), Some(counted)], "{ending}: {found:?}");
+    }
+}

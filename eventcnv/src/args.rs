@@ -1,26 +1,27 @@
 //! The command line.
 //!
 //! ```text
-//!  words ──▶ Args ── command ──▶ command/NAME.rs, with its arguments, help and examples
-//!               └─── none ─────▶ command/dump.rs
+//!  words ──▶ Args ── command ──▶ ask/NAME │ tools/NAME.rs, with its arguments, help and examples
+//!               └─── none ─────▶ tools/dump.rs
 //! ```
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-#[cfg(feature = "parquet")]
-use crate::command::parquet;
 #[cfg(feature = "paths")]
-use crate::command::paths;
+use crate::ask::paths;
 #[cfg(feature = "waits")]
-use crate::command::waits;
-use crate::command::{
-    calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
-    pairs, py, recover, report, stats, verify,
-};
+use crate::ask::waits;
+use crate::ask::{calls, diff, lines, pairs, stats};
+use crate::open::input;
+use crate::open::select::near;
+use crate::page;
+#[cfg(feature = "parquet")]
+use crate::tools::parquet;
 #[cfg(feature = "sql")]
-use crate::command::{query, sql};
-use crate::input;
-use crate::select::near;
+use crate::tools::query;
+use crate::tools::{
+    check, control, core, cut, dump, export, follow, index, listen, merge, py, recover, sql, verify,
+};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use cli::Stop;
@@ -55,7 +56,7 @@ enum Command {
     Paths(paths::Paths),
     Diff(diff::Diff),
     Follow(follow::Follow),
-    Report(report::Report),
+    Report(page::Report),
     Listen(listen::Listen),
     Core(core::Rescue),
     Check(check::Check),
@@ -91,7 +92,7 @@ impl Args {
             Some(Command::Paths(args)) => paths::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
-            Some(Command::Report(args)) => report::run(args),
+            Some(Command::Report(args)) => page::run(args),
             Some(Command::Core(args)) => core::run(args),
             #[cfg(feature = "sql")]
             Some(Command::Sql(args)) => sql::run(args),

@@ -58,6 +58,9 @@ def ours(folder, root):
     for part in parts:
         manifest = tree / part / "Cargo.toml"
         if "calls.workspace = true" not in manifest.read_text().splitlines():
+            # Where all dependencies are those of one platform there is no table for the others.
+            if "\n[dependencies]\n" not in manifest.read_text():
+                edit(manifest, r"\Z", "\n[dependencies]\n")
             edit(manifest, r"^\[dependencies\]\n", "[dependencies]\ncalls.workspace = true\n")
         if part in COMPILED:
             used = (r"^(eventdef|eventlog|telemetry|calls(?:-macros)?)"

@@ -20,7 +20,8 @@ use crate::tools::parquet;
 #[cfg(feature = "sql")]
 use crate::tools::query;
 use crate::tools::{
-    check, control, core, cut, dump, export, follow, index, listen, merge, py, recover, sql, verify,
+    check, completions, control, core, cut, dump, export, follow, index, listen, man, merge, py,
+    recover, registry, sql, verify,
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
@@ -74,14 +75,17 @@ enum Command {
     Merge(merge::Merge),
     Index(index::Index),
     Control(control::Control),
+    Registry(registry::Registry),
+    Man(man::Page),
+    Completions(completions::Completions),
 }
 
 impl Args {
     /// Runs the command. Returns whether it found no fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump, command).map_err(|stop| self.suggest_command(stop)),
-            Some(Command::Dump(args)) => dump::run(args, command),
+            None => dump::run(&self.dump).map_err(|stop| self.suggest_command(stop)),
+            Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Calls(args)) => calls::run(args),
@@ -110,6 +114,9 @@ impl Args {
             Some(Command::Merge(args)) => merge::run(args),
             Some(Command::Index(args)) => index::run(args),
             Some(Command::Control(args)) => control::run(args),
+            Some(Command::Registry(args)) => registry::run(args),
+            Some(Command::Man(_)) => man::run(command()),
+            Some(Command::Completions(args)) => completions::run(args),
         }
     }
 }
@@ -153,7 +160,7 @@ fn command() -> clap::Command {
 
 /// Parses the command line; answers a shell that asks for completions instead.
 pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
-    CompleteEnv::with_factory(command).var(dump::COMPLETE_VARIABLE).complete();
+    CompleteEnv::with_factory(command).var(completions::VARIABLE).complete();
     let mut matches = command().get_matches_from(words(all));
     Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
 }

@@ -1,4 +1,4 @@
-//! The event types that a log declares (`--registry`).
+//! The event types that a log declares (command `registry`).
 //!
 //! ```text
 //!  registry 1: mps 2.0.0

@@ -6,11 +6,10 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::ask::stats;
 use crate::open::input::threads;
 use crate::open::input::threads::Threads;
 use crate::open::parallel::Emit;
-use crate::open::select::{Select, Selected, Selection, is_selected};
+use crate::open::select::{Select, Selected, Selection};
 use crate::open::{Input, Reading, Stdout, parallel};
 use crate::show;
 use crate::show::clock::{Clock, Form};
@@ -21,14 +20,11 @@ use crate::show::line::Line;
 use crate::show::lisp::Lisp;
 use crate::show::named::{Named, Threaded};
 use crate::show::numeric::Numeric;
-use crate::show::{View, line, registry};
+use crate::show::{View, line};
 use crate::text::page::Page;
-use crate::tools::man;
 use clap::{ArgAction, ValueEnum};
-use clap_complete::Shell;
-use clap_complete::env::Shells;
 use cli::Stop;
-use eventlog::reader::{self, Faults, Filter, Log};
+use eventlog::reader::{self, Faults};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -79,9 +75,8 @@ Examples:
   eventcnv --time seconds --clock-rate 2.1GHz -v run.log   state the rate of the clock
   eventcnv --style json run.log | head -n 3   an object for each event
   eventcnv --style csv --events PoolAlloc run.log > run.csv   a table
-  eventcnv --stats run.log            counts by kind and type, and losses
-  eventcnv --registry run.log         the event types that the log declares, with their docs
-  eventcnv --registry --style json run.log | head -n 1   the same for another program
+  eventcnv stats run.log              counts by kind and type, and losses
+  eventcnv registry run.log           the event types that the log declares, with their docs
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
   eventcnv -vvv core.4711             the last events of a program that died, from its core
   eventcnv -vvv core.4711 run.log     these, and the events in its log, each once
@@ -89,8 +84,7 @@ Examples:
   eventcnv ./control                  a log with the name of a command
   eventcnv --eventdef eventdef.h older.log   a log of another version of the MPS
   eventcnv listen unix:/tmp/logs -o logs   receive logs; see eventcnv listen --help
-  eventcnv --man > eventcnv.1         the manual page: man ./eventcnv.1
-  eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
+  eventcnv man > eventcnv.1           the manual page: man ./eventcnv.1
 
 Environment:
   MPS_TELEMETRY_FILENAME  the log to read if none is named (default: mpsio.log); the newest file
@@ -101,9 +95,6 @@ Exit status:
   0  the log was read completely
   1  faults were found and reported on standard error; the readable events were printed
   2  the log could not be read, or the command line is wrong";
-
-/// The environment variable by which a shell asks for completions.
-pub(crate) const COMPLETE_VARIABLE: &str = "EVENTCNV_COMPLETE";
 
 /// The arguments.
 #[derive(Debug, clap::Args)]
@@ -129,22 +120,6 @@ pub(crate) struct Dump {
     /// Order of the events; events of equal time keep their order in the file
     #[arg(long, value_enum, default_value_t = Order::Time)]
     order: Order,
-
-    /// List the event types that the log declares
-    #[arg(long, conflicts_with = "stats")]
-    registry: bool,
-
-    /// Run the command stats
-    #[arg(long)]
-    stats: bool,
-
-    /// Print the manual page
-    #[arg(long)]
-    man: bool,
-
-    /// Print completions for a shell, including kinds and event types of the named log
-    #[arg(long, value_name = "SHELL")]
-    completions: Option<Shell>,
 }
 
 /// The form of the output.
@@ -178,33 +153,15 @@ impl From<Order> for reader::Order {
     }
 }
 
-/// Runs the command; `tool` describes all commands. Returns whether the log was read completely.
-pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop> {
+/// Runs the command. Returns whether the log was read completely.
+pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
-    if let Some(shell) = args.completions {
-        return write_completions(shell, out);
-    }
-    if args.man {
-        let mut text = Vec::new();
-        man::write(tool(), &mut text)?;
-        out.write_all(&text)?;
-        return Ok(true);
-    }
     let labels = args.verbose >= 2 || args.style == Style::Json;
     let mut reading = if args.is_by_increment() {
         Reading::open_by_increment(&args.input, args.order.into(), labels)?
     } else {
         Reading::open_with(&args.input, Stdout::Used)?
     };
-    if args.stats {
-        return stats::write(&reading, &args.select, stats::Form::default(), out);
-    }
-    if args.registry {
-        let selection = reading.select(&args.select, labels)?;
-        write_registries(&reading.log, selection.filter(), args.style, out)?;
-        reading.forget_overwritten();
-        return Ok(reading.end(&Faults::default()));
-    }
     if args.time == Form::Seconds {
         reading.use_seconds();
     }
@@ -221,7 +178,7 @@ impl Dump {
     /// Returns whether the output of a stretch does not depend on later stretches.
     fn is_by_increment(&self) -> bool {
         let is_plain = self.style != Style::Csv && self.time == Form::Ticks && self.verbose <= 2;
-        is_plain && !self.select.is_given() && !self.stats && !self.registry
+        is_plain && !self.select.is_given()
     }
 }
 
@@ -307,33 +264,4 @@ impl Lines<'_> {
         self.out.flush()?;
         Ok(faults)
     }
-}
-
-fn write_registries(
-    log: &Log,
-    filter: &Filter,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut text = Vec::new();
-    let is_shown =
-        |registry: &reader::Registry, row: &reader::EventType| is_selected(filter, registry, row);
-    match style {
-        Style::Json => registry::write_json(log.registries(), is_shown, &mut text)?,
-        _ => registry::write(log.registries(), is_shown, &mut text)?,
-    }
-    out.write_all(&text)
-}
-
-/// Writes a script by which a shell asks this tool for completions: the tool knows the names in a
-/// log.
-fn write_completions(shell: Shell, out: &mut dyn Write) -> Result<bool, Stop> {
-    let mut text = Vec::new();
-    let shells = Shells::builtins();
-    let name = "eventcnv";
-    if let Some(completer) = shells.completer(&shell.to_string()) {
-        completer.write_registration(COMPLETE_VARIABLE, name, name, name, &mut text)?;
-    }
-    out.write_all(&text)?;
-    Ok(true)
 }

@@ -8,7 +8,25 @@
 
 use clap::Command;
 use clap_mangen::Man;
+use cli::Stop;
 use std::io::{self, Write};
+
+const EXAMPLES: &str = "\
+Examples:
+  eventcnv man > eventcnv.1     the manual page: man ./eventcnv.1";
+
+/// Print the manual page
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Page {}
+
+/// Runs the command; `tool` describes all commands.
+pub(crate) fn run(tool: Command) -> Result<bool, Stop> {
+    let mut text = Vec::new();
+    write(tool, &mut text)?;
+    io::stdout().lock().write_all(&text)?;
+    Ok(true)
+}
 
 /// Sections that become subsections in the section of a command.
 const SECTIONS: [(&str, &str); 4] = [
@@ -18,7 +36,7 @@ const SECTIONS: [(&str, &str); 4] = [
     (".SH SELECTION", ".SS \"Selection of"),
 ];
 
-pub(crate) fn write(mut tool: Command, out: &mut dyn Write) -> io::Result<()> {
+fn write(mut tool: Command, out: &mut dyn Write) -> io::Result<()> {
     tool.build();
     let version = tool.get_version().unwrap_or_default().to_owned();
     let name = tool.get_name().to_owned();

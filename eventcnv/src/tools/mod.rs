@@ -7,6 +7,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod connection;
 pub(crate) mod control;
 pub(crate) mod core;
@@ -25,6 +26,7 @@ pub(crate) mod py;
 pub(crate) mod query;
 pub(crate) mod receive;
 pub(crate) mod recover;
+pub(crate) mod registry;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod verify;

@@ -38,7 +38,7 @@ Examples:
   eventcnv paths walk shop.graph shop.plan run0 -o path.log
   eventcnv pairs path.log                              how often each block and function ran";
 
-/// Plan the few events that tell the whole path of a program, and find the path from them
+/// Find the few events that tell the whole path of a program, and the path from them
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Paths {

@@ -223,7 +223,7 @@ pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &
             let lister = match what {
                 "label" => "-v --events Intern",
                 "thread" => "stats",
-                _ => "--registry",
+                _ => "registry",
             };
             format!(" and {more} more (eventcnv {lister} lists them)")
         }

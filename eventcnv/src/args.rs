@@ -1,26 +1,28 @@
 //! The command line.
 //!
 //! ```text
-//!  words ──▶ Args ── command ──▶ command/NAME.rs, with its arguments, help and examples
-//!               └─── none ─────▶ command/dump.rs
+//!  words ──▶ Args ── command ──▶ ask/NAME │ tools/NAME.rs, with its arguments, help and examples
+//!               └─── none ─────▶ tools/dump.rs
 //! ```
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-#[cfg(feature = "parquet")]
-use crate::command::parquet;
 #[cfg(feature = "paths")]
-use crate::command::paths;
+use crate::ask::paths;
 #[cfg(feature = "waits")]
-use crate::command::waits;
-use crate::command::{
-    calls, check, control, core, cut, diff, dump, export, follow, index, lines, listen, merge,
-    pairs, py, recover, report, stats, verify,
-};
+use crate::ask::waits;
+use crate::ask::{calls, diff, lines, pairs, stats};
+use crate::open::input;
+use crate::open::select::near;
+use crate::page;
+#[cfg(feature = "parquet")]
+use crate::tools::parquet;
 #[cfg(feature = "sql")]
-use crate::command::{query, sql};
-use crate::input;
-use crate::select::near;
+use crate::tools::query;
+use crate::tools::{
+    check, completions, control, core, cut, dump, export, follow, index, listen, man, merge, py,
+    recover, registry, sql, verify,
+};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use cli::Stop;
@@ -55,7 +57,7 @@ enum Command {
     Paths(paths::Paths),
     Diff(diff::Diff),
     Follow(follow::Follow),
-    Report(report::Report),
+    Report(page::Report),
     Listen(listen::Listen),
     Core(core::Rescue),
     Check(check::Check),
@@ -73,14 +75,17 @@ enum Command {
     Merge(merge::Merge),
     Index(index::Index),
     Control(control::Control),
+    Registry(registry::Registry),
+    Man(man::Page),
+    Completions(completions::Completions),
 }
 
 impl Args {
     /// Runs the command. Returns whether it found no fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump, command).map_err(|stop| self.suggest_command(stop)),
-            Some(Command::Dump(args)) => dump::run(args, command),
+            None => dump::run(&self.dump).map_err(|stop| self.suggest_command(stop)),
+            Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Pairs(args)) => pairs::run(args),
             Some(Command::Calls(args)) => calls::run(args),
@@ -91,7 +96,7 @@ impl Args {
             Some(Command::Paths(args)) => paths::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
-            Some(Command::Report(args)) => report::run(args),
+            Some(Command::Report(args)) => page::run(args),
             Some(Command::Core(args)) => core::run(args),
             #[cfg(feature = "sql")]
             Some(Command::Sql(args)) => sql::run(args),
@@ -109,6 +114,9 @@ impl Args {
             Some(Command::Merge(args)) => merge::run(args),
             Some(Command::Index(args)) => index::run(args),
             Some(Command::Control(args)) => control::run(args),
+            Some(Command::Registry(args)) => registry::run(args),
+            Some(Command::Man(_)) => man::run(command()),
+            Some(Command::Completions(args)) => completions::run(args),
         }
     }
 }
@@ -152,7 +160,7 @@ fn command() -> clap::Command {
 
 /// Parses the command line; answers a shell that asks for completions instead.
 pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
-    CompleteEnv::with_factory(command).var(dump::COMPLETE_VARIABLE).complete();
+    CompleteEnv::with_factory(command).var(completions::VARIABLE).complete();
     let mut matches = command().get_matches_from(words(all));
     Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
 }

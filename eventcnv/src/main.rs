@@ -6,7 +6,8 @@
 //! ```
 //!
 //! ```text
-//!  args.rs ──▶ command/ ──▶ reading.rs ──▶ events (select/) ──▶ view/ for people, export/
+//!  args.rs ─┬▶ ask/NAME, page/ ── open/ ──▶ events ──▶ sums ──▶ show/table.rs │ a page
+//!           └▶ tools/NAME.rs ─── open/ ──▶ events ──▶ show/ for people │ export/
 //! ```
 //!
 //! - **Platforms**: Unix; tests run on Linux. It reads logs of each platform.
@@ -14,15 +15,15 @@
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
+
 mod args;
-mod command;
+mod ask;
 mod export;
-mod input;
-mod reading;
-mod select;
-mod summary;
+mod open;
+mod page;
+mod show;
 mod text;
-mod view;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -288,7 +288,7 @@ fn every_command_reads_a_log_that_a_tool_made() {
     // In each tick the sale comes first.
     let kinds: Vec<bool> = all.lines().map(|line| line.contains("Restock")).collect();
     assert!(!kinds.windows(2).any(|pair| pair == [true, true]));
-    let (stats, _) = expect(0, &["--stats", &log]);
+    let (stats, _) = expect(0, &["stats", &log]);
     assert!(stats.contains("till") && stats.contains("nothing is known to be lost"), "{stats}");
     let query = "SELECT count(*), sum(count) FROM Sale";
     let (found, _) = expect(0, &["query", "--csv", &log, query]);

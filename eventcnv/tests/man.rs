@@ -1,7 +1,7 @@
 //! The manual page has all that the help has.
 //!
 //! ```text
-//!  eventcnv --man ── every command, every option, every example
+//!  eventcnv man ── every command, every option, every example
 //! ```
 //!
 //! Design: `.cnv.man` in `design/eventcnv.md`.
@@ -22,7 +22,7 @@ fn shown(page: &str) -> String {
 /// `.cnv.man`
 #[test]
 fn the_manual_page_has_every_command_option_and_example() {
-    let (page, code, errors) = run(&["--man"]);
+    let (page, code, errors) = run(&["man"]);
     assert_eq!((code, errors.as_str()), (0, ""));
     let page = shown(&String::from_utf8(page).unwrap());
     let (help, _, _) = run(&["-h"]);
@@ -49,7 +49,7 @@ fn the_manual_page_has_every_command_option_and_example() {
 /// A line of the help that begins like a request would become one.
 #[test]
 fn the_manual_page_uses_only_requests_of_the_man_macros() {
-    let (page, _, _) = run(&["--man"]);
+    let (page, _, _) = run(&["man"]);
     let is_request = |line: &str| line.starts_with('.') || line.starts_with('\'');
     for line in String::from_utf8(page).unwrap().lines().filter(|line| is_request(line)) {
         let known = [

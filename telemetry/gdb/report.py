@@ -3,7 +3,7 @@
 
       status     pid: 4711 ⏎ stream: 0011… ⏎ registry.1.output: Pool …      as `eventcnv control`
       describe   the event, its doc, thread and time; each parameter with its value and doc
-      registry   the same text as `eventcnv --registry`
+      registry   the same text as `eventcnv registry`
 
 Design: `.debug.describe`, `.reg.doc`, `.control.external` in design/telemetry.md.
 """

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "overhead"))
 from measure import PUBLISHED, annotate, archived, cargo, copied, fetched  # noqa: E402
 
 TESTED = ["eventdef", "eventlog", "cli", "stacks", "lens/slices", "lens/calls", "lens/waits", "lens/paths",
-          "record/paths", "eventcnv", "replay"]
+          "record/paths", "record/waits", "eventcnv", "replay"]
 COMPILED = ["telemetry", "calls", "calls/macros", "calls/tcl", "interpose"]
 
 
@@ -58,6 +58,9 @@ def ours(folder, root):
     for part in parts:
         manifest = tree / part / "Cargo.toml"
         if "calls.workspace = true" not in manifest.read_text().splitlines():
+            # Where all dependencies are those of one platform there is no table for the others.
+            if "\n[dependencies]\n" not in manifest.read_text():
+                edit(manifest, r"\Z", "\n[dependencies]\n")
             edit(manifest, r"^\[dependencies\]\n", "[dependencies]\ncalls.workspace = true\n")
         if part in COMPILED:
             used = (r"^(eventdef|eventlog|telemetry|calls(?:-macros)?)"

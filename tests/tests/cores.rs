@@ -464,7 +464,7 @@ fn a_small_cut_core_gives_the_remaining_blocks() {
         let whole = events_in_blocks(left, &log[32..48]);
         assert!(whole <= found && found <= least, "{percent}: {whole} {found} {least}");
         least = found;
-        let (registries, _, _) = lines(&cut, &["--registry"]);
+        let (registries, _, _) = lines(&cut, &["registry"]);
         assert!(registries.contains("work") && registries.contains("WentOn"), "{registries}");
         println!("{percent} %: {found} of {all} events, {whole} in whole blocks; {line:?}");
     }

@@ -45,7 +45,7 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
         let dump = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(&log));
         let count = dump.stdout.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(count, EVENT_COUNT, "{how} {signal:?}");
-        let stats = run(eventcnv().arg("--stats").arg(&log));
+        let stats = run(eventcnv().arg("stats").arg(&log));
         let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
         assert!(stats.contains("nothing is known to be lost"), "{how} {signal:?}: {stats}");
         assert!(stats.contains("not closed"), "{how} {signal:?}: {stats}");

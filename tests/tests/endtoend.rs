@@ -65,7 +65,7 @@ fn the_statistics_state_whether_a_log_was_closed() {
             writer.end();
         }
         std::fs::write(&log, writer.bytes()).expect("the log can be written");
-        let counts = lines(eventcnv().arg("--stats").arg(&log));
+        let counts = lines(eventcnv().arg("stats").arg(&log));
         let stream = counts.iter().find(|line| line.starts_with("stream 0: ")).expect("a stream");
         assert_eq!(!stream.contains("not closed"), is_closed, "{stream}");
     }
@@ -77,7 +77,7 @@ fn the_statistics_know_the_threads_that_shared_a_buffer() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     run(&mut recorder(&["one-by-one", "3", "10"], "all", &log));
-    let counts = lines(eventcnv().arg("--stats").arg(&log));
+    let counts = lines(eventcnv().arg("stats").arg(&log));
     assert_eq!(counts.last().expect("a line"), "nothing is known to be lost", "{counts:#?}");
     for thread in 1..=3 {
         let of_thread = format!("{thread} \"recorder\" ");

@@ -101,7 +101,7 @@ fn shows_the_parent(folder: &Path, processes: &BTreeMap<u64, Process>) {
     let forked = |(_, process): &(&u64, &Process)| process.parent != [0; 16];
     let (pid, process) = processes.iter().find(forked).expect("a child");
     let log = folder.join(format!("mpsio.log-{pid}"));
-    let output = run(eventcnv().arg("--stats").arg(log));
+    let output = run(eventcnv().arg("stats").arg(log));
     let text = String::from_utf8_lossy(&output.stdout);
     let hex: String = process.parent.iter().map(|byte| format!("{byte:02x}")).collect();
     let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);

@@ -166,9 +166,9 @@ fn work(log: &Path) -> Vec<(u64, u64, u64)> {
     events
 }
 
-/// Returns the sum over all kinds of a column in the table of losses that `--stats` prints.
+/// Returns the sum over all kinds of a column in the table of losses that `stats` prints.
 fn not_in_the_log(log: &Path, column: usize) -> u64 {
-    let stats = lines(eventcnv().arg("--stats").arg(log));
+    let stats = lines(eventcnv().arg("stats").arg(log));
     let table = stats.iter().skip_while(|line| !line.starts_with("not in the log")).skip(1);
     let count = |line: &String| line.split_whitespace().nth(column).map(|word| word.parse());
     table.map(|line| count(line).expect("a column").unwrap_or(0u64)).sum()
@@ -380,7 +380,7 @@ fn the_statistics_of_a_slow_receiver_add_up() {
     // The receiver took some of the waiting blocks after the program had counted.
     assert!(told > 0, "of {io}");
     assert_eq!(work(&log).len() as u64 + told, COUNT);
-    let stats = run(eventcnv().arg("--stats").arg(&log));
+    let stats = run(eventcnv().arg("stats").arg(&log));
     let said = String::from_utf8_lossy(&stats.stderr);
     assert!(said.contains(&format!("{told} refused by the host")), "{said}");
     assert!(!String::from_utf8_lossy(&stats.stdout).contains("not closed"));

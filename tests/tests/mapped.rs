@@ -463,7 +463,7 @@ fn eventcnv_reads_a_ring_while_it_is_written() {
     wait_for("a ring", || path.exists());
     for _ in 0..20 {
         lines(eventcnv().arg(&path));
-        lines(eventcnv().arg("--stats").arg(&path));
+        lines(eventcnv().arg("stats").arg(&path));
     }
 }
 

@@ -200,7 +200,7 @@ fn the_tool_switches_flushes_and_queries_a_busy_program() {
         assert_eq!(events(), events());
         let (socket, directory) = busy.end();
         assert!(!socket.exists(), "the program left its socket");
-        let stats = lines(eventcnv().arg("--stats").arg(directory.path().join("mpsio.log")));
+        let stats = lines(eventcnv().arg("stats").arg(directory.path().join("mpsio.log")));
         assert!(!stats.iter().any(|line| line.contains("not closed")), "{stats:#?}");
     }
 }

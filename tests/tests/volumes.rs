@@ -65,9 +65,9 @@ fn indexes(log: &Log) -> BTreeMap<(u64, u64), Vec<u64>> {
     indexes
 }
 
-/// Returns the line of `--stats` about the stream, and the whole output.
+/// Returns the line of `stats` about the stream, and the whole output.
 fn stats(names: &[PathBuf]) -> (String, Output) {
-    let output = eventcnv().arg("--stats").args(names).output().expect("a child");
+    let output = eventcnv().arg("stats").args(names).output().expect("a child");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find(|line| line.starts_with("stream 0: ")).expect("a stream");
     (line.to_owned(), output)

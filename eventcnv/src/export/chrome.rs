@@ -9,11 +9,11 @@
 //! Slices are B and E, spans b and e (the lane is the id), flows s and f, counters C, other events
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use super::processes::Processes;
-use super::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
-use crate::select::Selected;
+use crate::export::processes::Processes;
+use crate::export::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
+use crate::open::select::Selected;
+use crate::show::json::Escaping;
 use crate::text::Real;
-use crate::view::json::Escaping;
 use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;

@@ -8,8 +8,8 @@
 //! A full table is written and begins empty again; readers add the lines of one stack. Design:
 //! `.cnv.folded` in `design/eventcnv.md`.
 
-use super::timeline::{Action, Timeline};
-use crate::select::Selected;
+use crate::export::timeline::{Action, Timeline};
+use crate::open::select::Selected;
 use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;

@@ -15,17 +15,17 @@
 pub(crate) mod calls;
 pub(crate) mod chrome;
 pub(crate) mod ctf;
+pub(crate) mod flows;
 pub(crate) mod folded;
 pub(crate) mod lcov;
-pub(crate) mod marks;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod perfetto;
 pub(crate) mod processes;
-mod protobuf;
+pub(crate) mod protobuf;
 pub(crate) mod python;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod timeline;
 #[cfg(any(feature = "parquet", feature = "sql"))]
-mod wall;
+pub(crate) mod wall;

@@ -8,7 +8,7 @@
 //! Processes of two hosts may have one number; here each process has a number of its own. Design:
 //! `.cnv.export` in `design/eventcnv.md`.
 
-use crate::input::threads;
+use crate::open::input::threads;
 use eventlog::reader::{Event, Log};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -8,9 +8,10 @@
 //!
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
-use super::processes::Processes;
-use crate::summary::calls::demangled;
-use crate::summary::flows::{self, Flows};
+use crate::ask::calls::summary::demangled;
+use crate::export::flows;
+use crate::export::flows::Flows;
+use crate::export::processes::Processes;
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};

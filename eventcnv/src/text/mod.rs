@@ -8,13 +8,13 @@
 //!
 //! Hand-written, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
 
-use eventlog::format::text::is_steering;
-use serde::ser::{Serialize, Serializer};
-use std::io::Write;
-
 pub(crate) mod hex;
 pub(crate) mod names;
 pub(crate) mod page;
+
+use eventlog::format::text::is_steering;
+use serde::ser::{Serialize, Serializer};
+use std::io::Write;
 
 /// A double in JSON: a number, or a string if JSON lacks the number.
 pub(crate) struct Real(pub(crate) f64);

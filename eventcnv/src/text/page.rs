@@ -8,7 +8,7 @@
 //! The page makes room once for each line; the pen drops text beyond the room. Hand-written,
 //! because a dump is as fast as this file. Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use super::hex;
+use crate::text::hex;
 
 const PAGE_SIZE: usize = 1 << 18;
 /// The size of an empty page: a line may take 4 KiB beyond a full page before the page grows.

@@ -253,7 +253,7 @@ fn no_text_of_a_log_steers_a_terminal() {
         &["merge", log, other, "-o", out, "--force"],
         &["check", log, other],
         &["check", log, other, "--json"],
-        &[log, "--registry", "--style", "json"],
+        &["registry", log, "--json"],
         &["query", log, table],
         &["query", log, table, "--csv"],
         &["query", log, table, "--json"],

@@ -1,7 +1,6 @@
 //! Why threads did not run: what a kernel tells of its threads, as runs, waits and causes.
 //!
 //! ```text
-//!          tracefs ── collect ──┐
 //!  perf.data, trace.dat, text ── source ──▶ output ──▶ log "kernel" ── model ──▶ answers
 //! ```
 //!
@@ -13,8 +12,6 @@
 pub mod account;
 pub mod answer;
 pub mod calls;
-#[cfg(target_os = "linux")]
-pub mod collect;
 pub mod critical;
 pub mod delay;
 pub mod events;

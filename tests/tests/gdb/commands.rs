@@ -48,7 +48,7 @@ fn dump_prints_what_eventcnv_prints_of_the_saved_log() {
     agree("-vvv", &said[6], &converted(&["-vvv"], &log));
     let of_worker = |line: &str| line.split(' ').nth(2) == Some("worker");
     assert_eq!(said[6].lines().filter(|line| of_worker(line)).count(), 3 * THREADS * EVENTS);
-    agree("--registry", &said[3], &converted(&["--registry"], &log));
+    agree("registry", &said[3], &converted(&["registry"], &log));
     agree("kinds", &said[4], &converted(&["-vv", "--kinds", "object,pause"], &log));
     let newest = converted(&["-v"], &log);
     agree("-n", &said[5], &newest[newest.len() - 7..]);

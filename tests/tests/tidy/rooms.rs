@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders whose rooms `ARCHITECTURE.md` draws. A further one needs its picture there, below
 /// "Rooms of `FOLDER`", and its name in this list.
-const HOUSES: [&str; 9] = [
+const HOUSES: [&str; 11] = [
     "telemetry/src",
     "calls/src",
     "eventlog/src/reader",
@@ -22,6 +22,8 @@ const HOUSES: [&str; 9] = [
     "lens/calls/src",
     "lens/waits/src",
     "lens/paths/src",
+    "record/paths/src",
+    "record/waits/src",
     "eventcnv/src",
     "replay/src",
 ];

@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 19] = [
+const WALLS: [(&str, &[&str]); 20] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -26,6 +26,7 @@ const WALLS: [(&str, &[&str]); 19] = [
     ("lens/waits", &["eventdef", "eventlog", "slices"]),
     ("lens/paths", &["eventdef", "eventlog"]),
     ("record/paths", &["eventlog", "lens-paths"]),
+    ("record/waits", &["eventdef", "eventlog", "lens-waits"]),
     (
         "eventcnv",
         &[
@@ -37,6 +38,7 @@ const WALLS: [(&str, &[&str]); 19] = [
             "lens-waits",
             "lens-paths",
             "record-paths",
+            "record-waits",
         ],
     ),
     // Its tests preload the library.

@@ -7,8 +7,8 @@
 //!
 //! graphviz.org/doc/info/lang.html. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
-use super::name;
-use crate::summary::calls::links;
+use crate::ask::calls::summary::links;
+use crate::export::calls::name;
 use lens_calls::{Calls, Function, Graph, Link, clusters};
 use std::io::{self, Write};
 

@@ -9,12 +9,12 @@
 //!
 //! Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
-mod callgrind;
-mod dot;
-mod levels;
-mod pprof;
+pub(crate) mod callgrind;
+pub(crate) mod dot;
+pub(crate) mod levels;
+pub(crate) mod pprof;
 
-use crate::summary::calls::demangled;
+use crate::ask::calls::summary::demangled;
 use eventlog::format::text::OneLine;
 use lens_calls::statements::Statements;
 use lens_calls::{Calls, Function, Graph};

@@ -9,7 +9,7 @@
 //! Readers remove an underscore from a field's name; with it, no name is a keyword of TSDL. Design:
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
-use super::{EMPTY, UNKNOWN};
+use crate::export::ctf::{EMPTY, UNKNOWN};
 use crate::text;
 use crate::text::names::Taken;
 use eventdef::Sort;

@@ -7,7 +7,7 @@
 //!
 //! `metadata.rs` writes this layout in TSDL. Design: `.cnv.ctf` in `design/eventcnv.md`.
 
-use super::Append;
+use crate::export::ctf::Append;
 use std::io;
 
 const MAGIC: u32 = 0xC1FC_1FC1;

@@ -8,8 +8,8 @@
 //! The encoding thread converts rows to columns, a few rows at a time, so that they stay in its
 //! cache. Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::Failure;
-use super::row::{
+use crate::export::parquet::Failure;
+use crate::export::parquet::row::{
     COUNT_MASK, COUNT_SHIFT, FIRST, FIRST_PLACES, FIRST_SIZE, Form, HAS_WALL, HEAD, NO_TEXT, Rows,
     row_size, thread,
 };

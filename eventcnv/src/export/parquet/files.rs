@@ -6,9 +6,9 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::Failure;
-use super::columns::Group;
-use super::sets::{PARTITIONS, Sets};
+use crate::export::parquet::Failure;
+use crate::export::parquet::columns::Group;
+use crate::export::parquet::sets::{PARTITIONS, Sets};
 use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion,

@@ -9,18 +9,18 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`; the format: parquet.apache.org.
 
-mod columns;
-mod files;
-mod row;
-mod rows;
-mod sets;
+pub(crate) mod columns;
+pub(crate) mod files;
+pub(crate) mod row;
+pub(crate) mod rows;
+pub(crate) mod sets;
 
-pub(crate) use rows::{Piece, RowBuffer};
-pub(crate) use sets::Sets;
+pub(crate) use crate::export::parquet::rows::{Piece, RowBuffer};
+pub(crate) use crate::export::parquet::sets::Sets;
 
-use columns::Group;
-use files::Files;
-use rows::Groups;
+use crate::export::parquet::columns::Group;
+use crate::export::parquet::files::Files;
+use crate::export::parquet::rows::Groups;
 use std::fs::File;
 use std::io;
 use std::path::Path;

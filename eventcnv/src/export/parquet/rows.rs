@@ -7,10 +7,10 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::columns::Group;
-use super::row::Rows;
-use super::sets::{SLICES, Sets, UNKNOWN_SET};
-use super::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
+use crate::export::parquet::columns::Group;
+use crate::export::parquet::row::Rows;
+use crate::export::parquet::sets::{SLICES, Sets, UNKNOWN_SET};
+use crate::export::parquet::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
 use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
 use slices::Slice;

@@ -6,9 +6,9 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::Failure;
-use super::row::{FIRST, Form, SLICE};
-use crate::input::threads;
+use crate::export::parquet::Failure;
+use crate::export::parquet::row::{FIRST, Form, SLICE};
+use crate::open::input::threads;
 use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry, Stream};

@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.perfetto.kernel` in `design/eventcnv.md`.
 
-use super::{PACKET, SEQUENCE, SEQUENCE_ID, TIMESTAMP};
+use crate::export::perfetto::{PACKET, SEQUENCE, SEQUENCE_ID, TIMESTAMP};
 use crate::export::protobuf::Message;
 use eventlog::reader::{Event, Log};
 use foldhash::fast::RandomState;

@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
 
-use super::labels;
-use super::tables::LABELS;
+use crate::export::sql::labels;
+use crate::export::sql::tables::LABELS;
 use eventlog::reader::{Event, Value};
 
 /// Rows, or bytes of strings, of a full batch.

@@ -7,14 +7,14 @@
 //!
 //! Design: `.cnv.sql.calls` in `design/eventcnv.md`.
 
-use super::Lenses;
-use super::keys::Keys;
-use super::refusal::Refusal;
+use crate::ask::calls::reading;
+use crate::ask::calls::summary::demangled;
+use crate::export::sql::Lenses;
+use crate::export::sql::keys::Keys;
+use crate::export::sql::refusal::Refusal;
 use crate::export::wall::Wall;
-use crate::input::threads;
-use crate::reading::calls;
-use crate::select::Selection;
-use crate::summary::calls::demangled;
+use crate::open::input::threads;
+use crate::open::select::Selection;
 use eventlog::reader::{Clock, Faults, Log};
 use lens_calls::{Call, Calls, Function, Functions, NONE, Told, identity};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
@@ -114,7 +114,7 @@ pub(super) fn add(
         Told::Call(call) => rows.add(functions, &call),
         Told::Task(_) => Ok(()),
     };
-    let faults = calls::advance(log, &clock, &marks, selection, calls, &mut add)?;
+    let faults = reading::advance(log, &clock, &marks, selection, calls, &mut add)?;
     let mut result = Ok(());
     calls.in_progress(&mut |functions, told| {
         let Told::Call(Call { begin: Edge { id: Id { stream, buffer, number }, .. }, .. }) = told

@@ -6,9 +6,9 @@
 //!
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
 
-use super::batch::{Batch, Cell, Row};
-use super::refusal::Refusal;
-use super::tables::{LABELS, Tables};
+use crate::export::sql::batch::{Batch, Cell, Row};
+use crate::export::sql::refusal::Refusal;
+use crate::export::sql::tables::{LABELS, Tables};
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};
 use std::sync::mpsc::{Receiver, Sender};

@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::refusal::Refusal;
-use crate::select::BufferCounts;
+use crate::export::sql::refusal::Refusal;
+use crate::open::select::BufferCounts;
 use eventlog::reader::Event;
 use roaring::RoaringTreemap;
 use rusqlite::{Connection, params};

@@ -7,9 +7,9 @@
 //! All labels are added for any selection, as earlier events label the selected ones.
 //! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
 
-use super::keys::{Keys, NUMBER_BITS};
-use super::refusal::Refusal;
-use crate::select::BufferCounts;
+use crate::export::sql::keys::{Keys, NUMBER_BITS};
+use crate::export::sql::refusal::Refusal;
+use crate::open::select::BufferCounts;
 use eventdef::Sort;
 use eventlog::reader::{Event, Filter, Log, Order, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};

@@ -7,9 +7,9 @@
 //! A stream of the MPS has no UUID: its first events identify it.
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::refusal::Refusal;
-use crate::input::threads;
-use crate::select::BufferCounts;
+use crate::export::sql::refusal::Refusal;
+use crate::open::input::threads;
+use crate::open::select::BufferCounts;
 use eventlog::reader::{CAUSES, Faults, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -12,27 +12,27 @@
 //! All of it is one transaction. Names are unique whatever their case, and quoted: `../names.rs`.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-mod batch;
-mod calls;
+pub(crate) mod batch;
+pub(crate) mod calls;
 pub(crate) mod functions;
-mod insert;
-mod keys;
-mod labels;
-mod logs;
-mod refusal;
-mod rows;
-mod slices;
-mod tables;
-mod walls;
+pub(crate) mod insert;
+pub(crate) mod keys;
+pub(crate) mod labels;
+pub(crate) mod logs;
+pub(crate) mod refusal;
+pub(crate) mod rows;
+pub(crate) mod slices;
+pub(crate) mod tables;
+pub(crate) mod walls;
 
-use crate::reading::pairs::{Found, Open};
-use crate::select::{BufferCounts, Selected, Selection};
+use crate::ask::pairs::reading::{Found, Open};
+use crate::export::sql::refusal::TABLES_VERSION;
+pub(crate) use crate::export::sql::refusal::{Counts, Refusal};
+use crate::export::sql::rows::Destination;
+use crate::export::sql::tables::Tables;
+use crate::open::select::{BufferCounts, Selected, Selection};
 use eventlog::reader::{Clock, ClockBase, Faults, Log, Losses};
-use refusal::TABLES_VERSION;
-pub(crate) use refusal::{Counts, Refusal};
-use rows::Destination;
 use rusqlite::{Connection, OptionalExtension};
-use tables::Tables;
 
 /// Marks our databases: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;

@@ -2,7 +2,7 @@
 //!
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use super::keys::BUFFER_COUNT_MAX;
+use crate::export::sql::keys::BUFFER_COUNT_MAX;
 use rusqlite::Error;
 
 /// The version of the tables: `PRAGMA user_version`.

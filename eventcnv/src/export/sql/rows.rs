@@ -7,13 +7,13 @@
 //!
 //! Design: `.cnv.sql`, `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::batch::{Batch, Cell, Row};
-use super::insert::Inserter;
-use super::keys::Keys;
-use super::refusal::{Counts, Refusal};
-use super::tables::{Tables, UNKNOWN};
+use crate::export::sql::batch::{Batch, Cell, Row};
+use crate::export::sql::insert::Inserter;
+use crate::export::sql::keys::Keys;
+use crate::export::sql::refusal::{Counts, Refusal};
+use crate::export::sql::tables::{Tables, UNKNOWN};
 use crate::export::wall::Wall;
-use crate::select::Selected;
+use crate::open::select::Selected;
 use eventlog::reader::{Event, Log, Value};
 use roaring::RoaringTreemap;
 use rusqlite::Connection;

@@ -7,13 +7,13 @@
 //!
 //! Design: `.cnv.sql.slices` in `design/eventcnv.md`.
 
-use super::Lenses;
-use super::keys::Keys;
-use super::refusal::Refusal;
-use crate::reading::pairs::{By, Found, Marked, Open, Told, Values, key_text};
-use crate::select::Selection;
-use crate::summary::lanes::Shape;
-use crate::summary::pairs::slice_name;
+use crate::ask::pairs::lanes::Shape;
+use crate::ask::pairs::reading::{By, Found, Marked, Open, Told, Values, key_text};
+use crate::ask::pairs::summary::slice_name;
+use crate::export::sql::Lenses;
+use crate::export::sql::keys::Keys;
+use crate::export::sql::refusal::Refusal;
+use crate::open::select::Selection;
 use eventdef::Sort;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};

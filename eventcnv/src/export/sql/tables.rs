@@ -8,9 +8,9 @@
 //! An event type of a registry has one table for all logs in which its parameters are the same.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use super::keys::NUMBER_BITS;
-use super::refusal::Refusal;
-use super::{labels, logs};
+use crate::export::sql::keys::NUMBER_BITS;
+use crate::export::sql::refusal::Refusal;
+use crate::export::sql::{labels, logs};
 use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};

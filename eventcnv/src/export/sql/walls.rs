@@ -7,8 +7,8 @@
 //!
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
-use super::refusal::Refusal;
-use super::tables::{LABELS, Tables};
+use crate::export::sql::refusal::Refusal;
+use crate::export::sql::tables::{LABELS, Tables};
 use crate::text::names::quoted;
 use eventlog::reader::{Log, Stream};
 use rusqlite::Connection;

@@ -7,7 +7,7 @@
 //!
 //! Design: `.waits.page` in `design/waits.md`.
 
-pub(crate) mod cursor;
+pub mod cursor;
 pub mod dat;
 mod description;
 pub mod format;
@@ -17,5 +17,5 @@ pub mod perf;
 pub mod ring;
 pub mod script;
 pub mod stats;
-pub(crate) mod switches;
+pub mod switches;
 pub mod tracepoints;

@@ -13,31 +13,31 @@ use crate::events::kernel::Switch;
 use crate::output::CPU_COUNT_MAX;
 
 /// The number of a thread that has ended.
-pub(crate) const GONE: u32 = u32::MAX;
+pub const GONE: u32 = u32::MAX;
 /// Flag of SWITCH: the thread is switched out. Of COMM: it runs another program.
-pub(crate) const IS_OUT: u16 = 1 << 13;
+pub const IS_OUT: u16 = 1 << 13;
 /// Flag of SWITCH: … while it can run.
-pub(crate) const IS_PREEMPTED: u16 = 1 << 14;
+pub const IS_PREEMPTED: u16 = 1 << 14;
 /// The state of a thread that has ended.
 const ENDED: u32 = 0x20;
 
 /// The last switch of each processor.
 #[derive(Debug, Default)]
-pub(crate) struct Switches {
+pub struct Switches {
     /// The threads before and after; `None` if the switch is not known.
     last: Vec<Option<(u32, u32)>>,
 }
 
 impl Switches {
     /// Notes a switch that a row tells.
-    pub(crate) fn told(&mut self, cpu: u32, prev: u32, next: u32) {
+    pub fn told(&mut self, cpu: u32, prev: u32, next: u32) {
         if let Some(last) = self.last(cpu) {
             *last = Some((prev, next));
         }
     }
 
     /// Forgets the last switch of a processor: later ones were lost.
-    pub(crate) fn lost(&mut self, cpu: u32) {
+    pub fn lost(&mut self, cpu: u32) {
         if let Some(last) = self.last(cpu) {
             *last = None;
         }
@@ -45,13 +45,7 @@ impl Switches {
 
     /// Returns the row of SWITCH; `None` if it tells nothing new. `other` is the other thread, if
     /// the record names both.
-    pub(crate) fn switch(
-        &mut self,
-        cpu: u32,
-        thread: u32,
-        misc: u16,
-        other: u32,
-    ) -> Option<Switch> {
+    pub fn switch(&mut self, cpu: u32, thread: u32, misc: u16, other: u32) -> Option<Switch> {
         if misc & IS_OUT != 0 {
             // Without the thread's state, it sleeps unless it was preempted.
             let state = if misc & IS_PREEMPTED != 0 { 0 } else { 1 };
@@ -66,7 +60,7 @@ impl Switches {
     }
 
     /// Returns the row of the end of a thread: the kernel tells no switch of it.
-    pub(crate) fn exit(&mut self, cpu: u32, thread: u32) -> Option<Switch> {
+    pub fn exit(&mut self, cpu: u32, thread: u32) -> Option<Switch> {
         self.out(cpu, thread, ENDED, 0)
     }
 

@@ -1,0 +1,200 @@
+//! Reads what the threads of a log did, for the tab of threads.
+//!
+//! ```text
+//!  the busiest threads ─┐
+//!  slices, flows, events ┴─▶ Lanes ── the events of what is kept ──▶ read again ──▶ their texts
+//! ```
+//!
+//! Design: `.cnv.report.threads` in `design/eventcnv.md`.
+
+use crate::ask::pairs::lanes::{Kinds, Lanes, Limits, Maker, Shape};
+use crate::ask::pairs::reading::{By, Marked, Open, Told, Values};
+use crate::ask::stats::summary::gather::gather;
+use crate::ask::stats::summary::overview::Overview;
+use crate::export::processes::Processes;
+use crate::open::Reading;
+use crate::open::select::Selection;
+use crate::page;
+use crate::page::{Report, WORKER_COUNT_MAX};
+use cli::Stop;
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Clock, ClockBase, Log};
+use slices::Id;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+
+/// Threads of the page, at most.
+const THREAD_COUNT_MAX: usize = 300;
+
+/// What the threads of a log did.
+pub(super) struct Laned {
+    base: ClockBase,
+    marks: Marks,
+    lanes: Lanes,
+    values: Values,
+    texts: HashMap<Id, Vec<u8>>,
+    /// The first and the last moment in ns.
+    pub(super) range: (u64, u64),
+    /// When the history of a thread is complete in ns, by stream and index; without those that are
+    /// complete from the first moment on.
+    lates: HashMap<(u16, u32), u64>,
+    processes: Processes,
+    /// Threads without a lane.
+    other_count: usize,
+    is_part: bool,
+}
+
+impl Laned {
+    /// Reads slices, flows and events of a log, if it has slices or flows.
+    pub(super) fn new(
+        args: &Report,
+        reading: &Reading,
+        overview: &Overview<'_>,
+    ) -> Result<Option<Laned>, Stop> {
+        let log = &reading.log;
+        let marks = Marks::of(log.registries());
+        if marks.pairs.is_empty() {
+            return Ok(None);
+        }
+        let selection = reading.select(&args.select, false)?;
+        let clock = Clock::new(log);
+        let threads = threads(overview);
+        let ends = (0..).zip(log.spans());
+        let ends = ends.map(|(stream, span)| span.map(|(_, last)| clock.ns(stream, last)));
+        let shapes = Shape::of(log.registries(), &marks);
+        let chosen = threads.get(..THREAD_COUNT_MAX).unwrap_or(&threads);
+        let lanes = RefCell::new(Lanes::new(chosen, shapes, ends.collect(), Limits::default()));
+        let values = read(log, &clock, &marks, &selection, &lanes);
+        let lanes = lanes.into_inner();
+        if !lanes.has_any() {
+            return Ok(None);
+        }
+        reading.begin_pass();
+        let texts = texts(log, &page::view::wanted(&lanes));
+        Ok(Some(Laned {
+            base: clock.base,
+            marks,
+            values,
+            texts,
+            range: range(log, &clock, &selection),
+            lates: lates(log, &clock),
+            processes: Processes::new(log),
+            other_count: threads.len() - chosen.len(),
+            is_part: args.select.is_given(),
+            lanes,
+        }))
+    }
+
+    pub(super) fn shown<'l>(&'l self, log: &'l Log) -> page::view::Threads<'l> {
+        let Laned { base, marks, lanes, values, texts, range, lates, other_count, is_part, .. } =
+            self;
+        let same = |stream, thread| self.processes.place(stream, thread);
+        let number = |stream, thread| {
+            self.processes.threads.get(&(stream, thread)).map_or(0, |thread| thread.tid)
+        };
+        page::view::Threads {
+            log,
+            marks,
+            lanes,
+            values,
+            texts,
+            is_ns: *base != ClockBase::Ticks,
+            range: *range,
+            lates,
+            same: Box::new(same),
+            number: Box::new(number),
+            other_count: *other_count,
+            is_part: *is_part,
+        }
+    }
+}
+
+/// Returns the threads of a log, those with the most events first.
+fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
+    let count = |place: usize| overview.threads.get(place).map_or(0, |row| row.count.events);
+    let mut threads: Vec<((u16, u32), u64)> =
+        overview.thread_places.iter().map(|(key, place)| (*key, count(*place))).collect();
+    threads.retain(|((_, thread), _)| *thread != u32::MAX);
+    threads.sort_by_key(|(key, count)| (Reverse(*count), *key));
+    threads.into_iter().map(|(key, _)| key).collect()
+}
+
+/// Reads the log into the lanes. Returns the values that name slices.
+fn read(
+    log: &Log,
+    clock: &Clock,
+    marks: &Marks,
+    selection: &Selection,
+    lanes: &RefCell<Lanes>,
+) -> Values {
+    let kinds = Kinds::new(log, marks);
+    let mut open = Open::new(log);
+    let mut take = |told: Told<'_>, values: &Values| {
+        let mut lanes = lanes.borrow_mut();
+        match told {
+            Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
+            Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
+            Told::Alone(edge) => lanes.add_alone(edge),
+        }
+        Ok::<(), Infallible>(())
+    };
+    let maker = || Maker::new(log, clock, &kinds);
+    let marked = Marked { log, clock, marks };
+    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
+        lanes.borrow_mut().add_entries(&entries);
+    });
+    open.each(|slice, values| {
+        lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
+    });
+    open.values
+}
+
+/// Returns the parameters of events.
+fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
+    let all = Selection::all(true, false);
+    let (texts, _) = gather(
+        log,
+        &all,
+        WORKER_COUNT_MAX,
+        HashMap::new,
+        |texts, events| {
+            events.each(|event| {
+                let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };
+                if wanted.contains(&id) {
+                    let mut text = Vec::new();
+                    page::view::params(event, &mut text);
+                    texts.insert(id, text);
+                }
+            });
+        },
+        |texts: &mut HashMap<Id, Vec<u8>>, others| texts.extend(others),
+    );
+    texts
+}
+
+/// Returns when the history of each thread is complete, if the log lacks its first events.
+fn lates(log: &Log, clock: &Clock) -> HashMap<(u16, u32), u64> {
+    let mut lates: HashMap<(u16, u32), u64> = HashMap::new();
+    for held in log.history().held().filter(|held| held.is_late) {
+        let late = lates.entry((held.stream, held.thread)).or_default();
+        *late = clock.ns(held.stream, held.span.0).max(*late);
+    }
+    lates
+}
+
+/// Returns the first and the last moment of a selection in ns.
+fn range(log: &Log, clock: &Clock, selection: &Selection) -> (u64, u64) {
+    let times = &selection.filter().times;
+    let mut all: Option<(u64, u64)> = None;
+    for (stream, span) in (0..).zip(log.history().spans()) {
+        let Some((first, last)) = *span else { continue };
+        let asked = times.get(usize::from(stream)).cloned().unwrap_or(0..=u64::MAX);
+        let (first, last) = (first.max(*asked.start()), last.min(*asked.end()));
+        let (from, to) = (clock.ns(stream, first), clock.ns(stream, last.max(first)));
+        let (least, greatest) = all.unwrap_or((from, to));
+        all = Some((least.min(from), greatest.max(to)));
+    }
+    all.unwrap_or_default()
+}

@@ -1,0 +1,390 @@
+//! A page that shows a log: one file, which needs no other.
+//!
+//! ```text
+//!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
+//!  report/calls.rs, source.rs, threads.rs, waitflame.rs ────┤
+//!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
+//! ```
+//!
+//! Design: `.cnv.report` in `design/eventcnv.md`.
+
+pub(crate) mod calls;
+pub(crate) mod source;
+pub(crate) mod threads;
+pub(crate) mod waitflame;
+pub(crate) mod weights;
+
+pub(crate) use crate::page::view::calls::{Calls, SPAN_COUNT_MAX};
+pub(crate) use crate::page::view::source::Lines;
+pub(crate) use crate::page::view::threads::{Threads, wanted};
+use crate::page::view::waitflame::WaitFlame;
+
+use crate::ask::stats::summary::overview::{
+    Counted, Identity, Overview, find_registry, identity, kind_name, prefixes,
+};
+use crate::page::flame::Flame;
+use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
+use crate::text;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use eventlog::reader::{CAUSES, Event, Registry, Value as Param};
+use serde_json::{Value, json};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+const CALLS_STYLE: &str = include_str!("calls.css");
+const CALLS_SCRIPT: &str = concat!(include_str!("graph.js"), include_str!("calls.js"));
+/// The flame graph of calls and of waits.
+const GRAPH_STYLE: &str = include_str!("flamegraph.css");
+const GRAPH_SCRIPT: &str = include_str!("flamegraph.js");
+
+/// What all tabs use.
+const TABS_STYLE: &str = include_str!("tabs.css");
+const TABS_SCRIPT: &str = include_str!("tabs.js");
+
+const THREADS_STYLE: &str = include_str!("threads.css");
+const THREADS_SCRIPT: &str = concat!(include_str!("lanes.js"), include_str!("threads.js"));
+
+const WAIT_FLAME_STYLE: &str = include_str!("waitflame.css");
+const WAIT_FLAME_SCRIPT: &str = concat!(
+    include_str!("waitstacks.js"),
+    include_str!("waitmerged.js"),
+    include_str!("waitflame.js")
+);
+
+const SOURCE_STYLE: &str = include_str!("source.css");
+const SOURCE_SCRIPT: &str = include_str!("source.js");
+
+/// Bytes of the page for the parameters of one event, at most.
+const TEXT_SIZE_MAX: usize = 160;
+/// Rows of event types, and of threads, at most.
+const ROW_COUNT_MAX: usize = 1000;
+
+/// The contents of the page.
+pub(crate) struct Report<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) overview: &'a Overview<'a>,
+    pub(crate) registries: &'a [Registry],
+    pub(crate) axis: &'a Axis,
+    pub(crate) sample: &'a Sample,
+    /// Labels: the string, the address, and the time of the event.
+    pub(crate) labels: &'a [(String, String, f64)],
+    /// The calls, if the log can have any.
+    pub(crate) calls: Option<Calls<'a>>,
+    /// The statements, if the log has any.
+    pub(crate) source: Option<Lines<'a>>,
+    /// What threads did, if the log has slices or flows.
+    pub(crate) threads: Option<Threads<'a>>,
+    /// The pseudo-stacks, if the log has any.
+    pub(crate) flame: Option<&'a Flame>,
+}
+
+pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    // No text of a log can end the script element that contains it.
+    let data = report.data().to_string().replace('<', "\\u003c");
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    let nonce = format!("{:016x}", hasher.finish());
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.write_all(before.as_bytes())?;
+        let Some((name, after)) = after.split_once('}') else { break };
+        match name {
+            "nonce" => out.write_all(nonce.as_bytes())?,
+            "title" => out.write_all(escaped(report.name).as_bytes())?,
+            "style" => {
+                out.write_all(STYLE.as_bytes())?;
+                report.tabs().iter().try_for_each(|(style, _)| out.write_all(style.as_bytes()))?;
+            }
+            "script" => {
+                report
+                    .tabs()
+                    .iter()
+                    .try_for_each(|(_, script)| out.write_all(script.as_bytes()))?;
+                out.write_all(SCRIPT.as_bytes())?;
+            }
+            "data" => out.write_all(data.as_bytes())?,
+            other => unreachable!("the page has no place {other}"),
+        }
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// Returns text with the characters of markup escaped.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '&' => escaped += "&amp;",
+            '"' => escaped += "&quot;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Appends the parameters of an event: words in decimal, pointers and addresses in hexadecimal with
+/// their labels.
+pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
+    for (param, value) in event.params() {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        out.extend_from_slice(param.name.as_bytes());
+        out.push(b':');
+        match value {
+            Param::W(value) => text::decimal(out, value),
+            Param::U(value) => text::decimal(out, value.into()),
+            Param::P(word) | Param::A(word) => {
+                text::hex(out, word);
+                let id = event.labels.label_id_of(value);
+                if let Some(label) = id.and_then(|id| event.labels.string(id)) {
+                    out.push(b'[');
+                    text::quoted(out, label);
+                    out.push(b']');
+                }
+            }
+            Param::B(value) => out.extend_from_slice(if value { b"True" } else { b"False" }),
+            Param::D(value) => text::double_general(out, value),
+            Param::S(value) => text::quoted(out, value),
+        }
+        if out.len() > TEXT_SIZE_MAX {
+            break;
+        }
+    }
+    clip(out);
+}
+
+/// Cuts off what takes more than [`TEXT_SIZE_MAX`] bytes in the page.
+fn clip(out: &mut Vec<u8>) {
+    if let Some(mut end) = end_of(out.iter(), TEXT_SIZE_MAX) {
+        while end > 0 && out.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            end -= 1;
+        }
+        out.truncate(end);
+        out.extend_from_slice("…".as_bytes());
+    }
+}
+
+/// Returns how many bytes take at most `size_max` bytes in the page, if not all do.
+fn end_of<'a>(mut bytes: impl Iterator<Item = &'a u8>, size_max: usize) -> Option<usize> {
+    let mut size = 0;
+    bytes.position(|byte| {
+        size += match byte {
+            b'<' | 0..0x20 => "\\u0000".len(),
+            b'"' | b'\\' => 2,
+            _ => 1,
+        };
+        size > size_max
+    })
+}
+
+fn encoded<T>(numbers: &[T], bytes: impl Fn(&T) -> Vec<u8>) -> String {
+    STANDARD.encode(numbers.iter().flat_map(bytes).collect::<Vec<u8>>())
+}
+
+fn counts(numbers: &[u32]) -> String {
+    encoded(numbers, |number| number.to_le_bytes().to_vec())
+}
+
+impl Report<'_> {
+    /// Returns the style and the script of each tab; that of source looks like that of calls.
+    fn tabs(&self) -> [(&'static str, &'static str); 6] {
+        let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
+        let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
+        let has_calls = self.calls.is_some() || self.source.is_some();
+        let calls = has_calls.then_some((CALLS_STYLE, CALLS_SCRIPT));
+        let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
+        let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
+        let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
+        let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
+        [tools, graph, calls, source, threads, wait_flame].map(Option::unwrap_or_default)
+    }
+
+    /// Returns the pseudo-stacks; their rows are threads of the log.
+    fn wait_flame(&self) -> Option<WaitFlame<'_>> {
+        let threads = self.threads.as_ref()?;
+        Some(WaitFlame { flame: self.flame?, threads })
+    }
+
+    fn data(&self) -> Value {
+        let Report { overview, .. } = self;
+        let by_name = |name: fn(&Registry, u16) -> String, series: &BTreeMap<Key, Vec<u32>>| {
+            self.by_name(name, series)
+        };
+        let kinds = by_name(|registry, kind| kind_name(registry, kind as u8), &self.sample.kinds);
+        let types = by_name(type_name, &self.sample.types);
+        let kinds = overview.kinds.iter().filter_map(|row| {
+            let cells = counts(kinds.get(&row.name)?);
+            let late = row.late.and_then(|late| self.axis.time(late.stream, late.at));
+            let events = row.count.events;
+            Some(json!({ "name": row.name, "events": events, "cells": cells, "late": late }))
+        });
+        let types = overview.types.iter().take(ROW_COUNT_MAX).map(|row| {
+            json!({
+                "name": row.name, "kind": row.kind, "events": row.count.events,
+                "bytes": row.count.bytes, "cells": types.get(&row.name).map(|cells| counts(cells)),
+            })
+        });
+        let threads = overview.threads.iter().take(ROW_COUNT_MAX);
+        let thread = |row: &Counted| json!([row.name, row.count.events, row.count.bytes]);
+        let (sample, names, thread_names) = self.sample();
+        json!({
+            "name": self.name,
+            "programs": self.programs(),
+            "events": overview.total.events,
+            "bytes": overview.total.bytes,
+            "rate": overview.rates.map(|(events, _)| events),
+            "length": self.axis.length,
+            "duration": overview.seconds.unwrap_or(self.axis.length),
+            "isSeconds": self.axis.is_seconds,
+            "cellCount": KIND_CELL_COUNT,
+            "kinds": kinds.collect::<Value>(),
+            "types": types.collect::<Value>(),
+            "threads": threads.map(thread).collect::<Value>(),
+            "labels": self.labels.iter().map(|(label, of, at)| json!([label, of, self.time(*at)]))
+                .collect::<Value>(),
+            "gaps": self.gaps(),
+            "causes": CAUSES,
+            "losses": overview.losses.iter().map(|(kind, losses)| {
+                let counts = losses.causes().into_iter().map(|count| json!(count));
+                [json!(kind)].into_iter().chain(counts).collect::<Value>()
+            }).collect::<Value>(),
+            "lost": overview.all_losses().total(),
+            "faults": overview.fault_count,
+            "before": overview.longest_before(self.axis.is_seconds),
+            "reason": overview.reason(),
+            "streams": self.streams(),
+            "sample": sample,
+            "names": names,
+            "threadNames": thread_names,
+            "calls": self.calls.as_ref().map(Calls::data),
+            "source": self.source.as_ref().map(Lines::data),
+            "lanes": self.threads.as_ref().map(Threads::data),
+            "waitFlame": self.wait_flame().map(|flame| flame.data()),
+        })
+    }
+
+    /// Returns series by the names of their kinds or event types.
+    fn by_name(
+        &self,
+        name: fn(&Registry, u16) -> String,
+        series: &BTreeMap<Key, Vec<u32>>,
+    ) -> HashMap<String, Vec<u32>> {
+        let prefixes = prefixes(self.registries);
+        let mut found: HashMap<String, Vec<u32>> = HashMap::new();
+        for (key, counts) in series {
+            let name = self.name_of(*key, name, &prefixes);
+            let own = found.entry(name).or_insert_with(|| vec![0; counts.len()]);
+            own.iter_mut().zip(counts).for_each(|(own, count)| *own = own.saturating_add(*count));
+        }
+        found
+    }
+
+    fn name_of(
+        &self,
+        (stream, index, number): Key,
+        name: fn(&Registry, u16) -> String,
+        prefixes: &HashMap<Identity, String>,
+    ) -> String {
+        let found = find_registry(self.registries, stream, index);
+        let Some(registry) = found else { return "?".to_owned() };
+        let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+        format!("{prefix}{}", name(registry, number))
+    }
+
+    /// Returns the sample, the names of its event types, and the names of threads.
+    fn sample(&self) -> (Value, Vec<String>, Vec<String>) {
+        let prefixes = prefixes(self.registries);
+        let events = self.sample.events();
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        let mut names = Vec::new();
+        let mut thread_names: Vec<String> = vec!["?".to_owned()];
+        thread_names.extend(self.overview.threads.iter().map(|row| row.name.clone()));
+        let (mut of_names, mut threads, mut texts) = (Vec::new(), Vec::new(), String::new());
+        for event in &events {
+            of_names.push(*places.entry(event.of).or_insert_with(|| {
+                names.push(self.name_of(event.of, type_name, &prefixes));
+                names.len() - 1
+            }));
+            let thread = self.overview.thread_places.get(&(event.stream, event.thread));
+            threads.push(thread.map_or(0, |place| place + 1));
+            let separator = if threads.len() > 1 { "\n" } else { "" };
+            texts += separator;
+            texts += &String::from_utf8_lossy(&event.text);
+        }
+        let times = encoded(&events, |event| event.time.to_le_bytes().to_vec());
+        let sample =
+            json!({ "times": times, "names": of_names, "threads": threads, "texts": texts });
+        (sample, names, thread_names)
+    }
+
+    fn time(&self, at: f64) -> String {
+        if self.axis.is_seconds { format!("{at:.6} s") } else { format!("{at} ticks") }
+    }
+
+    fn programs(&self) -> String {
+        let mut programs: Vec<String> = Vec::new();
+        for stream in self.overview.streams.iter().take(3) {
+            let by = if stream.program.is_empty() { &stream.producer } else { &stream.program };
+            let host = if stream.host.is_empty() { "" } else { " on " };
+            programs.push(format!("{by}{host}{}", stream.host));
+        }
+        if self.overview.streams.len() > programs.len() {
+            programs.push("…".to_owned());
+        }
+        programs.join(", ")
+    }
+
+    fn gaps(&self) -> Value {
+        let row = |gap: &crate::ask::stats::summary::overview::GapOverview| {
+            let time = |ticks| self.axis.time(gap.stream, ticks).unwrap_or(0.0);
+            let (from, to) = (time(gap.gap.from), time(gap.gap.to));
+            json!([gap.of, from, to - from])
+        };
+        self.overview.gaps.iter().map(row).collect()
+    }
+
+    fn streams(&self) -> Value {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for (index, stream) in self.overview.streams.iter().enumerate().take(20) {
+            let platform = stream.platform;
+            let order = if platform.big_endian { "big-endian" } else { "little-endian" };
+            let end = if stream.closed { "closed" } else { "not closed" };
+            let mut row = |name: &str, value: String| rows.push((format!("{index} {name}"), value));
+            row("program", stream.program.to_string());
+            row("written by", format!("{}, format {}", stream.producer, stream.version));
+            row("platform", format!("{}-bit {order}", platform.word_size * 8));
+            if stream.pid > 0 {
+                row("process", format!("{} on {}", stream.pid, stream.host));
+            }
+            row("end", end.to_owned());
+        }
+        rows.into_iter().map(|(name, value)| json!([name, value])).collect()
+    }
+}
+
+fn type_name(registry: &Registry, code: u16) -> String {
+    let known = registry.event_type(code).map(|row| row.name.to_string());
+    known.unwrap_or_else(|| format!("{code:04X}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    /// `.cnv.report`
+    #[test]
+    fn text_is_never_markup() {
+        let name = "<script>\"a\" & b</script>";
+        assert_eq!(escaped(name), "&lt;script&gt;&quot;a&quot; &amp; b&lt;/script&gt;");
+    }
+}

@@ -1,0 +1,177 @@
+//! A value of a table: its text for people, and its value for programs.
+//!
+//! Design: `.output.fields` in `design/output.md`.
+
+use crate::show::csv;
+use crate::show::table::Unit;
+use crate::text::Real;
+use cli::units::{NOTHING, latency, three_digits};
+use eventlog::format::text::OneLine;
+use serde_json::{Value, json};
+use slices::Percentile;
+use std::cmp::Ordering;
+
+/// A value of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    None,
+    Text(String),
+    Number(u64),
+    Real(f64),
+    Truth(bool),
+    /// A time; `~` marks one that is not exact.
+    Percentile(Percentile),
+    /// A time that is at most so long; `≤` marks it.
+    Bound(u64),
+    /// A change; its sign is shown.
+    Change(f64),
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Cell {
+        Cell::Number(number)
+    }
+}
+
+impl From<u128> for Cell {
+    fn from(number: u128) -> Cell {
+        Cell::Number(u64::try_from(number).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Cell {
+        Cell::Real(value)
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(value: bool) -> Cell {
+        Cell::Truth(value)
+    }
+}
+
+impl From<Percentile> for Cell {
+    fn from(value: Percentile) -> Cell {
+        Cell::Percentile(value)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or(Cell::None, Into::into)
+    }
+}
+
+impl Cell {
+    /// Returns what orders it among numbers.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Cell::Number(number) => Some(*number as f64),
+            // What is too short to be measured has no rank.
+            Cell::Bound(_) => Some(0.0),
+            Cell::Percentile(found) => Some(found.ns as f64),
+            Cell::Real(value) | Cell::Change(value) => Some(*value),
+            Cell::Truth(value) => Some(f64::from(u8::from(*value))),
+            Cell::None | Cell::Text(_) => None,
+        }
+    }
+
+    /// Returns whether it has nothing to tell.
+    pub(super) fn is_nothing(&self) -> bool {
+        match self {
+            Cell::None | Cell::Number(0) => true,
+            Cell::Text(text) => text.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Returns the text for people.
+    pub(super) fn shown(&self, unit: Unit, is_ticks: bool) -> String {
+        let value = |value: f64| match unit {
+            Unit::Time if !is_ticks => latency(value),
+            Unit::Time => format!("{value:.0}"),
+            Unit::Percent => format!("{value:.1}"),
+            Unit::Rate => three_digits(value),
+            // A small number has its digits: a probability, a distance.
+            Unit::Text | Unit::Number if value != 0.0 && value.abs() < 0.001 => {
+                format!("{value:.2e}")
+            }
+            Unit::Text | Unit::Number => format!("{value:.3}"),
+        };
+        let is_scaled = unit == Unit::Time && !is_ticks;
+        let whole = |number: u64| match is_scaled {
+            true => value(number as f64),
+            false => number.to_string(),
+        };
+        match self {
+            Cell::None => String::new(),
+            Cell::Text(text) => OneLine(text.as_bytes()).to_string(),
+            Cell::Truth(truth) => (if *truth { "yes" } else { "no" }).to_owned(),
+            Cell::Real(real) if !real.is_finite() => NOTHING.to_owned(),
+            Cell::Number(number) => whole(*number),
+            Cell::Real(real) => value(*real),
+            Cell::Bound(number) => format!("≤{}", whole(*number)),
+            Cell::Percentile(Percentile { ns, is_exact: true }) => whole(*ns),
+            Cell::Percentile(Percentile { ns, .. }) => format!("~{}", whole(*ns)),
+            Cell::Change(change) => {
+                let sign = if *change < 0.0 { '-' } else { '+' };
+                let number = unit == Unit::Number;
+                let size = change.abs();
+                if number { format!("{sign}{size}") } else { format!("{sign}{}", value(size)) }
+            }
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Cell::None => Value::Null,
+            Cell::Text(text) => json!(text),
+            Cell::Number(number) | Cell::Bound(number) => json!(number),
+            Cell::Truth(truth) => json!(truth),
+            Cell::Real(value) => json!(Real(*value)),
+            Cell::Change(value) if value.fract() == 0.0 => json!(*value as i64),
+            Cell::Change(value) => json!(Real(*value)),
+            Cell::Percentile(found) => json!(found.ns),
+        }
+    }
+
+    pub(super) fn csv(&self, out: &mut Vec<u8>) {
+        match self {
+            Cell::None => {}
+            Cell::Text(text) => csv::field(out, text.as_bytes()),
+            Cell::Real(value) => out.extend(value.to_string().bytes()),
+            cell => out.extend(cell.json().to_string().bytes()),
+        }
+    }
+}
+
+/// Compares two texts, their numbers by value: `a.rs:9` comes before `a.rs:10`.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    while let ([first, a_rest @ ..], [other, b_rest @ ..]) = (a, b) {
+        let sizes @ [size, other_size] = [digits(a), digits(b)];
+        let order = if sizes.contains(&0) {
+            (a, b) = (a_rest, b_rest);
+            first.cmp(other)
+        } else {
+            let ((own, a_rest), (others, b_rest)) = (a.split_at(size), b.split_at(other_size));
+            (a, b) = (a_rest, b_rest);
+            let plain =
+                |digits: &[u8]| digits.iter().position(|byte| *byte != b'0').unwrap_or(size);
+            let [own, others] = [own, others].map(|own| own.get(plain(own)..).unwrap_or_default());
+            own.len().cmp(&others.len()).then_with(|| own.cmp(others))
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
+}

@@ -1,0 +1,160 @@
+//! Writes a log as Parquet data sets.
+//!
+//! ```text
+//!  eventcnv parquet LOG -o DIR ──▶ all processors: events ──▶ rows
+//!                 rows ── export/parquet ──▶ a temporary directory ──▶ DIR
+//! ```
+//!
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
+
+use crate::ask::pairs::lanes::Shape;
+use crate::ask::pairs::reading::{By, Found, Marked, Told, key_text};
+use crate::ask::pairs::summary::slice_name;
+use crate::export::parquet;
+use crate::export::parquet::{Failure, Piece, RowBuffer, Sets};
+use crate::open::parallel::Emit;
+use crate::open::select::{Select, Selected, Selection};
+use crate::open::{Input, Reading, parallel};
+use cli::Stop;
+use cli::output::PendingDirectory;
+use eventlog::format::text::OneLine;
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Clock, Filter, Log, Order, Pick, Stream};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const ABOUT: &str = "\
+Writes the events of a log as Parquet data sets, one for each event type, for DuckDB, DataFusion, \
+Spark, pandas and Polars.";
+
+const EXAMPLES: &str = "\
+The files are DIR/EVENT/host=HOST/process=PROGRAM-PID/kind=KIND/part-N.parquet, in order of time.
+A log of the MPS names no process: its directories are process=FILE, or FILE-0, FILE-1 if a file has
+several runs.
+Columns:
+  time        in ticks, unsigned
+  timestamp   a time of day in µs, UTC; NULL if the log does not state it
+  wall        the same as an integer: ns since 1970, UTC
+  stream      index of the stream in the log
+  thread, thread_name       the thread that recorded the event
+  buffer, number            with stream, the key of the event
+  and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
+  Booleans, strings. If the log has labels, NAME_label is the label of a pointer or address at that
+  time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
+Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in
+slices: the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
+end_number (the key of the event that ends it), duration in ns.
+
+Examples:
+  eventcnv parquet mpsio.log -o events
+  eventcnv parquet run.log -o pools --kinds Pool --force
+  eventcnv parquet old.log -o old.data
+
+In DuckDB:
+  SELECT kind, pool_label, sum(size)
+    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;";
+
+/// Write the events of a log as Parquet data sets
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Parquet {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// The directory to write
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    output: PathBuf,
+
+    /// Leave out the slices, which take another pass
+    #[arg(long)]
+    no_slices: bool,
+
+    /// Replace an existing directory
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes the data sets. Returns whether the log was read completely.
+pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
+    let reading = Reading::open(&args.input)?;
+    let with_labels = has_labels(&reading.log);
+    let selection = reading.select(&args.select, with_labels)?;
+    let pending = PendingDirectory::new(&args.output, args.force)?;
+    let create = |path: &Path| {
+        let path = pending.path().join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create_new(path)
+    };
+    let path = args.output.display();
+    let refused = |failure: Failure| Stop::Message(format!("{path}: {failure}"));
+    let file_of = |stream: &Stream| reading.file_of(stream);
+    let sets = Sets::new(&reading.log, with_labels, file_of).map_err(refused)?;
+    let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
+        let mut rows = RowBuffer::new(&reading.log, &sets);
+        events.each_while(|event| {
+            rows.push(event);
+            !rows.is_full() || emit(rows.take())
+        });
+        emit(rows.take());
+    };
+    let written = parquet::write(&sets, create, |take| {
+        // After a failure to write, which is the error to report, no more rows are taken.
+        let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
+        let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
+        let slices = (!args.no_slices).then(|| write_slices(&reading.log, &sets, &selection, take));
+        let (found, slice_count) = slices.transpose()?.unwrap_or_default();
+        Ok::<_, Stop>((faults, found, slice_count))
+    });
+    let written = written.map_err(refused)?;
+    let (faults, found, slice_count) = written.result?;
+    pending.finish()?;
+    let is_whole = reading.end(&faults);
+    reading.note(sets.note());
+    reading.note(found.notes);
+    reading.note_losses(&reading.log.losses(&faults));
+    let (count, file_count) = (written.row_count.saturating_sub(slice_count), written.file_count);
+    let path = OneLine(args.output.as_os_str().as_encoded_bytes());
+    let slices = if slice_count > 0 { format!(", {slice_count} slices") } else { String::new() };
+    writeln!(io::stdout(), "{path}: {count} events{slices} in {file_count} files")?;
+    Ok(is_whole)
+}
+
+/// Passes the rows of the slices that begin in a selection to `take`. Returns what the
+/// reading found, and their number.
+fn write_slices(
+    log: &Log,
+    sets: &Sets,
+    selection: &Selection,
+    mut take: impl FnMut(Piece) -> Result<(), Stop>,
+) -> Result<(Found, u64), Stop> {
+    let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
+    let marked = Marked { log, clock: &clock, marks: &marks };
+    if !marked.has_beginnings(selection) {
+        return Ok((Found::default(), 0));
+    }
+    let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
+    let shapes = Shape::of(log.registries(), &marks);
+    let (found, _) = marked.each(selection, &By::Event, |told, values| {
+        let (Told::Slice(slice) | Told::GaveWay(slice)) = told else { return Ok(()) };
+        let sorts = sorts.get(slice.begin.pair as usize).map_or(&[][..], Vec::as_slice);
+        let key = (!sorts.is_empty()).then(|| key_text(&slice.begin.key, sorts));
+        let is_apart = shapes.get(slice.begin.pair as usize).is_some_and(Shape::is_apart);
+        let name = values.text(values.name_of(slice.begin));
+        let name = slice_name(marks.name(slice.begin.pair), name, is_apart);
+        rows.push_slice(&slice, &name, key.as_deref());
+        count += 1;
+        if rows.is_full() { take(rows.take()) } else { Ok(()) }
+    })?;
+    take(rows.take())?;
+    Ok((found, count))
+}
+
+fn has_labels(log: &Log) -> bool {
+    let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
+    let filter = Filter::new().events(picks);
+    log.events(Order::File, &filter).next().is_some()
+}

@@ -70,7 +70,8 @@ def telemetry_describe(stream, event):
     number, address, size, header = event
     where = "@buffer == %d and @number == %d" % (header.buffer, number)
     ticks, code, values = next(telemetry_lines([stream], "--where", where))
-    registry = stream.registries().get(header.registry, {"name": "", "kinds": [], "event_types": []})
+    unknown = {"name": "", "kinds": [], "event_types": []}
+    registry = stream.registries().get(header.registry, unknown)
     row = next((row for row in registry["event_types"] if row["code"] == int(code[-4:], 16)),
                {"name": "[Unknown]", "doc": "", "parameters": []})
     system, thread = telemetry_threads(stream).get(header.thread, (None, ""))

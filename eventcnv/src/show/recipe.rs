@@ -21,8 +21,7 @@ use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 const MEMORY_MAX: usize = 4 << 20;
 /// Bytes of text of most recipes, at most.
 const BYTES_USUAL: usize = 256;
-/// Room for a value, or for the output of [`Line::head`](crate::show::line::Line::head), in addition
-/// to the text.
+/// Room for a value, or for what `Line::head` writes, next to the text.
 const VALUE_ROOM: usize = 64;
 
 /// How a value is written.

@@ -4,7 +4,7 @@
 //!  completions SHELL ──▶ a script ──▶ the shell ── EVENTCNV_COMPLETE ──▶ this tool: names in a log
 //! ```
 //!
-//! Design: `.cnv.completion` in `design/eventcnv.md`.
+//! Design: `.cnv.complete` in `design/eventcnv.md`.
 
 use clap_complete::Shell;
 use clap_complete::env::Shells;

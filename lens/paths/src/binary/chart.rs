@@ -119,8 +119,8 @@ fn callable(
     named.map(|(at, name)| (*at, name.clone())).chain(called).collect()
 }
 
-/// Returns whether a function, in a static program one of the image, jumps out of calls, or is where
-/// such a jump arrives.
+/// Returns whether a function, in a static program one of the image, jumps out of calls, or is
+/// where such a jump arrives.
 fn is_leap(name: &str) -> bool {
     unwinds(name) || returns_twice(name)
 }

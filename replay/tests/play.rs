@@ -547,6 +547,6 @@ fn a_page_is_not_overwritten_without_force() {
     let nowhere = ops.directory.path().join("none/page.html").display().to_string();
     let output = ops.play(&tool(), &["--heap", "system", "-o", &nowhere]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    assert!(errors(&output).contains("No such file or directory"), "{}", errors(&output));
+    assert!(errors(&output).contains("/none does not exist; make it first"), "{}", errors(&output));
     assert_eq!(ops.play(&tool(), &[&quick[..], &["--force"]].concat()).status.code(), Some(0));
 }

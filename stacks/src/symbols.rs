@@ -146,7 +146,10 @@ fn bare(part: &str) -> &str {
 
 /// Returns a readable name without characters that steer a terminal.
 fn readable(name: &str) -> String {
-    let name = demangle_auto(Cow::Borrowed(name), None);
+    // The name of a function of C may be the code of a type: `f` is that of float.
+    let is_mangled = name.starts_with('_');
+    let name = Cow::Borrowed(name);
+    let name = if is_mangled { demangle_auto(name, None) } else { name };
     // Rust appends a hash, which differs between builds.
     let name = match name.rsplit_once("::h") {
         Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -215,5 +218,11 @@ mod tests {
         assert_eq!(readable("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
         assert_eq!(readable("main"), "main");
         assert_eq!(readable("a\u{1b}[2J\u{202e}b\nc"), "a\u{fffd}[2J\u{fffd}b c");
+    }
+
+    #[test]
+    fn a_short_name_of_c_is_not_the_code_of_a_type() {
+        assert_eq!(["f", "a", "i", "_"].map(readable), ["f", "a", "i", "_"]);
+        assert_eq!(readable("_Z4leapi"), "leap(int)");
     }
 }

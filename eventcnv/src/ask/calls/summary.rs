@@ -72,11 +72,13 @@ pub(crate) fn links(graph: &Graph, is_shown: impl Fn(&Sum) -> bool) -> Vec<Link>
 /// Returns a name of C++ or Rust as the source has it. A file may follow the name, in brackets.
 pub(crate) fn demangled<'n>(name: impl Into<Cow<'n, str>>) -> Cow<'n, str> {
     let name = name.into();
+    // The name of a function of C may be the code of a type: `f` is that of float.
+    if !name.starts_with('_') {
+        return name;
+    }
     match name.split_once(" (") {
-        Some((symbol, file)) if symbol.starts_with('_') => {
-            format!("{} ({file}", demangle_auto(symbol.into(), None)).into()
-        }
-        _ => demangle_auto(name, None),
+        Some((symbol, file)) => format!("{} ({file}", demangle_auto(symbol.into(), None)).into(),
+        None => demangle_auto(name, None),
     }
 }
 

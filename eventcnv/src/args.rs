@@ -17,12 +17,12 @@ use crate::page;
 use crate::tools::parquet;
 #[cfg(feature = "paths")]
 use crate::tools::paths;
-#[cfg(feature = "sql")]
-use crate::tools::query;
 use crate::tools::{
     check, completions, control, core, cut, dump, export, follow, index, listen, man, merge,
-    recover, registry, sql, verify,
+    recover, registry, verify,
 };
+#[cfg(feature = "sql")]
+use crate::tools::{query, sql};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use cli::Stop;

@@ -10,7 +10,7 @@ use crate::open::select::{Select, is_selected};
 use crate::open::{Input, Reading, Stdout};
 use crate::show::registry;
 use cli::Stop;
-use eventlog::reader::{self, Faults};
+use eventlog::reader;
 use std::io::{self, Write};
 
 const ABOUT: &str = "\
@@ -50,6 +50,5 @@ pub(crate) fn run(args: &Registry) -> Result<bool, Stop> {
     let write = if args.json { registry::write_json } else { registry::write };
     write(reading.log.registries(), is_shown, &mut text)?;
     io::stdout().lock().write_all(&text)?;
-    reading.forget_overwritten();
-    Ok(reading.end(&Faults::default()))
+    Ok(reading.end_unread())
 }

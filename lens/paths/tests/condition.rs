@@ -194,3 +194,30 @@ fn accepted_letters_in_several_places_tell_all_executions() {
     });
     assert!(accepted > 400 && rejected > 800, "{accepted} accepted, {rejected} rejected");
 }
+
+/// Returns whether a profile tells all executions of a graph in text.
+fn tells(graph: &str, blocks: &[(usize, u32)]) -> bool {
+    let program = text::read(graph).unwrap();
+    let of = |(function, block): &(usize, u32)| {
+        let function = program.ids().nth(*function).unwrap();
+        program.id(Element::Block(function, BlockId(*block))).unwrap()
+    };
+    let profile = Profile::of(blocks.iter().map(of));
+    clashes(&program, &[profile]).unwrap().is_empty()
+}
+
+/// A program that stops gives no letter more, and neither does one that returns.
+#[test]
+fn a_block_that_may_stop_needs_a_letter_on_the_way_on() {
+    let graph = "function main\n0 > 1\nexit 1\nstop 0\n";
+    assert!(!tells(graph, &[]));
+    assert!(tells(graph, &[(0, 1)]));
+}
+
+/// No letter follows, so that the ways of the callee differ in nothing.
+#[test]
+fn ways_of_a_function_that_is_called_for_ever_need_letters() {
+    let graph = "function main\n0 > 0\ncall 0 f\nfunction f\n0 > 1 2\nexit 1 2\n";
+    assert!(!tells(graph, &[]));
+    assert!(tells(graph, &[(1, 1), (1, 2)]));
+}

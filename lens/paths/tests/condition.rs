@@ -221,3 +221,18 @@ fn ways_of_a_function_that_is_called_for_ever_need_letters() {
     assert!(!tells(graph, &[]));
     assert!(tells(graph, &[(1, 1), (1, 2)]));
 }
+
+/// A set of more letters than are kept stands for all of them.
+#[test]
+fn a_way_with_thousands_of_first_letters_is_like_every_other() {
+    let last = 1200;
+    let cases: Vec<String> = (3..=last).map(|block| block.to_string()).collect();
+    let cases = cases.join(" ");
+    let letters: Vec<(usize, u32)> = (3..=last).map(|block| (0, block)).collect();
+    for ways in ["1 2", "2 1"] {
+        let graph = format!("function main\n0 > {ways}\n1 > {cases}\n2 > 3\nexit {cases}\n");
+        assert!(!tells(&graph, &letters), "{ways}: block 3 comes after both");
+        let both = [&letters[..], &[(0, 1), (0, 2)]].concat();
+        assert!(tells(&graph, &both), "{ways}");
+    }
+}

@@ -4,11 +4,11 @@
 
 use eventlog::reader::{Filter, Log, Order};
 use eventlog::writer::Origin;
-use lens_waits::output::Output;
-use lens_waits::source::format::{ByteOrder, Format, Machine};
-use lens_waits::source::page::Layout;
-use lens_waits::source::ring::Ring;
-use lens_waits::source::tracepoints::Tracepoints;
+use lens::waits::output::Output;
+use lens::waits::source::format::{ByteOrder, Format, Machine};
+use lens::waits::source::page::Layout;
+use lens::waits::source::ring::Ring;
+use lens::waits::source::tracepoints::Tracepoints;
 use libfuzzer_sys::fuzz_target;
 
 const FORMATS: &str = include_str!("../../tests/golden/waits/linux-6.18-x86_64.formats");

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lens_waits::source::{dat, perf};
+use lens::waits::source::{dat, perf};
 
 const SOUND: &[u8] = include_bytes!("../../tests/golden/waits/tiny.perf.data");
 const TRACE: &[u8] = include_bytes!("../../tests/golden/waits/tiny.6.dat");

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lens_waits::source::script;
+use lens::waits::source::script;
 
 fuzz_target!(|bytes: &[u8]| {
     let begin = b"a 7 [000] 1.000002: sched:sched_switch: prev_comm=a prev_pid=7 ".as_slice();

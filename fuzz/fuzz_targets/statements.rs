@@ -14,7 +14,7 @@ use eventdef::store::Source;
 use eventlog::reader::{Clock, Log};
 use eventlog::writer::{Maker, Origin};
 use events::{Calibration, PauseEnter, PauseLeave, StatementEnter, StatementLeave, StatementSum};
-use lens_calls::statements::{self, Method, compare};
+use lens::statements::{self, Method, compare};
 use libfuzzer_sys::fuzz_target;
 
 /// Words of an event.

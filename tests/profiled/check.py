@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "overhead"))
 from measure import PUBLISHED, annotate, archived, cargo, copied, fetched  # noqa: E402
 
-TESTED = ["eventdef", "eventlog", "cli", "stacks", "lens/slices", "lens/calls", "lens/waits", "lens/paths",
+TESTED = ["eventdef", "eventlog", "cli", "stacks", "lens", "lens/paths",
           "record/paths", "record/waits", "eventcnv", "replay"]
 COMPILED = ["telemetry", "calls", "calls/macros", "calls/tcl", "interpose"]
 

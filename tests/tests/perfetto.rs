@@ -13,10 +13,10 @@
 
 use eventlog::reader::{Clock, Filter, Log, Order};
 use eventlog::writer::Origin;
-use lens_waits::events::kernel::{Switch, Waking};
-use lens_waits::model::rows::{Row, Rows};
-use lens_waits::model::{self, Cause, Options, What};
-use lens_waits::output::Output;
+use lens::waits::events::kernel::{Switch, Waking};
+use lens::waits::model::rows::{Row, Rows};
+use lens::waits::model::{self, Cause, Options, What};
+use lens::waits::output::Output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -14,7 +14,7 @@
 mod row;
 
 use eventlog::reader::{Clock, Log};
-use lens_waits::model::{self, Cause, NONE, Options, What};
+use lens::waits::model::{self, Cause, NONE, Options, What};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -14,7 +14,7 @@ use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Log, Value};
-use slices::Track;
+use lens::slices::Track;
 use std::collections::HashMap;
 use std::io::{self, Write};
 

@@ -11,7 +11,7 @@
 
 use crate::export::calls::named;
 use eventlog::format::text::OneLine;
-use lens_calls::statements::{Facts, Statement, Statements};
+use lens::statements::{Facts, Statement, Statements};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

@@ -15,7 +15,7 @@ use crate::export::processes::Processes;
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Clock, Event, Value};
-use slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
+use lens::slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

@@ -19,7 +19,7 @@ use cli::{Stop, complain};
 use eventlog::reader::{
     Faults, Filter, Format, Increment, Log, Losses, OpenError, Options, Order, Picker,
 };
-use lens_calls::Family;
+use lens::calls::Family;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

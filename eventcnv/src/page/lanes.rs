@@ -19,7 +19,7 @@ use crate::page::{Report, WORKER_COUNT_MAX};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Log};
-use slices::Id;
+use lens::slices::Id;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

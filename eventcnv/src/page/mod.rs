@@ -31,9 +31,9 @@ use cli::{Stop, complain};
 use eventlog::format::text::is_steering;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick, Value};
-use lens_calls::statements::Statements;
-use lens_calls::{Graph, Told};
-use slices::Runs;
+use lens::calls::{Graph, Told};
+use lens::slices::Runs;
+use lens::statements::Statements;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
@@ -102,7 +102,7 @@ pub(super) fn write(args: &Report, plan: Option<&str>) -> Result<bool, Stop> {
     output::refuse_inputs(path, args.input.logs())?;
     let pending = if is_stdout { None } else { Some(Pending::new(path, *force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(path))?;
-    let has_calls = lens_calls::has_calls(&reading.log);
+    let has_calls = lens::calls::has_calls(&reading.log);
     let has_lanes = !Marks::of(reading.log.registries()).pairs.is_empty();
     // Calls, the sample, statements; slices and their parameters.
     reading.expect_passes(1 + 2 * u64::from(has_calls) + 2 * u64::from(has_lanes));
@@ -159,11 +159,11 @@ impl Called {
     /// Reads the calls of a log, if it can have any.
     fn new(args: &Report, reading: &Reading) -> Result<Option<Called>, Stop> {
         let log = &reading.log;
-        if !lens_calls::has_calls(log) {
+        if !lens::calls::has_calls(log) {
             return Ok(None);
         }
         let selection = reading.select(&args.select, false)?;
-        let (clock, marks) = (Clock::new(log), lens_calls::marks(log, false));
+        let (clock, marks) = (Clock::new(log), lens::calls::marks(log, false));
         let mut extra = Extra::new(By::Function, Runs::default());
         let mut longest = Longest::new(log, &clock, view::SPAN_COUNT_MAX);
         let Ok(found) = calls::reading::each(log, &clock, &marks, &selection, |_, told| {

@@ -170,8 +170,8 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     }
     if let Some(form) = format.of_calls() {
         // Slices stand for calls in a log without calls.
-        let has_calls = lens_calls::has_calls(&reading.log);
-        let marks = if has_calls { lens_calls::marks(&reading.log, false) } else { marks };
+        let has_calls = lens::calls::has_calls(&reading.log);
+        let marks = if has_calls { lens::calls::marks(&reading.log, false) } else { marks };
         let Ok(found) =
             ask::calls::reading::each(&reading.log, &clock, &marks, &selection, |_, _| {
                 Ok::<(), Infallible>(())

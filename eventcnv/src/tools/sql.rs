@@ -136,7 +136,7 @@ fn add(
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
     let has_labels = !args.select.is_given() && !args.family;
     let has_slices = !args.no_slices && !Marks::of(reading.log.registries()).pairs.is_empty();
-    let has_calls = lens_calls::has_calls(&reading.log);
+    let has_calls = lens::calls::has_calls(&reading.log);
     reading.expect_passes(1 + u64::from(has_slices) + u64::from(has_calls));
     let mut selection = reading.select(&args.select, has_labels)?;
     if args.family {

@@ -10,8 +10,8 @@ use crate::exported;
 use crate::perfetto::{Message, decode, trace};
 use eventdef::field::A;
 use eventlog::writer::Origin;
-use lens_waits::events::kernel::*;
-use lens_waits::output::Output;
+use lens::waits::events::kernel::*;
+use lens::waits::output::Output;
 use std::fs;
 use tempfile::TempDir;
 

@@ -21,7 +21,7 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lens_waits::source::tracepoints::RECORDED;
+    use lens::waits::source::tracepoints::RECORDED;
     use record_waits::{CollectError, Options, Recorded, Recording};
     use rustix::time::{ClockId, clock_gettime};
     use std::error::Error;

@@ -17,12 +17,12 @@ use crate::told::{Teller, Told};
 use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{MakeError, Origin};
-use lens_waits::events::kernel::{Inside, Mapping, OpenFile, There};
-use lens_waits::output::Output;
-use lens_waits::source::page::Layout;
-use lens_waits::source::ring::{Counts, Ring};
-use lens_waits::source::stats::Stats;
-use lens_waits::source::tracepoints::{Sort, Tracepoints};
+use lens::waits::events::kernel::{Inside, Mapping, OpenFile, There};
+use lens::waits::output::Output;
+use lens::waits::source::page::Layout;
+use lens::waits::source::ring::{Counts, Ring};
+use lens::waits::source::stats::Stats;
+use lens::waits::source::tracepoints::{Sort, Tracepoints};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 

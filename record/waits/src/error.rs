@@ -35,7 +35,7 @@ pub enum CollectError {
     File { path: PathBuf, what: &'static str, error: io::Error },
     /// A format of the kernel has no meaning.
     #[error("{}: {error}", path.display())]
-    Format { path: PathBuf, error: lens_waits::source::format::FormatError },
+    Format { path: PathBuf, error: lens::waits::source::format::FormatError },
     /// The file for the pages cannot be used.
     #[error("cannot keep the kernel's events ({0})")]
     Spill(#[source] io::Error),

@@ -17,7 +17,7 @@ use crate::stolen::{self, Stolen};
 use crate::threads::Places;
 use crate::told::Teller;
 use eventlog::format::ClockSync;
-use lens_waits::output::Output;
+use lens::waits::output::Output;
 use std::fs::File;
 use std::io::Write;
 

@@ -218,7 +218,7 @@ fn ranges(text: &str) -> Vec<u32> {
     for range in text.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
-            found.extend(first..=last.min(lens_waits::output::CPU_COUNT_MAX));
+            found.extend(first..=last.min(lens::waits::output::CPU_COUNT_MAX));
         }
     }
     found

@@ -9,8 +9,8 @@
 //! `steal`. Design: `.waits.stolen` in `design/waits.md`.
 
 use eventlog::writer::MakeError;
-use lens_waits::events::kernel as events;
-use lens_waits::output::Output;
+use lens::waits::events::kernel as events;
+use lens::waits::output::Output;
 use std::collections::BTreeMap;
 use std::fs;
 

@@ -91,7 +91,7 @@ fn read(process: u32, thread: u32, number: u32) -> Option<Thread> {
     Some(Thread { at: monotonic(), thread, process, number, state: state(*letter), name })
 }
 
-/// Returns the state of a thread, as in [`There`](lens_waits::events::kernel::There).
+/// Returns the state of a thread, as in [`There`](lens::waits::events::kernel::There).
 fn state(letter: u8) -> u32 {
     match letter {
         b'R' => 0,

@@ -10,11 +10,11 @@
 use crate::rings::Entry;
 use eventdef::field::A;
 use eventlog::writer::MakeError;
-use lens_waits::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping};
-use lens_waits::output::Output;
-use lens_waits::source::cursor::{Cursor, until_zero};
-use lens_waits::source::format::Machine;
-use lens_waits::source::switches::{GONE, IS_OUT, Switches};
+use lens::waits::events::kernel::{CpuSample, Exec, Exit, Fork, Mapping};
+use lens::waits::output::Output;
+use lens::waits::source::cursor::{Cursor, until_zero};
+use lens::waits::source::format::Machine;
+use lens::waits::source::switches::{GONE, IS_OUT, Switches};
 
 // The kinds of records; linux/perf_event.h.
 const MMAP: u16 = 1;
@@ -89,7 +89,7 @@ impl<'t> Teller<'t> {
 
     /// Returns the ticks of a record, which are never before those of the row before.
     fn now(&mut self, cpu: u32, ns: u64) -> u64 {
-        let at = cpu.min(lens_waits::output::CPU_COUNT_MAX) as usize;
+        let at = cpu.min(lens::waits::output::CPU_COUNT_MAX) as usize;
         if self.last.len() <= at {
             self.last.resize(at + 1, 0);
         }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use eventlog::reader::{Filter, Log, Order};
     use eventlog::writer::Origin;
-    use lens_waits::source::switches::IS_PREEMPTED;
+    use lens::waits::source::switches::IS_PREEMPTED;
 
     /// Returns a record: its words of 32 bits, and the end that names its thread and time.
     fn entry(kind: u16, misc: u16, words: &[u32], thread: u32, ns: u64) -> Entry {

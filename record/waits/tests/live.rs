@@ -6,7 +6,7 @@
 #![cfg(target_os = "linux")]
 
 use eventlog::reader::{Clock, Filter, Log, Order};
-use lens_waits::model::{self, What, kernel_streams};
+use lens::waits::model::{self, What, kernel_streams};
 use record_waits::{CollectError, Options, Recording};
 use std::collections::HashMap;
 use std::io::{Read, Write, pipe};

@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 20] = [
+const WALLS: [(&str, &[&str]); 18] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -21,41 +21,20 @@ const WALLS: [(&str, &[&str]); 20] = [
     ("calls/tcl", &["calls"]),
     ("cli", &["eventlog"]),
     ("stacks", &["eventlog"]),
-    ("lens/slices", &["eventdef", "eventlog"]),
-    ("lens/calls", &["eventdef", "eventlog", "slices"]),
-    ("lens/waits", &["eventdef", "eventlog", "slices"]),
+    ("lens", &["eventdef", "eventlog"]),
     ("lens/paths", &["eventdef", "eventlog"]),
     ("record/paths", &["eventlog", "lens-paths"]),
-    ("record/waits", &["eventdef", "eventlog", "lens-waits"]),
+    ("record/waits", &["eventdef", "eventlog", "lens"]),
     (
         "eventcnv",
-        &[
-            "eventdef",
-            "eventlog",
-            "cli",
-            "slices",
-            "lens-calls",
-            "lens-waits",
-            "lens-paths",
-            "record-paths",
-            "record-waits",
-        ],
+        &["eventdef", "eventlog", "cli", "lens", "lens-paths", "record-paths", "record-waits"],
     ),
     // Its tests preload the library.
     ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
     (
         "tests",
-        &[
-            "eventdef",
-            "eventlog",
-            "telemetry",
-            "calls",
-            "eventcnv",
-            "replay",
-            "lens-paths",
-            "lens-waits",
-        ],
+        &["eventdef", "eventlog", "telemetry", "calls", "eventcnv", "replay", "lens", "lens-paths"],
     ),
     ("tests/annotated", &["telemetry", "calls"]),
 ];

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  a process for each subject ─▶ rounds: profiled ∥ the same without the attribute, in turn
-//!      └─▶ log in memory ─▶ lens-calls, by each method ─▶ ratio to the truth ─▶ median
+//!      └─▶ log in memory ─▶ lens::calls, by each method ─▶ ratio to the truth ─▶ median
 //! ```
 //!
 //! `cargo run --release` prints a table; `-- 21` takes 21 processes for each row instead of 5. The
@@ -15,7 +15,7 @@ mod nested;
 
 use calls::profile::{self, Mode};
 use eventlog::reader::{Clock, Log};
-use lens_calls::statements::{Method, Statements, Value, read};
+use lens::statements::{Method, Statements, Value, read};
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;

@@ -8,8 +8,8 @@
 //! ends are known. Design: `.cnv.report.calls` in `design/eventcnv.md`.
 
 use eventlog::reader::{Clock, Log};
-use lens_calls::{Call, Function};
-use slices::Verdict;
+use lens::calls::{Call, Function};
+use lens::slices::Verdict;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -89,7 +89,7 @@ impl Longest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slices::{Edge, Id};
+    use lens::slices::{Edge, Id};
 
     /// `.cnv.report.calls`: a naive twin sorts all calls.
     #[test]

@@ -23,9 +23,9 @@ use crate::open::{Known, Reading};
 use crate::show::table::{Around, Form, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase};
-use lens_calls::Graph;
+use lens::calls::Graph;
+use lens::slices::Runs;
 use serde_json::json;
-use slices::Runs;
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -181,8 +181,8 @@ struct Summed<'l> {
 impl<'l> Summed<'l> {
     fn new(args: &Calls, reading: &'l Reading) -> Result<Summed<'l>, Stop> {
         let log = &reading.log;
-        let marks = lens_calls::marks(log, args.what.slices);
-        if !lens_calls::has_calls(log) && !args.what.slices {
+        let marks = lens::calls::marks(log, args.what.slices);
+        if !lens::calls::has_calls(log) && !args.what.slices {
             let what = "the log has no calls: its program did not record them; to take its slices \
                         as calls, pass --slices";
             return Err(reading.error(what));

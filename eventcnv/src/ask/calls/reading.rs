@@ -1,7 +1,7 @@
 //! Reads the calls of a log with all processors, and pairs them on one.
 //!
 //! ```text
-//!  partitions ── workers ──▶ batches ── in order ──▶ lens_calls ──▶ calls, tree, open stacks
+//!  partitions ── workers ──▶ batches ── in order ──▶ lens::calls ──▶ calls, tree, open stacks
 //! ```
 //!
 //! Design: `.cnv.calls` in `design/eventcnv.md`, `.calls.lens` in `design/calls.md`.
@@ -12,7 +12,7 @@ use crate::open::select::{Selected, Selection};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Faults, Log, Order};
-use lens_calls::{Batch, Calls, Counts, Functions, OpenStack, Source, Told};
+use lens::calls::{Batch, Calls, Counts, Functions, OpenStack, Source, Told};
 use std::cell::Cell;
 
 /// Entries of a batch, about.

@@ -7,8 +7,8 @@
 //! Design: `.cnv.calls` in `design/eventcnv.md`.
 
 use addr2line::demangle_auto;
-use lens_calls::{CallEdge, Graph, Link, NONE, Owners, Sum, Told};
-use slices::{Durations, Limits, Runs};
+use lens::calls::{CallEdge, Graph, Link, NONE, Owners, Sum, Told};
+use lens::slices::{Durations, Limits, Runs};
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ use crate::ask::pairs::summary::{Row, Tally, Threads};
 use crate::ask::pairs::view::PERCENTS;
 use crate::show::table::{Cell, Column, Table, count, percent, text, time};
 use eventlog::reader::{Clock, Log};
-use lens_calls::{Function, Functions, Graph, Sum, Tree, clusters};
+use lens::calls::{Function, Functions, Graph, Sum, Tree, clusters};
 use std::cmp::Reverse;
 
 /// The columns of counts and times of functions and edges.
@@ -337,7 +337,7 @@ impl Summary<'_> {
         let group = |at| self.extra.durations.group(at);
         let mut rows: Vec<Row<'_>> = if self.extra.by() == By::Edge {
             let edges = self.graph.edges().iter().enumerate().filter(|(_, e)| e.sum.count > 0);
-            let row = |(at, edge): (usize, &lens_calls::CallEdge)| Row {
+            let row = |(at, edge): (usize, &lens::calls::CallEdge)| Row {
                 pair: "",
                 name: self.functions().name(edge.function).into(),
                 value: self.name(edge.caller),

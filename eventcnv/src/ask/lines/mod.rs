@@ -20,7 +20,7 @@ use crate::open::{Known, Reading};
 use crate::show::table::{Around, Form, Table, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase, Faults};
-use lens_calls::statements::{Facts, Statements};
+use lens::statements::{Facts, Statements};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{self, Write};

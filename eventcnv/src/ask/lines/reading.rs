@@ -1,7 +1,7 @@
 //! Reads the statements of a log with all processors, and sums them up on one.
 //!
 //! ```text
-//!  partitions ── workers ──▶ batches ── in order ──▶ lens_calls::statements ──▶ sums, percentiles
+//!  partitions ── workers ──▶ batches ── in order ──▶ lens::statements ──▶ sums, percentiles
 //! ```
 //!
 //! Design: `.cnv.lines` in `design/eventcnv.md`, `.statements.lens` in `design/statements.md`.
@@ -11,7 +11,7 @@ use crate::open::parallel::Emit;
 use crate::open::select::{Selected, Selection};
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, Faults, Log, Order};
-use lens_calls::statements::{self, Batch, Left, Method, Source, Statements};
+use lens::statements::{self, Batch, Left, Method, Source, Statements};
 
 /// Entries of a batch, about.
 const BATCH_COUNT: usize = 1 << 12;

@@ -6,9 +6,7 @@
 //!
 //! Design: `.cnv.lines` in `design/eventcnv.md`.
 
-use lens_calls::statements::{
-    Facts, Match, Matched, Method, Statement, Statements, Times, compare,
-};
+use lens::statements::{Facts, Match, Matched, Method, Statement, Statements, Times, compare};
 use std::collections::BTreeMap;
 
 /// The value by which statements are grouped.

@@ -11,8 +11,8 @@ use crate::ask::lines::summary::{By, Group, Line, Pair, Which, groups, lines, pa
 use crate::ask::pairs::view::PERCENTS;
 use crate::show::csv;
 use crate::show::table::{Cell, Column, Table, count, percent, text, time};
-use lens_calls::statements::{Facts, Statements, Times, Value};
-use slices::Percentile;
+use lens::slices::Percentile;
+use lens::statements::{Facts, Statements, Times, Value};
 use std::io::Write;
 
 /// The columns of a statement.

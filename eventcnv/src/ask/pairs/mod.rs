@@ -32,7 +32,7 @@ use crate::text::page::Page;
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
-use slices::{Edge, Id, Limits, Long, Runs};
+use lens::slices::{Edge, Id, Limits, Long, Runs};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::{self, Write};

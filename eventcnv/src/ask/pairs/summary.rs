@@ -13,7 +13,7 @@ use crate::ask::pairs::reading::{By, Told, Values};
 use crate::open::input::threads;
 use eventlog::reader::marks::{Marks, Pair};
 use eventlog::reader::{Clock, ClockBase, Filter, History, Log, Registry};
-use slices::{Durations, Edge, Group, Limits, Runs, Slowest, Verdict};
+use lens::slices::{Durations, Edge, Group, Limits, Runs, Slowest, Verdict};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -347,7 +347,7 @@ fn seconds(history: &History, clock: &Clock, filter: &Filter) -> Option<f64> {
 mod tests {
     use super::*;
     use eventlog::reader::marks::Form;
-    use slices::Slice;
+    use lens::slices::Slice;
 
     /// `.slice.durations`: no percentile goes without a word.
     #[test]
@@ -369,10 +369,9 @@ mod tests {
             note = groups.note();
             assert_eq!(note.is_some(), expected, "{note:?}");
         }
-        let lost =
-            groups.durations.groups().iter().filter(|group| {
-                group.count() > 0 && group.percentile(slices::Percent::P50).is_none()
-            });
+        let lost = groups.durations.groups().iter().filter(|group| {
+            group.count() > 0 && group.percentile(lens::slices::Percent::P50).is_none()
+        });
         let expected = format!("note: {} groups have no percentiles", lost.count());
         assert!(note.unwrap().starts_with(&expected));
     }

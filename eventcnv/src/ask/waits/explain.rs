@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  logs ── reading ──▶ Explained ─┬─ view ──▶ tables
-//!                                          └─ lens_waits::answer ──▶ WAITS.log
+//!                                          └─ lens::waits::answer ──▶ WAITS.log
 //! ```
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
@@ -13,9 +13,9 @@ use crate::open::{Known, Reading};
 use crate::show::table::Form;
 use cli::{Stop, output, said};
 use eventlog::writer::MakeError;
-use lens_waits::answer::Answer;
-use lens_waits::critical::Walker;
-use lens_waits::stack::stacks;
+use lens::waits::answer::Answer;
+use lens::waits::critical::Walker;
+use lens::waits::stack::stacks;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Makes a log of what other tools recorded of a kernel.
 //!
 //! ```text
-//!  SOURCE ── first bytes: perf.data │ trace.dat │ text ── lens_waits::source ──▶ log "kernel"
+//!  SOURCE ── first bytes: perf.data │ trace.dat │ text ── lens::waits::source ──▶ log "kernel"
 //!  a folder, files of one recording ── their parts ──▶ one log
 //! ```
 //!
@@ -13,8 +13,8 @@ use crate::open::{Known, Reading, input};
 use cli::{Stop, complain};
 use eventlog::reader::{OpenError, Source};
 use eventlog::writer::{MakeError, uuid_of};
-use lens_waits::source::import::{Clock, Form, Identity, ImportError, Imported, uuid_of_source};
-use lens_waits::source::{dat, perf, script};
+use lens::waits::source::import::{Clock, Form, Identity, ImportError, Imported, uuid_of_source};
+use lens::waits::source::{dat, perf, script};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -20,8 +20,8 @@
 use crate::export::calls::levels::{Level, Levels, OUTSIDE, Record};
 use crate::export::calls::named;
 use eventlog::format::text::OneLine;
-use lens_calls::statements::Statements;
-use lens_calls::{Calls, Facts, Function, NONE};
+use lens::calls::{Calls, Facts, Function, NONE};
+use lens::statements::Statements;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::iter;

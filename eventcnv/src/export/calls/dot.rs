@@ -9,7 +9,7 @@
 
 use crate::ask::calls::summary::links;
 use crate::export::calls::name;
-use lens_calls::{Calls, Function, Graph, Link, clusters};
+use lens::calls::{Calls, Function, Graph, Link, clusters};
 use std::io::{self, Write};
 
 /// The greatest width of an edge, in points, in addition to 1.

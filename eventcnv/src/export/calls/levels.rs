@@ -9,7 +9,7 @@
 //! So the times of the calls of a function add up to its outermost time, and those of a level to at
 //! most as much. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
-use lens_calls::{Function, NONE, Node, Tree};
+use lens::calls::{Function, NONE, Node, Tree};
 use std::collections::BTreeMap;
 
 /// A function, outside of its own calls or in one of them.

@@ -16,8 +16,8 @@ pub(crate) mod pprof;
 
 use crate::ask::calls::summary::demangled;
 use eventlog::format::text::OneLine;
-use lens_calls::statements::Statements;
-use lens_calls::{Calls, Function, Graph};
+use lens::calls::{Calls, Function, Graph};
+use lens::statements::Statements;
 use std::io::{self, Write};
 
 /// A format of call graphs.

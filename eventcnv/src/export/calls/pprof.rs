@@ -19,7 +19,7 @@ use crate::export::calls::{name, symbol};
 use crate::export::protobuf::Message;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use lens_calls::{Calls, Function, Tree};
+use lens::calls::{Calls, Function, Tree};
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 

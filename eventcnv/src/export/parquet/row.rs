@@ -9,7 +9,7 @@
 
 use crate::text::names::PARAM_COUNT_MAX;
 use eventlog::reader::{Event, Value};
-use slices::{Edge, Slice};
+use lens::slices::{Edge, Slice};
 
 /// The type of a column in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

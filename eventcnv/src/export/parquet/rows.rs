@@ -13,7 +13,7 @@ use crate::export::parquet::sets::{SLICES, Sets, UNKNOWN_SET};
 use crate::export::parquet::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
 use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
-use slices::Slice;
+use lens::slices::Slice;
 use std::collections::HashMap;
 
 /// Entries of the cache of places: a power of two.

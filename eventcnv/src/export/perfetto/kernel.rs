@@ -11,7 +11,7 @@ use crate::export::perfetto::{PACKET, SEQUENCE, SEQUENCE_ID, TIMESTAMP};
 use crate::export::protobuf::Message;
 use eventlog::reader::{Event, Log};
 use foldhash::fast::RandomState;
-use lens_waits::model::rows::{Row, Rows};
+use lens::waits::model::rows::{Row, Rows};
 use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of all bundles that are being filled, about.

@@ -16,9 +16,9 @@ use crate::export::wall::Wall;
 use crate::open::input::threads;
 use crate::open::select::Selection;
 use eventlog::reader::{Clock, Faults, Log};
-use lens_calls::{Call, Calls, Function, Functions, NONE, Told, identity};
+use lens::calls::{Call, Calls, Function, Functions, NONE, Told, identity};
+use lens::slices::{Edge, Id};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
-use slices::{Edge, Id};
 use std::collections::HashMap;
 
 /// Tables and views of every database. The columns of the views are those of the original; times
@@ -75,10 +75,10 @@ pub(super) fn add(
     selection: &Selection,
     lenses: &mut Lenses,
 ) -> Result<Faults, Refusal> {
-    if !lens_calls::has_calls(log) {
+    if !lens::calls::has_calls(log) {
         return Ok(Faults::default());
     }
-    let (clock, marks) = (Clock::new(log), lens_calls::marks(log, false));
+    let (clock, marks) = (Clock::new(log), lens::calls::marks(log, false));
     let insert = connection.prepare(&format!(
         "INSERT INTO calls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT(event) DO UPDATE SET end = excluded.end, duration = excluded.duration,

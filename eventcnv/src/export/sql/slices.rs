@@ -17,9 +17,9 @@ use crate::open::select::Selection;
 use eventdef::Sort;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
+use lens::slices::{Edge, Id, Slice};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
-use slices::{Edge, Id, Slice};
 
 /// Adds the slices of a log that begin in a selection, and those that the log so far left `open`
 /// and that end in it. A slice that the database has gets the end and the duration that it lacks.

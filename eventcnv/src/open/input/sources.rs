@@ -10,7 +10,7 @@
 
 use eventlog::format::text::OneLine;
 use eventlog::reader::Log;
-use lens_calls::statements::Facts;
+use lens::statements::Facts;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;

@@ -7,7 +7,7 @@
 //! Design: `.cnv.follow`, `.cnv.follow.sql` in `design/eventcnv.md`; `.calls.family` in
 //! `design/calls.md`.
 
-use lens_calls::Family;
+use lens::calls::Family;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

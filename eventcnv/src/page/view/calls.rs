@@ -18,11 +18,11 @@ use crate::page::view::{encoded, end_of};
 use crate::show::table::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens_calls::{
+use lens::calls::{
     Facts, Function, Graph, NONE, OpenCall, OpenStack, Sum, Tree, clusters, overwritten,
 };
+use lens::slices::Percent;
 use serde_json::{Value, json};
-use slices::Percent;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

@@ -18,8 +18,8 @@ use crate::page::view::calls::text;
 use crate::page::view::{counts, encoded, end_of};
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
+use lens::slices::{Id, Verdict};
 use serde_json::{Value, json};
-use slices::{Id, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -14,7 +14,7 @@ use crate::page::view::threads::doubles;
 use crate::page::view::{Threads, counts};
 use eventlog::format::text::OneLine;
 #[cfg(feature = "waits")]
-use lens_waits::critical::Share;
+use lens::waits::critical::Share;
 use serde_json::{Value, json};
 
 /// Pseudo-stacks, and the threads of the same log, which name rows.

@@ -7,7 +7,7 @@
 //! A call in progress has the times of the calls that ended in it. Design: `.cnv.report.calls` in
 //! `design/eventcnv.md`.
 
-use lens_calls::{Graph, Node, Sum, Tree};
+use lens::calls::{Graph, Node, Sum, Tree};
 
 /// Own times, each with those of all calls in them.
 pub(super) struct Weights {
@@ -72,7 +72,7 @@ mod tests {
     use crate::ask::calls::reading::advance;
     use crate::open::select::Selection;
     use eventlog::reader::{Clock, Log};
-    use slices::Limits;
+    use lens::slices::Limits;
     use std::collections::HashMap;
     use std::convert::Infallible;
 
@@ -82,13 +82,13 @@ mod tests {
         let log =
             include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/calls/shop.log"));
         let log = Log::from_source(&log[..]).unwrap();
-        let (clock, marks) = (Clock::new(&log), lens_calls::marks(&log, false));
+        let (clock, marks) = (Clock::new(&log), lens::calls::marks(&log, false));
         let mut truth: Vec<HashMap<Vec<u32>, u64>> = Vec::new();
         for node_count_max in [1000, 0, 1, 3, 5] {
             let mut calls =
-                lens_calls::Calls::with_limits(&log, &marks, Limits::default(), node_count_max);
+                lens::calls::Calls::with_limits(&log, &marks, Limits::default(), node_count_max);
             let selection = Selection::all(false, false);
-            let mut take = |_: &_, _: lens_calls::Told<'_>| Ok::<(), Infallible>(());
+            let mut take = |_: &_, _: lens::calls::Told<'_>| Ok::<(), Infallible>(());
             let Ok(_) = advance(&log, &clock, &marks, &selection, &mut calls, &mut take);
             let _ = calls.finish(&mut |_, _| {});
             let (tree, graph) = (calls.tree(), Graph::of(calls.tree()));

@@ -7,8 +7,8 @@ use crate::show::table::Unit;
 use crate::text::Real;
 use cli::units::{NOTHING, latency, three_digits};
 use eventlog::format::text::OneLine;
+use lens::slices::Percentile;
 use serde_json::{Value, json};
-use slices::Percentile;
 use std::cmp::Ordering;
 
 /// A value of a row.

@@ -388,7 +388,7 @@ mod tests {
     use super::cell::compare;
     use super::{Cell, Table, count, percent, rate, text, time};
     use eventlog::reader::ClockBase;
-    use slices::Percentile;
+    use lens::slices::Percentile;
 
     fn made() -> Table<'static> {
         let columns = [

@@ -9,7 +9,7 @@
 //! `.cnv.report.threads` in `design/eventcnv.md`.
 
 use foldhash::fast::RandomState;
-use slices::Id;
+use lens::slices::Id;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

@@ -10,7 +10,7 @@
 use crate::ask::pairs::reading::Aside;
 use eventlog::reader::marks::{Key, Marks, Side};
 use eventlog::reader::{Clock, Event, EventType, Format, Log, Registry};
-use slices::Id;
+use lens::slices::Id;
 
 /// The event type of events that no registry of the log declares.
 pub(crate) const UNKNOWN: u32 = u32::MAX;

@@ -23,7 +23,7 @@ pub(crate) use crate::ask::pairs::lanes::shape::Shape;
 use crate::export::flows;
 use crate::export::flows::Flows;
 use foldhash::fast::RandomState;
-use slices::{Edge, Id, Slice, Verdict};
+use lens::slices::{Edge, Id, Slice, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

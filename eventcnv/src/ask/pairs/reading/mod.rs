@@ -25,7 +25,7 @@ use eventlog::reader::Picker;
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
-use slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
+use lens::slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::sync::Arc;
 
 /// Entries of a piece, about.

@@ -8,7 +8,7 @@
 
 use crate::ask::pairs::reading::{UNSELECTED, VALUE_COUNT_MAX};
 use foldhash::fast::RandomState;
-use slices::{Edge, Slice};
+use lens::slices::{Edge, Slice};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::text;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Event, Log, Value};
 use foldhash::fast::RandomState;
-use slices::{Batch, Source};
+use lens::slices::{Batch, Source};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use crate::ask::pairs::summary::Row;
 use crate::ask::pairs::view::Overview;
 use crate::show::table::{Around, Cell, Table, clock, count as tally, percent, text, time};
 use cli::Stop;
+use lens::slices::{Comparison, Group, Percent, Percentile};
 use serde_json::json;
-use slices::{Comparison, Group, Percent, Percentile};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -54,8 +54,8 @@ fn compared<'g>(old: &'g Overview<'_>, new: &'g Overview<'_>) -> Vec<Compared<'g
             value: &row.value,
             groups: [old.map(|old| old.durations), Some(row.durations)],
             runs: [old.map_or(0, |old| old.means.len()), row.means.len()],
-            comparison: old.and_then(|old| slices::compare(old.durations, row.durations)),
-            p: old.and_then(|old| slices::chance(&old.means, &row.means)),
+            comparison: old.and_then(|old| lens::slices::compare(old.durations, row.durations)),
+            p: old.and_then(|old| lens::slices::chance(&old.means, &row.means)),
         }
     });
     let gone = old.rows.iter().filter(|row| !after.contains(&key(row))).map(|row| Compared {

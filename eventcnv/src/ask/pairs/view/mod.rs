@@ -12,8 +12,8 @@ use crate::ask::pairs::summary::{Row, Tally};
 use crate::show::table::{Around, Cell, Column, Table, clock, count, rate, text, time};
 use cli::units::latency;
 use eventlog::reader::ClockBase;
+use lens::slices::{Group, Percent};
 use serde_json::{Value, json};
-use slices::{Group, Percent};
 use std::fmt::Write;
 
 /// The columns of percentiles.
@@ -53,7 +53,7 @@ pub(crate) struct Slow {
 
 /// The beginning of a slice, or its end.
 pub(crate) struct End {
-    pub(crate) id: slices::Id,
+    pub(crate) id: lens::slices::Id,
     pub(crate) ticks: u64,
     pub(crate) line: String,
 }

@@ -9,9 +9,9 @@
 
 use crate::ask::waits::reading::Kernel;
 use eventlog::reader::{Clock, ClockBase, Filter, Log, Order};
-use lens_waits::model::{Model, NEVER};
-use lens_waits::names::Names;
-use lens_waits::tracks::{Tracks, Verdict};
+use lens::waits::model::{Model, NEVER};
+use lens::waits::names::Names;
+use lens::waits::tracks::{Tracks, Verdict};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 

@@ -13,16 +13,16 @@ pub(crate) mod notes;
 use crate::ask::waits::reading::logs::{check_clocks, check_overlap, check_strangers};
 use eventlog::reader::{Clock, ClockBase, Faults, Log};
 use foldhash::fast::RandomState;
-use lens_waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
-use lens_waits::critical::Walker;
-use lens_waits::delay::{Holder, Ready, holders, interrupted};
-use lens_waits::frames::Locks;
-use lens_waits::model::{self, Cause, Interrupter, Life, Model, NONE, Options, What};
-use lens_waits::names::Names;
-use lens_waits::path::{Path, path};
-use lens_waits::tracks::Tracks;
-use lens_waits::under::{Around, Moment, Own, Under, intervals, under};
-use lens_waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
+use lens::waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
+use lens::waits::critical::Walker;
+use lens::waits::delay::{Holder, Ready, holders, interrupted};
+use lens::waits::frames::Locks;
+use lens::waits::model::{self, Cause, Interrupter, Life, Model, NONE, Options, What};
+use lens::waits::names::Names;
+use lens::waits::path::{Path, path};
+use lens::waits::tracks::Tracks;
+use lens::waits::under::{Around, Moment, Own, Under, intervals, under};
+use lens::waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Why a log tells no times.

@@ -8,8 +8,8 @@
 
 use cli::units::nanoseconds;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens_waits::account::Window;
-use lens_waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use lens::waits::account::Window;
+use lens::waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
 use std::collections::HashSet;
 
 /// What a log without switches cannot tell.

@@ -15,11 +15,11 @@ use crate::show::table::{
 };
 use cli::Stop;
 use cli::units::{counted_in_groups, nanoseconds};
-use lens_waits::critical::{Piece, Share};
-use lens_waits::delay::Holder;
-use lens_waits::model::{Cause, Model, Stretch};
-use lens_waits::under::{Around, Own};
-use lens_waits::waited::Group;
+use lens::waits::critical::{Piece, Share};
+use lens::waits::delay::Holder;
+use lens::waits::model::{Cause, Model, Stretch};
+use lens::waits::under::{Around, Own};
+use lens::waits::waited::Group;
 use serde_json::json;
 use std::collections::BTreeMap;
 

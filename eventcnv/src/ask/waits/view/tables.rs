@@ -4,8 +4,8 @@
 
 use crate::ask::waits::view::Shown;
 use crate::show::table::{Table, count, text, time};
-use lens_waits::model::{Cause, NEVER};
-use lens_waits::under::Around;
+use lens::waits::model::{Cause, NEVER};
+use lens::waits::under::Around;
 use serde_json::{Value, json};
 
 impl Shown<'_> {

@@ -32,29 +32,38 @@ pub(crate) use index::segment;
 pub(crate) use model::label;
 pub(crate) use stream::{block, entry, head};
 
-pub use audit::losses::{CAUSES, Losses, Unhoused};
+pub use audit::losses::{Losses, Unhoused};
 pub use audit::verify::Verified;
 pub use fault::kind::{Fault, FaultKind, OpenError};
 pub use fault::list::{FAULT_COUNT_MAX, Faults};
 pub use index::{Account, Format, Options};
 pub use log::clock::{Clock, ClockBase};
-pub use log::history::{Held, History};
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
 pub use model::event::{Event, OwnedEvent, Params, Value};
 pub use model::label::{LABEL_MEMORY_MAX, Labels};
-pub use model::registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
+pub use model::registry::{EventType, Kind, Param, Platform, Registry};
 pub use model::stream::Stream;
 pub use model::time::WallTime;
 pub use mps::HeaderError;
-pub use order::bulk::{Glance, OwnedEvents, Run};
+pub use order::bulk::OwnedEvents;
 pub use order::cache::CACHE_SIZE_MAX;
 pub use order::filter::Order;
-pub use order::filter::{Filter, Pick, Picker};
+pub use order::filter::{Filter, Pick};
 pub use order::merge::Events;
-pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
-pub use stream::piece::{Piece, What};
+
+// For the tools of this workspace alone.
+#[doc(hidden)]
+pub use self::{
+    audit::losses::CAUSES,
+    log::history::{Held, History},
+    model::registry::StringEnd,
+    order::bulk::{Glance, Run},
+    order::filter::Picker,
+    order::partitions::Partitions,
+    stream::piece::{Piece, What},
+};
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,7 @@ use std::io::Read;
 use support::{assert_golden, golden_path, run};
 use tempfile::TempDir;
 
-/// The first figure of the seed: a loop with two ways.
+/// The first figure of the paper: a loop with two ways.
 const LOOP: &str = "function main\nentry_ > B1\nB1 > B2 exit_\nB2 > B3 B4\nB3 > B5\nB4 > B5\n\
                     B5 > B1\nexit exit_\n";
 /// Its execution: twice around, by B3 and by B4.
@@ -173,7 +173,7 @@ fn counter_examples_exit_with_1_and_name_the_fork() {
 fn runs_of_two_executions_are_told_and_lost_runs_are_named() {
     let directory = TempDir::new().unwrap();
     let (graph, plan, _) = planned(&directory, &[]);
-    // Two runs, as the seed distributes them.
+    // Two runs, as the paper distributes them.
     let text = fs::read_to_string(&plan).unwrap();
     let two = "run 0 machine 0 cost 2\n4 # main 2\n6 # main 4\n\
                run 1 machine 1 cost 2\n4 # main 2\n7 # main 5\n";

@@ -201,7 +201,7 @@ mod tests {
         script.commands.iter().map(|each| (text(each), each.owner, each.within)).collect()
     }
 
-    /// The seed's example, and the numbers of its table.
+    /// The example of the paper on TDK, and the numbers of its table.
     #[test]
     fn the_example_has_the_places_of_the_seed() {
         let text = "\nproc multiply {n m} {\n    set res 0\n    while {$n > 0} {\n\tincr n -1\n\

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  program, weights ─┬ links: a maximum spanning forest; what it lacks is witnessed ─┐ edges
-//!                    └ nodes: the seed's choice, or greedy ──────────────────────────┤ blocks
+//!                    └ nodes: the paper's choice, or greedy ─────────────────────────┤ blocks
 //!                                              repair: condition A; prune ◀──────────┘
 //!                                                 │ one profile
 //!  jobs: fine │ functions │ grouped ─▶ distribute: forks to machines ─▶ profiles; the best is kept

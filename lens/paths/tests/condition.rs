@@ -74,7 +74,7 @@ fn profiles_of(program: &Program, sets: &[&str]) -> Vec<Profile> {
     sets.iter().map(|set| Profile::of(set.split_whitespace().map(element))).collect()
 }
 
-/// The first figure of the seed.
+/// The first figure of the paper.
 const LOOP: &str = "function main\nentry_ > B1\nB1 > B2 exit_\nB2 > B3 B4\nB3 > B5\nB4 > B5\n\
                     B5 > B1\nexit exit_\nentry entry_\n";
 /// Its third figure: a callee with two ways, called in a circle.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use tests::programs::{eventcnv, lines, run};
 
-/// A row of the seed's table.
+/// A row of TDK's table.
 #[derive(Debug)]
 struct Row {
     count: u64,
@@ -89,7 +89,7 @@ fn counts(place: &Place) -> BTreeMap<String, u64> {
     counts
 }
 
-/// The text that has the numbers of the seed's table.
+/// The text that has the numbers of TDK's table.
 const MULTIPLY: &str = "
 proc multiply {n m} {
     set res 0
@@ -103,9 +103,9 @@ proc multiply {n m} {
 puts \"    2 x  3 = [multiply     2  3]\"
 ";
 
-/// K2, K4: the seed's example has the seed's counts, lines, indices and lengths, in each mode.
+/// K2, K4: TDK's example has the paper's counts, lines, indices and lengths, in each mode.
 #[test]
-fn the_seeds_example_has_its_table() {
+fn the_example_of_tdk_has_its_table() {
     for mode in ["count", "time", "trace"] {
         let place = Place::new();
         let ran = profile(&place, mode, MULTIPLY);
@@ -166,8 +166,8 @@ fn least(body: &str, sizes: &[[u64; 2]]) -> Vec<f64> {
 /// Runs of a program whose times must be in order in one, at most.
 const RUN_COUNT_MAX: u32 = 5;
 
-/// K7, K9: the seed's extended example by all methods, as ratios to the time without the recorder.
-/// `TCL_TABLE` makes it the seed's sizes.
+/// K7, K9: TDK's extended example by all methods, as ratios to the time without the recorder.
+/// `TCL_TABLE` makes it the paper's sizes.
 #[test]
 fn each_method_takes_more_out_than_the_one_before() {
     let sizes: &[[u64; 2]] = match std::env::var_os("TCL_TABLE") {
@@ -180,7 +180,7 @@ fn each_method_takes_more_out_than_the_one_before() {
          puts [expr {{[clock microseconds] - $begin}}]\n",
         &MULTIPLY[..MULTIPLY.find("puts").expect("its last line")]
     );
-    // Compiled, and as the seed's second baseline.
+    // Compiled, and as TDK's second baseline.
     let body = "set res 0; while {$n > 0} {incr n -1; incr res $m}; return $res";
     let plain = [format!("{{{body}}}"), format!("{{eval {{{body}}}}}")];
     let plain = plain.map(|body| least(&body, sizes));

@@ -1,4 +1,4 @@
-//! How far the times of statements are from the truth: by depth, and of the seed's `multiply`.
+//! How far the times of statements are from the truth: by depth, and of `multiply` of TDK.
 //!
 //! ```text
 //!  a process for each subject ─▶ rounds: profiled ∥ the same without the attribute, in turn

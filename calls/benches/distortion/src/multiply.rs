@@ -1,10 +1,10 @@
-//! The example of the seed: a loop that multiplies by adding, with two statements in a turn.
+//! The example of TDK: a loop that multiplies by adding, with two statements in a turn.
 
 use crate::Subject;
 use calls::profiled;
 use std::hint::black_box;
 
-/// The calls of the seed: the turns, and the factor.
+/// The calls in the paper: the turns, and the factor.
 const CALLS: [(u64, u64); 3] = [(5, 2), (5000, 20), (10_000, 10)];
 
 #[profiled]

@@ -1,7 +1,7 @@
 //! Chooses blocks as witnesses, function by function.
 //!
 //! ```text
-//!  a small function ─┬ the seed's: a forest with the direct edges of diamonds first ─┐ repaired by
+//!  a small function ─┬ the paper's: a forest, direct edges of diamonds first ────────┐ repaired by
 //!                    └ none ─────────────────────────────────────────────────────────┤ gain per
 //!  a large function ── the blocks after its forks                the cheaper ◀───────┘ weight
 //! ```
@@ -187,7 +187,7 @@ fn add_by_gain(
     Ok(())
 }
 
-/// Returns the blocks that the seed's algorithm chooses.
+/// Returns the blocks that the paper's algorithm chooses.
 fn seeds_choice(function: &Function, weights: &Local<'_>) -> BTreeSet<BlockId> {
     let mut order: Vec<usize> = (0..function.edges().len()).collect();
     let mut arriving = vec![0u32; function.blocks().len()];

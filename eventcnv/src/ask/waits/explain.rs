@@ -43,7 +43,8 @@ A wait for a thread is the time of that thread, as far as its work fits the wait
 earlier than the wait, and ends no later than the waiting thread runs again. --grace is the
 tolerance for both.
 
-The ten longest groups of waits are printed, or --top N; --sort orders them by a column of --csv.
+Text has the ten longest groups of waits, CSV and JSON have all; --top N chooses how many, and
+--sort orders them by a column of --csv.
 
 Examples:
   eventcnv waits explain kernel.log --of store           the process, or all threads, of this name
@@ -57,7 +58,7 @@ Examples:
   eventcnv export waits.log -o all.folded --stack frames --weight ns   that of all time
   eventcnv query waits.log \"SELECT sum(ns), stack FROM WaitEnd GROUP BY stack ORDER BY 1 DESC\"";
 
-/// Groups of waits that are told without `--top`.
+/// Groups of waits in text without `--top`.
 const GROUP_COUNT: usize = 10;
 
 /// Explain what a process or a thread waited for, and where its time went
@@ -113,7 +114,8 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let log = &reading.log;
     let read = Kernel::read(log, args.same_boot).map_err(|what| reading.error(what))?;
     let (kernel, clock) = read;
-    let top = args.form.top.unwrap_or(GROUP_COUNT);
+    let all = if args.form.is_text() { GROUP_COUNT } else { usize::MAX };
+    let top = args.form.top.unwrap_or(all);
     let form = Form { top: Some(top), ..args.form.clone() };
     let question = Question {
         of: args.of.as_deref(),
@@ -165,7 +167,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     let is_whole = reading.end(&kernel.faults);
     reading.note(explained.notes.iter().cloned());
     if !is_flame_whole {
-        reading.note(["note: the log has too many pseudo-stacks: some are left out".to_owned()]);
+        reading.note(["the log has too many pseudo-stacks: some are left out".to_owned()]);
     }
     Ok(is_whole)
 }

@@ -12,7 +12,7 @@ pub mod kernel {
     eventdef::events! {
         /// What a kernel tells of its threads. Buffer 1 has names and stacks; buffer n + 2 has the
         /// events of processor n in their order. A thread is named by the kernel's number for it.
-        registry "kernel" version(1, 1, 0);
+        registry "kernel" version(1, 2, 0);
         kinds {
             /// Threads: switches, wakes, forks, ends.
             Sched = 0,
@@ -85,7 +85,7 @@ pub mod kernel {
             thread: U,
         }
         /// A thread exists as the recording begins or ends.
-        There(0x0007, always, Sched) {
+        ThreadExists(0x0007, always, Sched) {
             /// the thread
             thread: U,
             /// its process
@@ -109,7 +109,8 @@ pub mod kernel {
         }
 
         /// A thread of another namespace of processes has a number of its own there. In a registry
-        /// with this event type, a thread of `There` without it has the kernel's number there, too.
+        /// with this event type, a thread of `ThreadExists` without it has the kernel's number
+        /// there, too.
         Inside(0x000A, always, Sched) {
             /// the thread
             thread: U,

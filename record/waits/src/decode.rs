@@ -17,7 +17,7 @@ use crate::told::{Teller, Told};
 use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{MakeError, Origin};
-use lens::waits::events::kernel::{Inside, Mapping, OpenFile, There};
+use lens::waits::events::kernel::{Inside, Mapping, OpenFile, ThreadExists};
 use lens::waits::output::Output;
 use lens::waits::source::page::Layout;
 use lens::waits::source::ring::{Counts, Ring};
@@ -301,7 +301,7 @@ fn put_thread(
 ) -> Result<(), MakeError> {
     let ticks = syncs.ticks(at);
     output.thread(ticks, thread, process, name)?;
-    output.seen(ticks, &There { thread, process, state })?;
+    output.seen(ticks, &ThreadExists { thread, process, state })?;
     if number != thread {
         output.seen(ticks, &Inside { thread, number })?;
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!  Recording::begin ─ tracefs: an instance, its clock, its events
 //!      │                 per_cpu/cpuN/trace_pipe_raw ── drain: splice ──▶ spill, a file
-//!      │                 trace_marker ── clock: syncs        /proc ── threads: There, names
+//!      │                 trace_marker ── clock: syncs        /proc ── threads: ThreadExists, names
 //!  Recording::finish ─ the spill ── decode ──▶ rows ──▶ log; the instance is gone
 //!  without rights, and samples: rings ─ perf_event_open ──▶ spill ── told ──▶ rows ──▶ log
 //! ```

@@ -1,7 +1,7 @@
 //! The threads that exist, their names, files and code: what the trace itself does not tell.
 //!
 //! ```text
-//!  /proc/P/task/T/stat ──▶ There, ThreadName      /proc/P/fd ──▶ OpenFile
+//!  /proc/P/task/T/stat ──▶ ThreadExists, ThreadName      /proc/P/fd ──▶ OpenFile
 //!  /proc/P/maps ──▶ Mapping                       /proc/kallsyms ──▶ Symbol
 //! ```
 //!
@@ -91,7 +91,8 @@ fn read(process: u32, thread: u32, number: u32) -> Option<Thread> {
     Some(Thread { at: monotonic(), thread, process, number, state: state(*letter), name })
 }
 
-/// Returns the state of a thread, as in [`There`](lens::waits::events::kernel::There).
+/// Returns the state of a thread, as in
+/// [`ThreadExists`](lens::waits::events::kernel::ThreadExists).
 fn state(letter: u8) -> u32 {
     match letter {
         b'R' => 0,

@@ -131,7 +131,7 @@ impl Kernel {
                 let name = String::from_utf8_lossy(name);
                 self.know(ns, thread, process, Some(&name));
             }
-            Row::There { thread, process, .. } => {
+            Row::ThreadExists { thread, process, .. } => {
                 self.know(ns, thread, process, None);
                 return false;
             }

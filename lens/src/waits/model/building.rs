@@ -147,7 +147,7 @@ impl Building {
             Row::Woken { target } => self.ready(at, target),
             Row::Exec { thread, was, path } => self.exec(at, thread, was, path),
             Row::Exit { thread } => self.exit(at, thread),
-            Row::There { thread, process, state } => {
+            Row::ThreadExists { thread, process, state } => {
                 self.there(at, thread, process, state);
                 self.is_first(thread);
             }

@@ -21,7 +21,7 @@ enum Word {
     Fork,
     Exec,
     Exit,
-    There,
+    ThreadExists,
     Lost,
     Member,
     Inside,
@@ -49,14 +49,16 @@ enum Word {
 }
 
 /// Event types, their meanings, and the parameters that a row takes.
-const WORDS: [(&str, Word, &[&str]); 31] = [
+const WORDS: [(&str, Word, &[&str]); 32] = [
     ("Switch", Word::Switch, &["prev", "next", "state", "stack"]),
     ("Waking", Word::Waking, &["waker", "target", "context", "stack"]),
     ("Woken", Word::Woken, &["target"]),
     ("Fork", Word::Fork, &["parent", "child", "process"]),
     ("Exec", Word::Exec, &["thread", "was"]),
     ("Exit", Word::Exit, &["thread"]),
-    ("There", Word::There, &["thread", "process", "state"]),
+    ("ThreadExists", Word::ThreadExists, &["thread", "process", "state"]),
+    // Its name in logs of version 1.1 and before.
+    ("There", Word::ThreadExists, &["thread", "process", "state"]),
     ("Lost", Word::Lost, &["from"]),
     ("Member", Word::Member, &["thread", "process"]),
     ("Inside", Word::Inside, &["thread", "number"]),
@@ -104,7 +106,7 @@ pub enum Row<'e> {
     Fork { parent: u32, child: u32, process: u32 },
     Exec { thread: u32, was: u32, path: &'e [u8] },
     Exit { thread: u32 },
-    There { thread: u32, process: u32, state: u32 },
+    ThreadExists { thread: u32, process: u32, state: u32 },
     Lost { from: u64 },
     Member { thread: u32, process: u32 },
     Inside { thread: u32, number: u32 },
@@ -217,7 +219,9 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::Fork => Row::Fork { parent: number(0), child: number(1), process: number(2) },
         Word::Exec => Row::Exec { thread: number(0), was: number(1), path: text() },
         Word::Exit => Row::Exit { thread: number(0) },
-        Word::There => Row::There { thread: number(0), process: number(1), state: number(2) },
+        Word::ThreadExists => {
+            Row::ThreadExists { thread: number(0), process: number(1), state: number(2) }
+        }
         Word::Lost => Row::Lost { from: wide(0) },
         Word::Member => Row::Member { thread: number(0), process: number(1) },
         Word::Inside => Row::Inside { thread: number(0), number: number(1) },

@@ -95,7 +95,7 @@ impl Made {
 
     pub(crate) fn there(&mut self, at: u64, thread: u32, process: u32, state: u32) -> &mut Made {
         self.rows.push(Box::new(move |out| {
-            out.seen(at, &There { thread, process, state }).unwrap();
+            out.seen(at, &ThreadExists { thread, process, state }).unwrap();
         }));
         self
     }

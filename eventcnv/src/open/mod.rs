@@ -22,6 +22,7 @@ use eventlog::reader::{
 use lens::calls::Family;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The note about seconds that come from the clock syncs of the MPS.
@@ -253,10 +254,10 @@ impl Reading {
         let family = Family::of(&self.log, 0);
         let missing = family.missing.map(|uuid| {
             let uuid: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("note: the stream {uuid} of a parent is missing; name its log too")
+            format!("the stream {uuid} of a parent is missing; name its log too")
         });
         let circle =
-            family.is_circular.then(|| "note: the parents of the streams form a circle".to_owned());
+            family.is_circular.then(|| "the parents of the streams form a circle".to_owned());
         self.note(missing.into_iter().chain(circle));
         selection.restrict(&select::Part::of_family(family));
     }
@@ -286,7 +287,7 @@ impl Reading {
         }
         let is_approximate = self.log.streams().iter().any(|stream| stream.is_rate_approximate);
         if self.has_seconds.get() && is_approximate {
-            complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
+            self.note([APPROXIMATE.to_owned()]);
         }
         report(&self.name, &self.starts, &[self.log.faults(), faults]);
         self.note(overwritten_note(&self.overwritten.borrow()));
@@ -314,20 +315,32 @@ impl Reading {
     /// whether no fault cost events.
     pub(crate) fn end_noting(&self, faults: &Faults, notes: impl Iterator<Item = String>) -> bool {
         let is_whole = self.end(faults);
-        self.note(notes.map(|note| format!("note: {note}")));
+        self.note(notes);
         self.note_losses(&self.log.losses(faults));
         is_whole
     }
 
+    /// Prints an answer, then the same. Returns whether no fault cost events.
+    pub(crate) fn answer(
+        &self,
+        text: &[u8],
+        faults: &Faults,
+        notes: impl Iterator<Item = String>,
+    ) -> Result<bool, Stop> {
+        self.finish();
+        io::stdout().lock().write_all(text)?;
+        Ok(self.end_noting(faults, notes))
+    }
+
     /// Prints notes to standard error.
     pub(crate) fn note(&self, notes: impl IntoIterator<Item = String>) {
-        let print = |note| complain(&format!("eventcnv: {}: {note}\n", self.name));
+        let print = |note| complain(&format!("eventcnv: {}: note: {note}\n", self.name));
         notes.into_iter().for_each(print);
     }
 
     /// Notes how many requested events are not in the log.
     pub(crate) fn note_losses(&self, losses: &Losses) {
-        self.note((losses.total() > 0).then(|| format!("note: {}", loss_summary(losses))));
+        self.note((losses.total() > 0).then(|| loss_summary(losses)));
     }
 }
 
@@ -358,7 +371,7 @@ fn overwritten_note(kinds: &BTreeMap<String, u64>) -> Option<String> {
     let each: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     (total > 0).then(|| {
         format!(
-            "note: {total} older events were overwritten in memory and are missing here: {}",
+            "{total} older events were overwritten in memory and are missing here: {}",
             each.join(", ")
         )
     })

@@ -86,7 +86,7 @@ pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -
         others => format!("; {others} more event types have too many"),
     };
     Some(format!(
-        "note: {name} has {count} parameters, more than the {PARAM_COUNT_MAX} of a table; --style \
+        "{name} has {count} parameters, more than the {PARAM_COUNT_MAX} of a table; --style \
          json prints the others{others}"
     ))
 }

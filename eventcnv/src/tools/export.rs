@@ -230,7 +230,7 @@ fn write_file(
         let size = event_size * count as f64;
         reading.note((size >= NOTED_SIZE).then(|| {
             format!(
-                "note: the output takes up to {}: {event_size:.0} bytes an event, of {count} \
+                "the output takes up to {}: {event_size:.0} bytes an event, of {count} \
                  events; .pftrace takes less",
                 cli::units::bytes(size)
             )

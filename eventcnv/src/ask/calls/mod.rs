@@ -19,7 +19,7 @@ use crate::ask::pairs::view::Overview;
 use crate::ask::pairs::view::against::against;
 use crate::open::input::family;
 use crate::open::select::Select;
-use crate::open::{Known, Reading};
+use crate::open::{Input, Reading};
 use crate::show::table::{Around, Form, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase};
@@ -27,7 +27,6 @@ use lens::calls::Graph;
 use lens::slices::Runs;
 use serde_json::json;
 use std::convert::Infallible;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 const ABOUT: &str = "\
@@ -76,13 +75,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Calls {
-    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
-    /// logs are read as one
-    #[arg(value_name = "LOG")]
-    logs: Vec<PathBuf>,
-
     #[command(flatten)]
-    known: Known,
+    input: Input,
 
     #[command(flatten)]
     select: Select,
@@ -150,10 +144,10 @@ pub(crate) fn run(args: &Calls) -> Result<bool, Stop> {
         return Err(Stop::Message("--undirected needs --by cluster".to_owned()));
     }
     let open = |logs: &[PathBuf]| match what.family {
-        true => Reading::open_paths(&family::with_ancestors(logs), &args.known),
-        false => Reading::open_paths(logs, &args.known),
+        true => Reading::open_others(&args.input, &family::with_ancestors(logs)),
+        false => Reading::open_others(&args.input, logs),
     };
-    let new = open(&args.logs)?;
+    let new = open(args.input.logs())?;
     let new = Summed::new(args, &new)?;
     if what.against.is_empty() {
         let text = new.text(args)?;
@@ -252,9 +246,7 @@ impl<'l> Summed<'l> {
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
-        self.reading.finish();
-        io::stdout().lock().write_all(text)?;
         let notes = self.found.notes(self.extra.by() == By::Path);
-        Ok(self.reading.end_noting(&self.found.faults, notes))
+        self.reading.answer(text, &self.found.faults, notes)
     }
 }

@@ -16,14 +16,13 @@ use crate::ask::lines::reading::{all_notes, end_note, lack, read, refusal};
 use crate::ask::lines::summary::{By, Correction, Which, method_name};
 use crate::open::input::sources::Sources;
 use crate::open::select::Select;
-use crate::open::{Known, Reading};
+use crate::open::{Input, Reading};
 use crate::show::table::{Around, Form, Table, clock};
 use cli::Stop;
 use eventlog::reader::{Clock, ClockBase, Faults};
 use lens::statements::{Facts, Statements};
 use serde_json::json;
 use std::cell::RefCell;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 const ABOUT: &str = "\
@@ -80,13 +79,8 @@ pub(crate) const NO_STATEMENTS: &str = "the log has no statements: its program d
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Lines {
-    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
-    /// logs are read as one: their counts and times are added up
-    #[arg(value_name = "LOG")]
-    logs: Vec<PathBuf>,
-
     #[command(flatten)]
-    known: Known,
+    input: Input,
 
     #[command(flatten)]
     select: Select,
@@ -136,13 +130,13 @@ pub(crate) fn run(args: &Lines) -> Result<bool, Stop> {
     if what.against.is_some() && what.by != By::Statement {
         return Err(Stop::Message("--against needs --by statement".to_owned()));
     }
-    let new = Reading::open_paths(&args.logs, &args.known)?;
+    let new = Reading::open(&args.input)?;
     let new = Summed::new(args, &new)?;
     let Some(path) = &what.against else {
         let text = new.text(args)?;
         return new.end(&text);
     };
-    let old = Reading::open_paths(std::slice::from_ref(path), &args.known)?;
+    let old = Reading::open_others(&args.input, std::slice::from_ref(path))?;
     let old = Summed::new(args, &old)?;
     if old.unit() != new.unit() {
         return Err(Stop::Message(format!(
@@ -248,11 +242,9 @@ impl<'l> Summed<'l> {
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
-        self.reading.finish();
-        io::stdout().lock().write_all(text)?;
         let end = end_note(&self.reading.log).map(str::to_owned);
         let notes = all_notes(&self.found).into_iter().chain(end);
         let sources = self.sources.borrow();
-        Ok(self.reading.end_noting(&self.faults, notes.chain(sources.notes())))
+        self.reading.answer(text, &self.faults, notes.chain(sources.notes()))
     }
 }

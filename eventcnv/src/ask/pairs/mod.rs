@@ -35,7 +35,6 @@ use eventlog::reader::{Clock, ClockBase, Filter, Log, Order, Registry};
 use lens::slices::{Edge, Id, Limits, Long, Runs};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 const ABOUT: &str = "\
@@ -214,13 +213,8 @@ impl<'l> Summed<'l> {
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
-        self.reading.finish();
-        io::stdout().lock().write_all(text)?;
-        let is_whole = self.reading.end(&self.found.faults);
-        self.reading.note(self.found.notes.clone());
-        self.reading.note(self.groups.note());
-        self.reading.note_losses(&self.reading.log.losses(&self.found.faults));
-        Ok(is_whole)
+        let notes = self.found.notes.iter().cloned().chain(self.groups.note());
+        self.reading.answer(text, &self.found.faults, notes)
     }
 }
 

@@ -179,7 +179,7 @@ impl Groups {
         let (count, Limits { duration_count, .. }) = (self.durations.lost_count(), self.limits);
         (count > 0).then(|| {
             format!(
-                "note: {count} groups have no percentiles: all groups together have more than \
+                "{count} groups have no percentiles: all groups together have more than \
                  {duration_count} durations; select fewer slices"
             )
         })
@@ -372,7 +372,7 @@ mod tests {
         let lost = groups.durations.groups().iter().filter(|group| {
             group.count() > 0 && group.percentile(lens::slices::Percent::P50).is_none()
         });
-        let expected = format!("note: {} groups have no percentiles", lost.count());
+        let expected = format!("{} groups have no percentiles", lost.count());
         assert!(note.unwrap().starts_with(&expected));
     }
 }

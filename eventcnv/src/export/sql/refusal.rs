@@ -68,7 +68,7 @@ impl Counts {
     pub(crate) fn note(&self) -> Option<String> {
         (self.great > 0).then(|| {
             format!(
-                "note: {} words of 2^63 or more are negative in SQLite, whose integers are signed; \
+                "{} words of 2^63 or more are negative in SQLite, whose integers are signed; \
                  printf('%u', WORD) prints their values",
                 self.great
             )

@@ -31,7 +31,7 @@ impl Missed {
         let when = before.map_or("before the first look".to_owned(), |look| {
             format!("in the {:.1} s since the last look", look.elapsed().as_secs_f64())
         });
-        let note = || format!("note: {count} events were overwritten {when}; {REMEDY}");
+        let note = || format!("{count} events were overwritten {when}; {REMEDY}");
         reading.note((is_first && count > 0).then(note));
     }
 
@@ -39,7 +39,7 @@ impl Missed {
     /// completely.
     pub(super) fn end(&self, reading: &Reading, faults: &Faults) -> bool {
         let is_whole = reading.end(faults);
-        let note = || format!("note: the database lacks {} overwritten events", self.count);
+        let note = || format!("the database lacks {} overwritten events", self.count);
         reading.note((self.count > 0).then(note));
         is_whole
     }

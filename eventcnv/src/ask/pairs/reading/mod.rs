@@ -314,12 +314,12 @@ fn notes(log: &Log, counts: &Counts) -> Vec<String> {
     let room = Limits::default().open_count;
     let gave_way = (gave_way > 0).then(|| {
         format!(
-            "note: {gave_way} slices are unfinished, as they gave way while {room} were open; \
+            "{gave_way} slices are unfinished, as they gave way while {room} were open; \
              {late} ends came later"
         )
     });
     let cut = log.streams().iter().position(|stream| stream.is_cut).map(|index| {
-        format!("note: stream {index} is cut: slices may pair across events that were left out")
+        format!("stream {index} is cut: slices may pair across events that were left out")
     });
     gave_way.into_iter().chain(cut).collect()
 }

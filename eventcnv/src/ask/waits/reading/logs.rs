@@ -52,7 +52,7 @@ impl Kernel {
     pub(super) fn doubts(&self, log: &Log) -> Vec<String> {
         let is_known = |verdict: &Verdict| matches!(verdict, Verdict::Process(_));
         let doubts = self.tracks.verdicts().filter(|(_, verdict)| !is_known(verdict));
-        doubts.map(|(at, verdict)| format!("note: {}", self.doubt(log, at, verdict))).collect()
+        doubts.map(|(at, verdict)| self.doubt(log, at, verdict)).collect()
     }
 }
 

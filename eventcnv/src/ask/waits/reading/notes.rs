@@ -1,7 +1,7 @@
 //! What a user must know about a kernel's log: gaps, contradictions, rows that it lacks.
 //!
 //! ```text
-//!  counts of the model, waits of the target ──▶ "note: …", one line each
+//!  counts of the model, waits of the target ──▶ notes, one line each
 //! ```
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
@@ -13,7 +13,7 @@ use lens::waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
 use std::collections::HashSet;
 
 /// What a log without switches cannot tell.
-const NO_SWITCHES: &str = "note: the log has no switches, so it does not tell when threads waited; \
+const NO_SWITCHES: &str = "the log has no switches, so it does not tell when threads waited; \
                            record sched:sched_switch";
 
 /// What another machine on the same host did.
@@ -37,10 +37,10 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
         (dropped, "shorter waits are not listed"),
     ];
     let told = all.into_iter().filter(|(count, _)| *count > 0);
-    let mut told: Vec<String> = told.map(|(count, what)| format!("note: {count} {what}")).collect();
+    let mut told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
     if counts.stolen_ns > 0 {
         let time = nanoseconds(counts.stolen_ns as f64);
-        told.push(format!("note: {STOLEN} {time} of this recording; it counts as running"));
+        told.push(format!("{STOLEN} {time} of this recording; it counts as running"));
     }
     told.extend(lacking(model, windows));
     if model.counts.switches == 0 {
@@ -50,7 +50,7 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
 }
 
 /// How the log of a namespace of times is laid.
-const BY_REALTIME: &str = "note: the logs are laid on one time by CLOCK_REALTIME, as by \
+const BY_REALTIME: &str = "the logs are laid on one time by CLOCK_REALTIME, as by \
                            CLOCK_MONOTONIC they do not fit: the program was in a namespace of \
                            times";
 
@@ -63,7 +63,7 @@ pub(super) fn of_clock(log: &Log, kernel: u16, clock: &Clock) -> Option<String> 
     let rate = log.streams().get(usize::from(kernel))?.clock_rate;
     let is_coarse = clock.base == ClockBase::Start && (1..1_000_000).contains(&rate);
     let tick = cli::units::nanoseconds(1e9 / rate.max(1) as f64);
-    is_coarse.then(|| format!("note: a tick of the clock takes {tick}: times are that coarse"))
+    is_coarse.then(|| format!("a tick of the clock takes {tick}: times are that coarse"))
 }
 
 /// Says which rows would tell what ended waits of a target, if the log lacks any.
@@ -90,7 +90,7 @@ fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
         .sum();
     let rows = lacking.join(", ");
     (count > 0 && !lacking.is_empty()).then(|| {
-        format!("note: what ended {count} waits is unknown; the log has none of the events {rows}")
+        format!("what ended {count} waits is unknown; the log has none of the events {rows}")
     })
 }
 
@@ -105,7 +105,7 @@ mod tests {
         let told = |model: &Model| of(model, &[], 0);
         assert_eq!(told(&model), [] as [&str; 0]);
         model.counts.stolen_ns = 30_000_000;
-        let note = format!("note: {STOLEN} 30.0 ms of this recording; it counts as running");
+        let note = format!("{STOLEN} 30.0 ms of this recording; it counts as running");
         assert_eq!(told(&model), [note]);
     }
 }

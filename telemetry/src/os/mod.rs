@@ -3,10 +3,10 @@
 
 pub(crate) mod atomic;
 pub(crate) mod depth;
+pub(crate) mod entry;
 pub(crate) mod exit;
 pub(crate) mod folder;
 pub(crate) mod forked;
-pub(crate) mod hooks;
 pub(crate) mod link;
 pub(crate) mod local_sockets;
 pub(crate) mod observers;

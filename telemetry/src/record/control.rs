@@ -12,7 +12,7 @@
 //!
 //! Design: `.control` in `design/telemetry.md`.
 
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::record::setup;
 use eventdef::{KindSet, TypedControl};
 

@@ -14,8 +14,8 @@
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::block::memory::{Claim, block_size};
+use crate::os::entry::Entry;
 use crate::os::ordinary;
-use crate::os::sync::Entry;
 use crate::record::annotation::VARIETY;
 use crate::record::setup;
 use crate::registry::{registration, unhoused};

@@ -15,7 +15,7 @@
 use crate::block::memory::{self, Block, Blocks, BlocksLink, OwnBlock};
 use crate::block::{clock, identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::os::sync::{Entry, Locked};
+use crate::os::{entry::Entry, sync::Locked};
 use crate::os::{link::Link, pages, sys};
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, writer};

@@ -18,11 +18,11 @@ use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::os::entry::{Entry, without_unwinding};
 use crate::os::link::{Link, OwnRef};
 use crate::os::stack::SpareStack;
-use crate::os::sync::{Entry, without_unwinding};
 use crate::os::sys::{self, ThreadEnd};
-use crate::os::{exit, observers, ordinary, pages};
+use crate::os::{exit, observers, pages};
 use crate::plinth::region;
 use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
@@ -176,7 +176,7 @@ pub(crate) fn has_stack(start: *mut c_void) -> bool {
 /// Requests a call at this thread's end, if that may be done now. A thread without the request may
 /// end unnoticed (`.sol.thread`).
 pub(crate) fn expect_end(entry: &Entry) {
-    if current().is_some() && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
+    if current().is_some() && (!END.may_allocate() || entry.is_ordinary()) {
         END.expect();
     }
 }

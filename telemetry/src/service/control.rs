@@ -4,8 +4,9 @@
 //! `.store.control` in `design/format.md`.
 
 use crate::offered::Moment;
+use crate::os::entry::Entry;
 use crate::os::report::Text;
-use crate::os::sync::{Entry, Locked};
+use crate::os::sync::Locked;
 use crate::os::{observers, ordinary, sys};
 use crate::registry::defaults::Defaults;
 use crate::registry::names::{self, KindNames, Reported};

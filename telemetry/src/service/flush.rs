@@ -9,7 +9,7 @@
 
 use crate::offered::{Losses, Moment};
 use crate::os::atomic::Ordering;
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::os::{observers, ordinary};
 use crate::plinth::region;
 use crate::registry::registration::{self, Registered, SLOT_COUNT};

@@ -12,8 +12,9 @@
 //! `.control.output` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
+use crate::os::entry::Entry;
 use crate::os::ordinary;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::sync::{Guard, Locked};
 use crate::os::sys::Errno;
 use crate::registry::registration;
 use crate::service::control;

@@ -8,8 +8,8 @@
 //! Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::offered::Moment;
+use crate::os::entry::Entry;
 use crate::os::report::Line;
-use crate::os::sync::Entry;
 use crate::os::{exit, observers};
 use crate::plinth::PlinthError;
 use crate::registry::names::{self, KindNames};

@@ -11,7 +11,7 @@ use super::{Parts, STATE, open_plinth, tell};
 use crate::block::memory;
 use crate::block::parts::PartsBlock;
 use crate::os::atomic::{AtomicU32, Ordering};
-use crate::os::{sync::Entry, way_out::Crossing};
+use crate::os::{entry::Entry, way_out::Crossing};
 use crate::plinth::{Plinth, PlinthError, region};
 use crate::stream::state::{State, written_registry_count};
 use crate::stream::{account, pending, volume};

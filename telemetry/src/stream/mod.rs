@@ -16,7 +16,8 @@ use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::PartsBlock;
 use crate::offered::setup::SetupError;
 use crate::os::atomic::Ordering;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::entry::Entry;
+use crate::os::sync::{Guard, Locked};
 use crate::os::way_out::Crossing;
 use crate::os::{exit, ordinary, pages, signals};
 use crate::plinth::{Operation, Plinth, PlinthError, host, region};
@@ -65,7 +66,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
         return None;
     }
     if standing() == Standing::None {
-        if plinth().is_none() && host::asks_resolver() && !ordinary::is_ordinary(entry) {
+        if plinth().is_none() && host::asks_resolver() && !entry.is_ordinary() {
             ordinary::expect();
             return None;
         }

@@ -16,7 +16,7 @@ use crate::block::losses::Cause;
 use crate::block::memory::{Block, OwnBlock};
 use crate::block::{clock, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::os::sync::{Entry, Guard};
+use crate::os::{entry::Entry, sync::Guard};
 use crate::plinth::{self, region};
 use crate::store::intern;
 use crate::stream::{self, Standing, outlet};

@@ -10,8 +10,9 @@
 
 use super::Ring;
 use crate::block::memory::{Block, Blocks};
+use crate::os::entry::Entry;
 use crate::os::link::Link;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::sync::{Guard, Locked};
 use crate::os::{pages, report};
 use crate::plinth::region::{self, Region};
 use crate::rings::pools::{POOL_COUNT_MAX, Pools};

@@ -9,7 +9,7 @@
 use super::{locked, record};
 use crate::offered::{Source, StringId};
 use crate::os::atomic::{AtomicUsize, Ordering};
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::registry::registration::{self, Registered};
 use crate::registry::unhoused;
 use eventdef::store;

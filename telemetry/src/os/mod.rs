@@ -20,3 +20,14 @@ pub(crate) mod stack;
 pub(crate) mod sync;
 pub(crate) mod sys;
 pub(crate) mod way_out;
+
+/// Forgets what other threads were doing, in a forked child.
+pub(crate) fn leave_parent() {
+    way_out::forget_others();
+}
+
+/// Starts again in a forked child.
+pub(crate) fn restart() {
+    exit::forget();
+    ordinary::expect();
+}

@@ -12,7 +12,7 @@
 
 mod after_fork;
 
-pub(crate) use after_fork::{leave_counts, leave_file, leave_parent, restart};
+pub(crate) use after_fork::{leave_parent, restart};
 
 use crate::block::clock;
 use crate::block::losses::Cause;

@@ -49,8 +49,12 @@ fn put_in_turn(_turn: Guard<'_, ()>) {
     PUT.store(new, Ordering::Relaxed);
 }
 
-/// Takes the current masks as the program's own, in a forked child.
+/// Takes the current masks as the program's own, in a forked child. Without a stream to come it
+/// outputs nothing.
 pub(crate) fn accept() {
+    if !stream::may_begin_again() {
+        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
+    }
     registration::all().for_each(|each| _ = each.note_output());
     if let Some(turn) = TURN.try_lock() {
         put_in_turn(turn);

@@ -31,9 +31,7 @@ mod names;
 mod own;
 
 use after_fork::Inherited;
-pub(crate) use after_fork::{
-    leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
-};
+pub(crate) use after_fork::{leave_parent, restart, tell_inherited, tell_inherited_in_signal};
 pub(crate) use names::{intern, label, naming, record_control, record_thread, source};
 
 /// The greatest number of store blocks: 64 MiB of the usual size.

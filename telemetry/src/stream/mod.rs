@@ -41,8 +41,8 @@ pub(crate) mod volume;
 pub(crate) mod writer;
 
 pub use standing::Standing;
-pub(crate) use standing::{is_file_lost, leave, open_plinth, plinth, restart, stand_again};
-pub(crate) use standing::{standing, tell, tell_no_output};
+pub(crate) use standing::{is_file_lost, leave_parent, may_begin_again, open_plinth, plinth};
+pub(crate) use standing::{restart, standing, tell, tell_no_output};
 
 static STATE: Locked<State> = Locked::new(State::new());
 

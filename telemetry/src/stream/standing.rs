@@ -11,8 +11,7 @@ use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::link::Link;
 use crate::os::{forked, pages, way_out};
 use crate::plinth::{self, Operation, Plinth, PlinthError};
-use crate::registry::registration;
-use crate::stream::{STATE, account, pending, volume};
+use crate::stream::{STATE, account, pending, volume, writer};
 
 /// The state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +108,7 @@ pub(crate) fn tell(error: &PlinthError) {
 }
 
 /// Leaves the stream to the parent process.
-pub(crate) fn leave() {
+pub(crate) fn leave_parent() {
     let is_begun = match standing() {
         // Left before, and not begun since: the state is known.
         Standing::Left => None,
@@ -131,19 +130,18 @@ pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
 }
 
-/// Prepares the stream of a forked child: not begun, if one is possible. [`stand_again`] follows.
+/// Returns whether the stream of a forked child may begin.
+pub(crate) fn may_begin_again() -> bool {
+    standing_of(&STANDING_AGAIN) == Standing::None
+}
+
+/// Starts the stream of a forked child again, when all else has started again: it may begin now.
 pub(crate) fn restart() {
+    writer::forget();
     let (mut state, is_broken) = STATE.take_over();
     state.restart(is_broken);
     IS_SET_UP.store(false, Ordering::Relaxed);
     volume::restart();
     pending::restart();
-    let again = standing_of(&STANDING_AGAIN);
-    if again != Standing::None {
-        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
-    }
-}
-
-pub(crate) fn stand_again() {
     STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
 }

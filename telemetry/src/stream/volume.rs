@@ -41,6 +41,7 @@ pub(crate) fn restart() {
     PLACE.store(1, Ordering::Relaxed);
     APPENDED.store(0, Ordering::Relaxed);
     WRITTEN.store(0, Ordering::Relaxed);
+    WITH_STORE.store(0, Ordering::Relaxed);
 }
 
 pub(crate) fn number() -> u64 {

@@ -22,14 +22,8 @@ use crate::os::pages::Temporary;
 use crate::os::sys;
 use crate::plinth::region;
 use crate::stream::outlet::Progress;
-use crate::stream::volume;
 use eventdef::{Event, ParamSink, store};
 use eventlog::format::EVENT_HEADER_SIZE;
-
-/// Resets the counts in a forked child: they were the parent's.
-pub(crate) fn leave_parent() {
-    COUNTS.reset();
-}
 
 /// Empties the store of a forked child, whose one thread has this index. The child records the
 /// contents of the parent's store again before its next output or record, as of the fork's ticks.
@@ -39,13 +33,13 @@ pub(crate) fn restart(thread: u32, ticks: u64) {
     store.inherited.ticks = ticks;
     INHERITED.store(true, Ordering::Relaxed);
     COUNTS.forgive_parent();
-    volume::set_with_store(0);
     NEWS.store(true, Ordering::Relaxed);
 }
 
-/// Copies blocks in a mapped file into private memory. A forked child calls it before it leaves the
-/// file; it waits for no lock.
-pub(crate) fn leave_file_at_fork() {
+/// Resets the counts, and copies blocks in a mapped file into private memory. A forked child calls
+/// it before it leaves the file; it waits for no lock.
+pub(crate) fn leave_parent() {
+    COUNTS.reset();
     // A missing thread may hold the lock. Published blocks exist all the same, and no thread adds
     // to them.
     for (sequence, block) in kept().filter(|(_, block)| region::has(*block)) {

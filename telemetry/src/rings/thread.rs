@@ -292,7 +292,7 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     if ring.advance_in_file(entry, clock::ticks(), index()).unwrap_or(true) {
         if !ring.is_in_file() {
             unhoused::expect_house(slot);
-            stream::kept::expect_buffer(entry);
+            stream::expect_buffer(entry);
         }
         return Some(ring);
     }

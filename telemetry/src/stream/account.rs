@@ -28,6 +28,13 @@ static ACCOUNT: Account = Account {
     error_time: AtomicU64::new(0),
 };
 
+/// Forgets what the host took from the parent, in a forked child.
+pub(super) fn restart() {
+    for count in [&ACCOUNT.whole_count, &ACCOUNT.parts_size, &ACCOUNT.error_count] {
+        count.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Counts a whole block that the host accepted.
 pub(crate) fn add_block() {
     ACCOUNT.whole_count.fetch_add(1, Ordering::Relaxed);

@@ -436,5 +436,6 @@ pub(crate) fn restart() {
     drop(state);
     volume::restart();
     pending::restart();
+    account::restart();
     lifecycle::restart();
 }

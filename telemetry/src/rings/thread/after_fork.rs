@@ -8,7 +8,7 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{FREE, PROCESS, current, index, rings, rings_of, threads};
+use super::{RINGS, THREADS, current, index, rings, rings_of, threads};
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::block::walk::Walk;
@@ -58,11 +58,11 @@ fn newest_since(ring: &Ring, ticks: u64) -> u64 {
 pub(crate) fn restart() {
     let own = current();
     let (ticks, index) = (clock::ticks(), index());
-    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    THREADS.process.store(sys::process_ids().0, Ordering::Relaxed);
     if let Some(own) = own {
         own.user.store(sys::thread_number(), Ordering::Relaxed);
     }
-    for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
+    for (slot, all) in RINGS.iter().enumerate().skip(SLOT_FIRST) {
         let mine = own.and_then(|thread| thread.tables.rings[slot].get());
         let mut free_count = 0;
         for ring in rings_of(slot) {
@@ -75,8 +75,8 @@ pub(crate) fn restart() {
                 }
             }
         }
-        if free.load(Ordering::Relaxed) != free_count {
-            free.store(free_count, Ordering::Relaxed);
+        if all.free_count.load(Ordering::Relaxed) != free_count {
+            all.free_count.store(free_count, Ordering::Relaxed);
         }
     }
     for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {

@@ -74,7 +74,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     }
     // A debugger that set kinds by name in the other registries sets them in this one too.
     if registration::get(1).is_some() {
-        mask_changes::notice(entry);
+        control::follow_masks(entry);
     }
     let Some(mut state) = registration::lock(entry) else { return false };
     if let Some(has_room) = registration::has_room(control) {
@@ -89,7 +89,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     control.slot().store(slot as u32, Ordering::Release);
     drop(state);
     mask_changes::put(entry);
-    mask_changes::notice(entry);
+    control::follow_masks(entry);
     // Each registry checks a hook that waits for a panicking thread.
     ordinary::expect();
     ordinary::catch_up(entry);

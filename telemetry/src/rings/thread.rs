@@ -24,7 +24,7 @@ use crate::os::stack::SpareStack;
 use crate::os::sys::{self, ThreadEnd};
 use crate::os::{exit, observers, pages};
 use crate::plinth::region;
-use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
+use crate::registry::registration::{self, Registered, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
 use crate::rings::config;
 use crate::rings::ring::{Identity, Own, Ring, Slot};
@@ -322,6 +322,29 @@ pub(crate) fn rings_of(slot: usize) -> impl Iterator<Item = &'static Ring> {
 
 pub(crate) fn rings() -> impl Iterator<Item = &'static Ring> {
     (SLOT_FIRST..SLOT_COUNT).flat_map(rings_of)
+}
+
+/// Sends the events in the rings of these slots, as far as they are output.
+pub(crate) fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
+    for slot in slots {
+        house_nested(slot);
+        rings_of(slot).for_each(|ring| ring.flush(entry));
+    }
+}
+
+/// Outputs the events that were recorded so far of these kinds of a registry, if they are output.
+pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
+        return;
+    }
+    flush_slots(entry, registered.slots_of(kinds));
+    intern::flush(entry);
+    stream::write_out(entry);
+}
+
+pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    let rings = registered.slots_of(kinds).flat_map(rings_of);
+    rings.for_each(|ring| ring.wait(entry));
 }
 
 extern "C" fn end(_: *mut c_void) {

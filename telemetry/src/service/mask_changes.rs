@@ -13,11 +13,9 @@
 #![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
 use crate::os::entry::Entry;
-use crate::os::ordinary;
 use crate::os::sync::{Guard, Locked};
 use crate::os::sys::Errno;
-use crate::registry::registration;
-use crate::service::control;
+use crate::registry::{defaults, registration};
 use crate::stream;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,6 +33,13 @@ static PUT: AtomicU64 = AtomicU64::new(0);
 /// Held while our value changes.
 static TURN: Locked<()> = Locked::new(());
 
+/// Returns the kinds that any registry outputs, by their index.
+pub fn output_everywhere() -> u64 {
+    registration::all().fold(defaults::OUTPUT.set(), |mask, registered| {
+        mask | registered.control.output().load(Ordering::Relaxed)
+    })
+}
+
 /// Puts the kinds that are output where a debugger sees them. A debugger's own changes stay.
 pub(crate) fn put(entry: &Entry) {
     if let Some(turn) = TURN.lock(entry) {
@@ -44,7 +49,7 @@ pub(crate) fn put(entry: &Entry) {
 
 fn put_in_turn(_turn: Guard<'_, ()>) {
     let old = PUT.load(Ordering::Relaxed);
-    let new = control::output_everywhere();
+    let new = output_everywhere();
     EventKindControl.fetch_xor(old ^ new, Ordering::Relaxed);
     PUT.store(new, Ordering::Relaxed);
 }
@@ -61,34 +66,14 @@ pub(crate) fn accept() {
     }
 }
 
-/// Acts on masks that a debugger changed. On the cold path, with no lock held.
-pub(crate) fn notice(entry: &Entry) {
+/// Returns whether a debugger changed a mask.
+pub(crate) fn is_some() -> bool {
     let is_put = EventKindControl.load(Ordering::Relaxed) == PUT.load(Ordering::Relaxed);
-    let is_noted = || registration::all().all(|each| each.changed_output().0 == 0);
-    if is_put && is_noted() || entry.is_nested() {
-        return;
-    }
-    follow(entry);
-}
-
-#[cold]
-fn follow(entry: &Entry) {
-    let (set, reset) = take_changes(entry);
-    if set != 0 {
-        control::set_output_in(entry, set);
-    }
-    if reset != 0 {
-        control::reset_output_in(entry, reset);
-    }
-    control::follow_masks(entry);
-    // A stream that a debugger started has no writer thread yet.
-    if stream::standing() == stream::Standing::Open {
-        ordinary::expect();
-    }
+    !is_put || registration::all().any(|each| each.changed_output().0 != 0)
 }
 
 /// Returns the bits of `EventKindControl` that a debugger set and reset, and takes them as ours.
-fn take_changes(entry: &Entry) -> (u64, u64) {
+pub(super) fn take(entry: &Entry) -> (u64, u64) {
     let Some(_turn) = TURN.lock(entry) else { return (0, 0) };
     let now = EventKindControl.load(Ordering::Relaxed);
     let changed = now ^ PUT.swap(now, Ordering::Relaxed);

@@ -55,8 +55,8 @@ pub(crate) fn count() -> u32 {
     FORKED.count.load(Ordering::Relaxed)
 }
 
-/// Returns whether this is a child of which nobody was told, because a call such as `clone` made
-/// it. A child that shares its parent's memory does not count.
+/// Returns whether this is a child for which `in_child` was not called, because a call such as
+/// `clone` made it. A child that shares its parent's memory does not count.
 pub(crate) fn is_unnoticed() -> bool {
     FORKED.mark.get().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
 }

@@ -75,8 +75,9 @@ impl<T> Locked<T> {
         self.holder.load(Ordering::Acquire) == forked::generation()
     }
 
-    /// Takes the lock in a forked child, after `forked::free_all_locks`. Returns whether a missing thread
-    /// held it: then the value may be half changed, and the caller writes it before reading it.
+    /// Takes the lock in a forked child, after `forked::free_all_locks`. Returns whether a missing
+    /// thread held it: then the value may be half changed, and the caller writes it before reading
+    /// it.
     pub(crate) fn take_over(&self) -> (Guard<'_, T>, bool) {
         let generation = forked::generation();
         let holder = self.holder.swap(generation, Ordering::Acquire);

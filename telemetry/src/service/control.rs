@@ -25,8 +25,8 @@ use eventlog::control::Mask;
 /// The environment variable with the kinds that are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
 
-/// Held while the defaults and the masks of registries change, and while a registry gets its masks. So a
-/// registry that registers meanwhile gets either the old defaults and the change, or the new
+/// Held while the defaults and the masks of registries change, and while a registry gets its masks.
+/// So a registry that registers meanwhile gets either the old defaults and the change, or the new
 /// defaults.
 static CHANGING: Locked<()> = Locked::new(());
 static REPORTED: Reported = Reported::new();

@@ -13,8 +13,8 @@
 //! `MPS_TELEMETRY_PROFILE=off|count|time|trace` sets the mode at the first block of a profiled
 //! function, unless the program sets it before. Design: `design/statements.md`.
 
+use crate::dynamic::Statement;
 use crate::events::{CONTROL, CallEnter, Kinds, PauseEnter};
-use crate::made::Statement;
 use crate::table::{self, mode};
 use crate::{block, site, switch};
 use core::marker::PhantomData;

@@ -66,7 +66,7 @@ pub(crate) fn begin() -> bool {
             mode::OFF
         }
     });
-    to(mode)
+    switch_to(mode)
 }
 
 /// Notes a statement that ran before the mode was known.
@@ -80,10 +80,10 @@ pub(crate) fn by_program(mode: usize) -> bool {
     if is_possible {
         let _ = FIRST.compare_exchange(0, table::thread(), Ordering::Relaxed, Ordering::Relaxed);
     }
-    is_possible && to(mode)
+    is_possible && switch_to(mode)
 }
 
-fn to(mode: usize) -> bool {
+fn switch_to(mode: usize) -> bool {
     let mode = with_times_if_possible(mode);
     let control = telemetry::control::of(&CONTROL);
     if mode == mode::OFF {

@@ -11,10 +11,10 @@
 //! `.statements.table`, `.statements.events` in `design/statements.md`.
 
 mod here;
-mod told;
+mod output;
 
 pub(crate) use here::{Begin, Here, Left, drop_one, switch, take};
-pub(crate) use told::{begin, count_again, look, set_costs, tell_costs};
+pub(crate) use output::{begin, count_again, look, set_costs, tell_costs};
 
 use crate::events::{CONTROL, Kinds, PauseEnter, PauseLeave};
 use crate::list::{Link, Linked};
@@ -22,11 +22,11 @@ use crate::row::{Row, WORD_COUNT};
 use crate::statement::{self, Place, Statements};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use output::FIRST_LOOK;
 use telemetry::__private::{
     expect_thread_end, is_thread, monotonic, place, thread_number, ticks, zeroed_words,
 };
 use telemetry::event;
-use told::FIRST_LOOK;
 
 /// The word of the mode: 0, or a mode in its low bits and the number of the switch. So a boundary
 /// sees by one comparison whether profiling was switched since the statement began.

@@ -85,6 +85,7 @@ fn a_childs_log_names_its_parent() {
         forked(|| {
             assert_eq!(telemetry::losses(), Losses::default());
             assert_eq!(telemetry::store_losses(), Losses::default());
+            assert_eq!((telemetry::status().size, telemetry::status().block_count), (0, 0));
             telemetry::label_address(0x77, name);
             record(300);
             std::fs::write("child", pid().to_string()).unwrap();

@@ -29,15 +29,12 @@ mod frames;
 
 pub(crate) use frames::Frames;
 
-use crate::commands::Commands;
-use callbacks::{on_change, on_command, on_deletion, on_time, on_trace_end};
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use core::time::Duration;
 use std::ffi::CString;
-use std::rc::Rc;
 use std::sync::OnceLock;
 
 const OK: c_int = 0;
@@ -283,52 +280,6 @@ impl<'c> Interp<'c> {
         }
     }
 
-    /// Has `Commands` told when a command gets another name, or is deleted. Tcl compiles the call
-    /// of a procedure that does nothing to nothing, unless `is_called`.
-    pub(crate) fn watch(&self, name: &CStr, command: CommandId, is_called: bool) {
-        let data = ptr::without_provenance_mut(command);
-        let flags = |is_called| RENAMED | DELETED | if is_called { BEGUN } else { 0 };
-        // SAFETY: T1, T2; the data is a number. Tcl tells a change twice if it is asked twice.
-        unsafe {
-            for flags in [flags(false), flags(true)] {
-                (self.tcl.unwatch)(self.raw, name.as_ptr(), flags, on_change, data);
-            }
-            (self.tcl.watch)(self.raw, name.as_ptr(), flags(is_called), on_change, data);
-        }
-    }
-
-    /// Returns the commands of this interpreter that are recorded.
-    pub(crate) fn commands(&self) -> Option<Rc<Commands>> {
-        // SAFETY: T1, T2, T4: the data owns a count, and the result gets one of its own.
-        unsafe {
-            let data = (self.tcl.data)(self.raw, DATA.as_ptr(), ptr::null_mut());
-            let data = data.cast::<Commands>().cast_const();
-            (!data.is_null()).then(|| {
-                Rc::increment_strong_count(data);
-                Rc::from_raw(data)
-            })
-        }
-    }
-
-    /// Gives this interpreter its commands, once.
-    pub(crate) fn set_commands(&self, commands: &Rc<Commands>) {
-        let data = Rc::into_raw(commands.clone()).cast_mut().cast();
-        // SAFETY: T1, T2, T4.
-        unsafe { (self.tcl.set_data)(self.raw, DATA.as_ptr(), on_deletion, data) }
-    }
-
-    /// Calls these commands with each command of the interpreter that begins. `is_complete`: also
-    /// with those that Tcl would compile inline.
-    pub(crate) fn trace(&self, commands: &Rc<Commands>, is_complete: bool) -> Option<Trace> {
-        let data = Rc::into_raw(commands.clone()).cast_mut().cast();
-        let flags = if is_complete { 0 } else { ALLOW_INLINE_COMPILATION };
-        // SAFETY: T1, T2, T4. Level 0: at all levels.
-        NonNull::new(unsafe {
-            (self.tcl.create_trace)(self.raw, 0, flags, on_command, data, on_trace_end)
-        })
-        .map(Trace)
-    }
-
     /// Ends a trace of this interpreter.
     pub(crate) fn end_trace(&self, trace: Trace) {
         // SAFETY: T1, T2; Tcl searches for the trace among those of the interpreter.
@@ -357,6 +308,14 @@ impl TimerFacts {
         // SAFETY: T1, T7.
         self.token.set(unsafe { (self.tcl.create_timer)(self.interval, on_time, data) });
     }
+}
+
+extern "C" fn on_time(data: *mut c_void) {
+    // SAFETY: T7.
+    let facts = unsafe { &*data.cast::<TimerFacts>() };
+    let call = facts.call;
+    facts.start();
+    call();
 }
 
 impl Drop for Timer {

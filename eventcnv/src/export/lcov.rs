@@ -9,7 +9,7 @@
 //!
 //! man geninfo. Design: `.cnv.export.statements` in `design/eventcnv.md`.
 
-use crate::export::calls::named;
+use crate::export::calls::names::named;
 use eventlog::format::text::OneLine;
 use lens::statements::{Facts, Statement, Statements};
 use std::collections::BTreeMap;

@@ -18,14 +18,14 @@ mod prune;
 mod repair;
 pub mod text;
 
-use crate::condition::{Clash, clashes, tells};
-use crate::first::{First, TooLarge};
-use crate::graph::{ElementId, Program};
-use crate::points::{Fork, Points};
+pub use distribute::plan;
+pub use prune::spare;
+
+use crate::condition::Clash;
+use crate::first::TooLarge;
+use crate::points::Fork;
 use crate::profile::Profile;
-use crate::weights::Weights;
 use core::fmt;
-use std::collections::BTreeSet;
 
 /// Machines of a plan, at most.
 pub const MACHINE_COUNT_MAX: usize = 1024;
@@ -184,59 +184,4 @@ impl From<TooLarge> for PlanError {
     fn from(error: TooLarge) -> PlanError {
         PlanError::TooLarge(error)
     }
-}
-
-/// Plans the witnesses of a program.
-///
-/// # Errors
-///
-/// Fails if no witnesses of the kind tell all ways apart; if a fork needs more witnesses than the
-/// limit; if the number of machines is wrong; if the program is too large.
-pub fn plan(program: &Program, weights: &Weights, options: &Options) -> Result<Plans, PlanError> {
-    if options.machines == 0 || options.machines > MACHINE_COUNT_MAX {
-        return Err(PlanError::Machines);
-    }
-    let points = Points::new(program);
-    let forks = points.forks();
-    let task = distribute::Task::new(&points, weights, options, &forks)?;
-    let mut all = Vec::new();
-    if options.limit.is_none_or(|limit| task.one.size() <= limit) {
-        all.push(task.single());
-    }
-    if options.machines > 1 || all.is_empty() {
-        for strategy in [Strategy::Fine, Strategy::Functions, Strategy::Grouped] {
-            let jobs = jobs::jobs(&points, &forks, strategy);
-            all.push(task.distributed(strategy, jobs)?);
-        }
-    }
-    for own in &all {
-        let open = clashes(program, &own.profiles())?;
-        if !open.is_empty() {
-            return Err(PlanError::Open(open));
-        }
-    }
-    let best = (0..all.len()).min_by_key(|at| all.get(*at).map(Plan::cost)).unwrap_or(0);
-    Ok(Plans { all, best })
-}
-
-/// Returns the witnesses of a profile that tell nothing: without all of them, the profile still
-/// tells the ways of each fork that it tells alone. The dearest are looked at first.
-///
-/// # Errors
-///
-/// Fails if the first letters are too many.
-pub fn spare(
-    program: &Program,
-    weights: &Weights,
-    profile: &Profile,
-) -> Result<Vec<ElementId>, TooLarge> {
-    let points = Points::new(program);
-    let first = First::new(&points, profile)?;
-    let (mut told, mut seen) = (points.forks(), first.seen());
-    told.retain(|fork| tells(&points, &first, *fork, &mut seen));
-    let all: BTreeSet<ElementId> = profile.letters().iter().map(|own| own.0).collect();
-    let mut needed = all.clone();
-    let mut budget = prune::BUDGET;
-    prune::prune(&points, weights, &mut needed, &told, &mut budget)?;
-    Ok(all.difference(&needed).copied().collect())
 }

@@ -10,10 +10,10 @@
 use crate::clock::{Clocks, Syncs};
 use crate::drain::Chunk;
 use crate::error::CollectError;
+use crate::perf::{Teller, Told};
 use crate::rings::each;
 use crate::stolen;
 use crate::threads::{Place, Places, Symbols, Thread};
-use crate::told::{Teller, Told};
 use eventdef::field::A;
 use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{MakeError, Origin};

@@ -5,7 +5,7 @@
 //!      │                 per_cpu/cpuN/trace_pipe_raw ── drain: splice ──▶ spill, a file
 //!      │                 trace_marker ── clock: syncs        /proc ── threads: ThreadExists, names
 //!  Recording::finish ─ the spill ── decode ──▶ rows ──▶ log; the instance is gone
-//!  without rights, and samples: rings ─ perf_event_open ──▶ spill ── told ──▶ rows ──▶ log
+//!  without rights, and samples: rings ─ perf_event_open ──▶ spill ── perf ──▶ rows ──▶ log
 //! ```
 //!
 //! While it records, pages go unread from the kernel to the spill: rows are made at the end.
@@ -21,12 +21,12 @@ mod decode;
 mod drain;
 mod error;
 mod own;
+mod perf;
 mod recording;
 mod rings;
 mod sockets;
 mod stolen;
 mod threads;
-mod told;
 mod tracefs;
 
 pub use decode::Recorded;

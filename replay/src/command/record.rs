@@ -26,6 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use target::What;
 
 pub(crate) const ABOUT: &str = "\
 Records a program's calls of malloc, calloc, realloc, free and the functions like them: every call
@@ -64,41 +65,6 @@ or the program was not run:
 
 /// The environment variable that has the library record functions, and not malloc.
 const VARIABLE: &str = "TELEMETRY_CALLS";
-
-/// Whose calls are recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum What {
-    #[default]
-    Malloc,
-    /// Functions that a compiler built with `-finstrument-functions`.
-    Functions,
-}
-
-impl What {
-    /// Returns the kind of their events.
-    fn kind(self) -> &'static str {
-        match self {
-            What::Malloc => "Object",
-            What::Functions => "Call",
-        }
-    }
-
-    /// Returns the function that a program calls, and that the library has in its place.
-    fn symbol(self) -> &'static str {
-        match self {
-            What::Malloc => "malloc",
-            What::Functions => "__cyg_profile_func_enter",
-        }
-    }
-
-    /// Returns what a program did that has no events.
-    fn never(self) -> &'static str {
-        match self {
-            What::Malloc => "it never called malloc",
-            What::Functions => "it called no function built with -finstrument-functions",
-        }
-    }
-}
 
 /// The arguments of `replay record`.
 #[derive(Debug, clap::Args)]

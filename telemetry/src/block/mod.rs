@@ -11,3 +11,10 @@ pub(crate) mod parts;
 pub(crate) mod registry_encoding;
 pub(crate) mod root;
 pub(crate) mod walk;
+
+/// Gives a forked child's stream its identity. The root is not valid until the rooms above have
+/// started again.
+pub(crate) fn leave_parent() {
+    root::leave();
+    identity::fork();
+}

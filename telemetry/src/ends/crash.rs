@@ -23,14 +23,14 @@ use crate::os::signals::{self, Deferred};
 use crate::os::sync::Locked;
 use crate::os::sys::{self, Errno};
 use crate::os::{pages, report, stack, way_out};
-use crate::plinth::{Plinth, PlinthError, host, region};
+use crate::plinth::{Plinth, host, region};
 use crate::registry::registration::{self, Registered};
 use crate::rings::thread;
 use crate::store::intern;
 use crate::stream::{self, Standing, pending, volume};
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize};
+use core::sync::atomic::AtomicIsize;
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
 
 /// The environment variable that requests output on fatal signals.
@@ -47,20 +47,16 @@ static ALLOCATES: AtomicBool = AtomicBool::new(false);
 static LOOKS: AtomicU32 = AtomicU32::new(0);
 /// The memory of the way out.
 static ROOM: Locked<Option<Room>> = Locked::new(None);
-/// The outcome: an error number, or 0.
-static OUTCOME: AtomicI32 = AtomicI32::new(0);
-/// The bytes that the host accepted on the way out.
-static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-
-/// Of the store: the number up to which its events were output, the sum of its counts then, and the
-/// volume that they went to.
-static STORE_END: AtomicU64 = AtomicU64::new(0);
-static STORE_COUNTS: AtomicU64 = AtomicU64::new(0);
-static STORE_VOLUME: AtomicU64 = AtomicU64::new(0);
+/// The outcome: the bytes that the host accepted, or the negative of an error number.
+static OUTCOME: AtomicIsize = AtomicIsize::new(0);
 
 struct Room {
     copy: &'static mut [u8],
     parts: PartsBlock,
+    /// Of the store: the stream and the volume that its events were output to, and the sum of its
+    /// counts then; and the number up to which they were.
+    told: ([u8; 8], u64, u64),
+    told_end: u64,
 }
 
 pub(crate) fn apply_environment() {
@@ -96,7 +92,10 @@ fn make_room(room: &mut Option<Room>) -> bool {
     if room.is_none() {
         let copy = pages::map_bytes(memory::block_size());
         let both = copy.zip(PartsMemory::map());
-        *room = both.map(|(copy, parts)| Room { copy, parts: PartsBlock::idle(parts) });
+        *room = both.map(|(copy, parts)| {
+            let parts = PartsBlock::idle(parts);
+            Room { copy, parts, told: ([0; 8], 0, 0), told_end: 0 }
+        });
     }
     room.is_some()
 }
@@ -160,28 +159,29 @@ extern "C" fn bring_all(_: *mut c_void) {
         return;
     }
     let Some(mut room) = ROOM.try_lock() else { return };
-    let Some(Room { copy, parts }) = &mut *room else { return };
-    let mut way = WayOut { plinth, copy, parts, failed: false };
+    let Some(Room { copy, parts, told, told_end }) = &mut *room else { return };
+    let mut way = WayOut { plinth, copy, parts, written: Ok(0) };
     way.write_again();
     way.bring_pending();
     let registries = pending::registries().0..;
     registries.map_while(registration::get).for_each(|registered| way.bring_registry(registered));
     intern::tell_inherited_in_signal();
     let (blocks, counts) = intern::held();
-    let told = told_of_store(counts);
-    let mut end = 0;
+    let now = (identity::id(), volume::number(), counts.sum());
+    let (told_before, mut end) = (if *told == now { *told_end } else { 0 }, 0);
     for (sequence, block) in blocks {
         let block_end = block.event_end();
-        if block_end <= told || way.bring(block, sequence, 0, counts) {
+        if block_end <= told_before || way.bring(block, sequence, 0, counts) {
             end = end.max(block_end);
         }
     }
-    if !way.failed {
-        tell_store(counts, end);
+    if way.written.is_ok() {
+        (*told, *told_end) = (now, end);
     }
     thread::rings().for_each(|ring| way.bring_ring(ring));
     way.end_parts();
-    note_outcome(way.failed);
+    let outcome = way.written.map_or_else(|errno| -(errno as isize), usize::cast_signed);
+    OUTCOME.store(outcome, Ordering::Relaxed);
     plinth.flush();
 }
 
@@ -189,7 +189,8 @@ struct WayOut<'a> {
     plinth: &'static dyn Plinth,
     copy: &'a mut [u8],
     parts: &'a mut PartsBlock,
-    failed: bool,
+    /// The bytes that the host accepted, or why it refused some.
+    written: Result<usize, Errno>,
 }
 
 impl WayOut<'_> {
@@ -197,8 +198,8 @@ impl WayOut<'_> {
     /// offset, so that no hole remains.
     fn write_again(&mut self) {
         if self.plinth.can_rewrite() {
-            let WayOut { plinth, failed, .. } = self;
-            signals::with_carried(|offset, bytes| write(*plinth, failed, offset, bytes));
+            let WayOut { plinth, written, .. } = self;
+            signals::with_carried(|offset, bytes| write(*plinth, written, offset, bytes));
         }
     }
 
@@ -210,7 +211,7 @@ impl WayOut<'_> {
             self.copy[size..].fill(0);
         }
         let bytes = if can_rewrite { &self.copy[..size] } else { &*self.copy };
-        write(self.plinth, &mut self.failed, offset, bytes);
+        write(self.plinth, &mut self.written, offset, bytes);
     }
 
     /// Writes a registry that the stream may lack, from where its output stopped
@@ -240,7 +241,7 @@ impl WayOut<'_> {
                 newest = newest.max(end);
             }
         }
-        if !self.failed {
+        if self.written.is_ok() {
             ring.saved.store(newest, Ordering::Relaxed);
         }
     }
@@ -278,7 +279,7 @@ impl WayOut<'_> {
         header.seal(&self.copy[last..top]);
         self.copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         let offset = volume::take_place_by_force(self.plinth) * memory::block_size() as u64;
-        write(self.plinth, &mut self.failed, offset, self.copy);
+        write(self.plinth, &mut self.written, offset, self.copy);
     }
 
     /// Puts a part into the parts block of the way out, which is written when full. The payload is
@@ -297,49 +298,20 @@ impl WayOut<'_> {
     fn end_parts(&mut self) {
         let (offset, bytes) = self.parts.unwritten_padded();
         if !bytes.is_empty() {
-            write(self.plinth, &mut self.failed, offset, bytes);
+            write(self.plinth, &mut self.written, offset, bytes);
         }
         self.parts.close();
     }
 }
 
-/// Writes bytes to the host, and notes a failure.
-fn write(plinth: &dyn Plinth, failed: &mut bool, offset: u64, bytes: &[u8]) {
-    if write_counted(plinth, offset, bytes).is_err() {
-        *failed = true;
+/// Writes bytes to the host, and counts them, or notes a failure.
+fn write(plinth: &dyn Plinth, written: &mut Result<usize, Errno>, offset: u64, bytes: &[u8]) {
+    if plinth.write_block(offset, bytes).is_ok() {
+        *written = written.map(|size| size + bytes.len());
+    } else {
+        *written = Err(libc::EIO);
         way_out::tell_failure();
     }
-}
-
-/// Returns the number up to which the store's events were output this way.
-fn told_of_store(counts: &Counts) -> u64 {
-    let is_so = STORE_COUNTS.load(Ordering::Relaxed) == counts.sum()
-        && STORE_VOLUME.load(Ordering::Relaxed) == volume::number();
-    if is_so { STORE_END.load(Ordering::Relaxed) } else { 0 }
-}
-
-/// Notes that the store's events were output up to that number.
-fn tell_store(counts: &Counts, end: u64) {
-    STORE_COUNTS.store(counts.sum(), Ordering::Relaxed);
-    STORE_VOLUME.store(volume::number(), Ordering::Relaxed);
-    STORE_END.store(end, Ordering::Relaxed);
-}
-
-/// Forgets this in a forked child, whose stream has none of it.
-pub(crate) fn forget_store() {
-    STORE_END.store(0, Ordering::Relaxed);
-}
-
-/// Writes bytes to the host, and counts them.
-fn write_counted(plinth: &dyn Plinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
-    plinth.write_block(offset, bytes)?;
-    WRITTEN.fetch_add(bytes.len(), Ordering::Relaxed);
-    Ok(())
-}
-
-/// Notes the outcome of the way out.
-fn note_outcome(has_failed: bool) {
-    OUTCOME.store(if has_failed { libc::EIO } else { 0 }, Ordering::Relaxed);
 }
 
 /// Outputs everything in memory of the kinds that are output, and returns the number of bytes that
@@ -368,17 +340,14 @@ pub(crate) fn bring_out() -> Result<usize, Errno> {
         return Err(libc::EAGAIN);
     }
     way_out::come_back();
-    match OUTCOME.load(Ordering::Relaxed) {
-        0 => Ok(WRITTEN.load(Ordering::Relaxed)),
-        errno => Err(errno),
-    }
+    let outcome = OUTCOME.load(Ordering::Relaxed);
+    usize::try_from(outcome).map_err(|_| -outcome as Errno)
 }
 
 extern "C" fn bring_and_come_back(_: *mut c_void) {
     way_out::set_called(true);
-    WRITTEN.store(0, Ordering::Relaxed);
     // Stays unless the way out finishes.
-    OUTCOME.store(libc::EAGAIN, Ordering::Relaxed);
+    OUTCOME.store(-(libc::EAGAIN as isize), Ordering::Relaxed);
     bring_all(null_mut());
     way_out::set_called(false);
 }

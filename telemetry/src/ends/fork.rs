@@ -1,7 +1,7 @@
 //! A forked child: it leaves its parent's stream, and starts its own, which names its parent.
 //!
 //! ```text
-//!  leave the parent's stream, new UUID      forked.rs: now     locks free: restart
+//!  leave the parent's stream, new UUID      at once            locks free: restart
 //!  restart: registries whole ─ rings empty ─ store to be recorded again ─ no stream yet
 //! ```
 //!
@@ -10,14 +10,11 @@
 //! its first output. Design:
 //! `.sol.fork` in `design/telemetry.md`; 2.1, *parent*, in `design/format.md`.
 
-use crate::block::{clock, identity, root};
-use crate::ends::crash;
-use crate::os::{exit, observers, ordinary, process, way_out};
-use crate::registry::{preamble, registration, unhoused};
+use crate::block::{clock, root};
+use crate::os::{observers, process};
 use crate::rings::thread;
-use crate::service::{listener, mask_changes};
 use crate::store::intern;
-use crate::stream::{self, writer};
+use crate::{block, os, registry, service, stream};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The ticks before the last fork of this process or of its parent.
@@ -35,38 +32,29 @@ fn earliest() -> u64 {
     start.unwrap_or(0).max(TICKS.load(Ordering::Relaxed))
 }
 
-/// Abandons the parent's output, in the child alone, before `fork` returns there.
+/// Abandons the parent's output, in the child alone, before `fork` returns there: from the rooms
+/// that have blocks in a file down to those that lead to it.
 /// `noticed_late`: no call told of the fork, and the child may have recorded since.
 pub(crate) fn leave_parent(noticed_late: bool) {
-    thread::leave_counts(noticed_late.then(earliest));
+    os::leave_parent();
+    thread::leave_parent(noticed_late.then(earliest));
     if noticed_late {
         note();
     }
-    way_out::forget_others();
-    crash::forget_store();
-    thread::leave_file();
-    intern::leave_file_at_fork();
-    stream::leave();
-    root::leave();
-    identity::fork();
-    unhoused::reset();
     intern::leave_parent();
-    thread::leave_parent();
+    stream::leave_parent();
+    registry::leave_parent();
+    block::leave_parent();
 }
 
 /// Starts again, with all locks free.
 pub(crate) fn restart() {
-    exit::forget();
-    writer::forget();
-    listener::restart_in_child();
-    registration::restart();
+    os::restart();
     thread::restart();
     intern::restart(thread::index(), TICKS.load(Ordering::Relaxed));
-    preamble::restart();
-    ordinary::expect();
-    stream::restart();
-    mask_changes::accept();
+    registry::restart();
+    service::restart();
     observers::tell_forked();
     // Last: from here on a stream may exist again.
-    stream::stand_again();
+    stream::restart();
 }

@@ -192,7 +192,7 @@ impl Spot {
 mod tests {
     use super::*;
     use crate::block::clock;
-    use crate::os::sync::Entry;
+    use crate::os::entry::Entry;
     use crate::rings::ring::Identity;
     use crate::rings::ring::Own;
     use bytemuck::Zeroable;

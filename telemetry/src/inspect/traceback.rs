@@ -12,7 +12,7 @@ use crate::inspect::history;
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Now};
 use crate::os::pages::Temporary;
 use crate::os::report::Line;
-use crate::os::sync::{Entry, Locked};
+use crate::os::{entry::Entry, sync::Locked};
 use crate::os::{report, sys};
 use crate::registry::names;
 use core::ffi::CStr;

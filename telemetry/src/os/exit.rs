@@ -7,8 +7,8 @@
 //! Design: `.sol.exit` in `design/telemetry.md`.
 
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::os::sync::{Entry, without_unwinding};
-use crate::os::{depth, hooks, ordinary, sys};
+use crate::os::entry::{Entry, hooks, without_unwinding};
+use crate::os::{depth, sys};
 
 /// The [`depth::place`] of the thread that exits the program; 0: no thread does yet. Afterwards
 /// this thread alone outputs to the stream.
@@ -27,7 +27,7 @@ pub(crate) fn expect(entry: &Entry) {
         true => IS_LAST.load(Ordering::Relaxed),
         false => true,
     };
-    let can_register = || !sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry) && is_free();
+    let can_register = || !sys::IS_EXIT_LINKED || entry.is_ordinary() && is_free();
     if !EXPECTED.swap(true, Ordering::Relaxed) && can_register() {
         sys::at_exit(at_exit);
     }
@@ -100,7 +100,7 @@ pub(crate) extern "C" fn at_exit() {
     // A thread that a fork stopped half-way may have registered it twice: one call is enough.
     if EXPECTED.swap(false, Ordering::Relaxed) {
         EXITING.store(depth::place(), Ordering::Relaxed);
-        if let Some(hooks) = hooks::get() {
+        if let Some(hooks) = hooks() {
             without_unwinding(hooks.end_stream);
         }
     }

@@ -3,10 +3,10 @@
 
 pub(crate) mod atomic;
 pub(crate) mod depth;
+pub(crate) mod entry;
 pub(crate) mod exit;
 pub(crate) mod folder;
 pub(crate) mod forked;
-pub(crate) mod hooks;
 pub(crate) mod link;
 pub(crate) mod local_sockets;
 pub(crate) mod observers;
@@ -20,3 +20,14 @@ pub(crate) mod stack;
 pub(crate) mod sync;
 pub(crate) mod sys;
 pub(crate) mod way_out;
+
+/// Forgets what other threads were doing, in a forked child.
+pub(crate) fn leave_parent() {
+    way_out::forget_others();
+}
+
+/// Starts again in a forked child.
+pub(crate) fn restart() {
+    exit::forget();
+    ordinary::expect();
+}

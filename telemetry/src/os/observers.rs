@@ -10,9 +10,9 @@
 
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::os::depth;
+use crate::os::entry::Entry;
 use crate::os::link::Link;
-use crate::os::sync::{self, Entry};
+use crate::os::{depth, sync};
 use core::marker::PhantomData;
 
 /// Code that keeps sums, and records them when it is told to.

@@ -9,19 +9,14 @@
 //! Design: `.sol.ordinary` in `design/telemetry.md`.
 
 use crate::os::atomic::{AtomicBool, Ordering};
-use crate::os::sync::Entry;
-use crate::os::{exit, hooks, sys};
+use crate::os::entry::{Entry, hooks};
+use crate::os::exit;
 
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
 /// Defers work to ordinary code.
 pub(crate) fn expect() {
     IS_DUE.store(true, Ordering::Relaxed);
-}
-
-/// Returns whether this entry certainly comes from ordinary code.
-pub(crate) fn is_ordinary(entry: &Entry) -> bool {
-    entry.is_promised() || !entry.is_nested() && sys::is_ordinary()
 }
 
 /// Does the deferred work if this is certainly ordinary code. Called on the cold path, with no lock
@@ -36,10 +31,10 @@ pub(crate) fn catch_up(entry: &Entry) {
 #[cold]
 fn catch_up_if_ordinary(entry: &Entry) {
     // An exiting program needs none of it, and a new thread would only delay the exit.
-    if exit::is_exiting() || !is_ordinary(entry) || !IS_DUE.swap(false, Ordering::Relaxed) {
+    if exit::is_exiting() || !entry.is_ordinary() || !IS_DUE.swap(false, Ordering::Relaxed) {
         return;
     }
-    if let Some(hooks) = hooks::get() {
+    if let Some(hooks) = hooks() {
         (hooks.catch_up)(entry);
     }
 }

@@ -8,18 +8,19 @@
 //! not come by here: threads record them where they lie (`region.rs`). Design: `.sol.mapped`,
 //! `.sol.own` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
-mod kept;
+mod copies;
 
-pub(crate) use kept::keep;
+pub(crate) use copies::keep;
 
 use super::name::LogName;
-use super::{DestinationError, Operation, PATH_SIZE_MAX, Plinth, PlinthError, c_path};
+use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::block::memory;
 use crate::os::report;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, Errno, File, Held, NotOwn, Unnamed};
 use crate::plinth::region;
 use crate::registry::registration;
+use copies::{FILE, NAME_SIZE_MAX};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,12 +29,6 @@ use eventlog::format::{
 };
 use std::borrow::Cow;
 use std::path::Path;
-
-/// The longest name of a file, with its suffix and a NUL, in bytes.
-const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
-
-/// The file that is mapped, once it has its name.
-static FILE: Held = Held::none();
 
 /// Returns why no reader finds the mapped file: its name was removed, or it was truncated.
 pub(crate) fn loss() -> Option<PlinthError> {
@@ -339,7 +334,7 @@ impl Plinth for MappedPlinth {
             self.give_name().inspect_err(|_| region::forget())?;
             self.is_unnamed.store(false, Ordering::Relaxed);
             FILE.set(self.file.get());
-            self.with_name(kept::note_path)?;
+            self.with_name(copies::note_path)?;
             self.map_by_name();
             region::open();
         }
@@ -351,7 +346,7 @@ impl Plinth for MappedPlinth {
     }
 
     fn leave(&self) -> bool {
-        // It may have been opened again (kept.rs).
+        // It may have been opened again (copies.rs).
         if let Some(file) = FILE.take() {
             self.file.set(Some(file));
         }

@@ -11,7 +11,7 @@
 //! Design: `.sol.plinth` in `design/telemetry.md`.
 
 use super::{Plinth, PlinthError};
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A stream in memory. Clones share it.

@@ -20,7 +20,7 @@ use crate::block::clock;
 use crate::os::folder::Folder;
 use crate::os::sync::Locked;
 use crate::os::sys::{Errno, Held};
-use crate::os::{exit, hooks, pages, report, sockets, way_out};
+use crate::os::{entry, exit, pages, report, sockets, way_out};
 use crate::plinth::destination::{self, Destination};
 use core::ffi::CStr;
 use core::fmt;
@@ -294,7 +294,7 @@ impl Plinth for SocketPlinth {
         }
         let is_told = self.send_last_word(&mut link);
         link.give_up(false);
-        let refused = hooks::get().map_or(0, |hooks| (hooks.refused)());
+        let refused = entry::hooks().map_or(0, |hooks| (hooks.refused)());
         let count = refused + link.given_up;
         // In a tee others took what this one refused; and of a block that was begun nobody counts.
         let least = if is_told && (refused > 0 || !link.has_refused) { "" } else { "at least " };

@@ -9,7 +9,7 @@
 use super::fast_path::{is_recorded, record};
 use crate::block::clock;
 use crate::ends::crash;
-use crate::os::sync::without_unwinding;
+use crate::os::entry::without_unwinding;
 use crate::os::sys;
 use eventdef::Event;
 

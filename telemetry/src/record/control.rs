@@ -12,16 +12,17 @@
 //!
 //! Design: `.control` in `design/telemetry.md`.
 
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::record::setup;
 use eventdef::{KindSet, TypedControl};
 
 pub use crate::plinth::host::{FILENAME_DEFAULT, FILENAME_VARIABLE};
 pub use crate::service::control::{
-    CONTROL_VARIABLE, RegistryControl, output_everywhere, recorded_everywhere,
-    reset_output_everywhere, reset_recorded_everywhere, set_output_everywhere,
-    set_recorded_everywhere,
+    CONTROL_VARIABLE, RegistryControl, recorded_everywhere, reset_output_everywhere,
+    reset_recorded_everywhere, set_output_everywhere, set_recorded_everywhere,
 };
+
+pub use crate::service::mask_changes::output_everywhere;
 
 /// Returns the masks of the registry with this `CONTROL`, which registers now if it is new.
 ///

@@ -14,14 +14,14 @@
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::block::memory::{Claim, block_size};
+use crate::os::entry::Entry;
 use crate::os::ordinary;
-use crate::os::sync::Entry;
 use crate::record::annotation::VARIETY;
 use crate::record::setup;
 use crate::registry::{registration, unhoused};
 use crate::rings::ring::{Own, Slot};
 use crate::rings::thread;
-use crate::service::mask_changes;
+use crate::service::control;
 use crate::store::intern;
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
@@ -131,7 +131,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: &'static Slot, ring: Own) {
         return;
     }
     let entry = Entry::new();
-    mask_changes::notice(&entry);
+    control::follow_masks(&entry);
     ordinary::catch_up(&entry);
     record_and_put_back(&entry, taken, &Request::of(event), &|claim| event.encode(claim));
 }

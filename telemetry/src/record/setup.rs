@@ -14,9 +14,8 @@ use crate::ends::{crash, fork};
 use crate::inspect::{debug, traceback};
 use crate::offered::Moment;
 use crate::offered::setup::{Setup, SetupError};
-use crate::os::hooks::{self, Hooks};
-use crate::os::sync::Entry;
-use crate::os::{exit, forked, observers, ordinary, sys};
+use crate::os::entry::{self, Entry, Hooks};
+use crate::os::{exit, observers, ordinary, sys};
 use crate::registry::registration::{self, Registrations, SLOT_COUNT};
 use crate::registry::{policy, preamble};
 use crate::rings::{config, thread};
@@ -63,14 +62,6 @@ fn catch_up(entry: &Entry) {
     writer_thread::start(entry);
 }
 
-/// Fills the hooks, and arranges the detection of forks; returns false if that must wait.
-fn arrange(entry: &Entry) -> bool {
-    if hooks::get().is_none() {
-        hooks::set(&HOOKS);
-    }
-    forked::arrange(entry)
-}
-
 /// Registers a registry if it is new. Returns false if that must wait, or there is no room for the
 /// registry.
 pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
@@ -78,12 +69,12 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
         return has_room;
     }
     // A nested entry may have interrupted a registration.
-    if entry.is_nested() || !arrange(entry) {
+    if entry.is_nested() || !entry::arrange(entry, &HOOKS) {
         return false;
     }
     // A debugger that set kinds by name in the other registries sets them in this one too.
     if registration::get(1).is_some() {
-        mask_changes::notice(entry);
+        control::follow_masks(entry);
     }
     let Some(mut state) = registration::lock(entry) else { return false };
     if let Some(has_room) = registration::has_room(control) {
@@ -98,7 +89,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     control.slot().store(slot as u32, Ordering::Release);
     drop(state);
     mask_changes::put(entry);
-    mask_changes::notice(entry);
+    control::follow_masks(entry);
     // Each registry checks a hook that waits for a panicking thread.
     ordinary::expect();
     ordinary::catch_up(entry);
@@ -129,7 +120,7 @@ fn prepare_process(entry: &Entry, state: &mut Registrations) {
 
 /// Prepares the process without registering; returns false if that must wait.
 pub(crate) fn prepare_only(entry: &Entry) -> bool {
-    if !arrange(entry) {
+    if !entry::arrange(entry, &HOOKS) {
         return false;
     }
     match registration::lock(entry) {
@@ -162,7 +153,7 @@ impl Setup {
     pub fn start(mut self) -> Result<(), SetupError> {
         self.check()?;
         let entry = Entry::new();
-        if !arrange(&entry) {
+        if !entry::arrange(&entry, &HOOKS) {
             return Err(SetupError::Interrupting);
         }
         let mut state = registration::lock(&entry).ok_or(SetupError::Interrupting)?;

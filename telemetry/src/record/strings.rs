@@ -7,7 +7,7 @@
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`.
 
 use crate::offered::{Source, StringId};
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::record::setup;
 use crate::store::intern;
 

@@ -23,6 +23,10 @@ pub(crate) struct Defaults {
     words: [Word; WORD_COUNT_MAX],
 }
 
+/// The masks that later registries begin with.
+pub(crate) static OUTPUT: Defaults = Defaults::new();
+pub(crate) static RECORDED: Defaults = Defaults::new();
+
 /// A kind that was set or reset by name.
 struct Word {
     /// A kind of this name, of any registry; none: this word and all after it are free.
@@ -39,7 +43,7 @@ impl Word {
 }
 
 impl Defaults {
-    pub(crate) const fn new() -> Defaults {
+    const fn new() -> Defaults {
         let (set, reset) = (AtomicU64::new(0), AtomicU64::new(0));
         Defaults { set, reset, words: [const { Word::NONE }; WORD_COUNT_MAX] }
     }

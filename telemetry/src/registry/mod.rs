@@ -7,3 +7,14 @@ pub(crate) mod policy;
 pub(crate) mod preamble;
 pub(crate) mod registration;
 pub(crate) mod unhoused;
+
+/// Forgets the parent's losses, in a forked child.
+pub(crate) fn leave_parent() {
+    unhoused::reset();
+}
+
+/// Starts again in a forked child, after rings and store: the root that begins here leads to them.
+pub(crate) fn restart() {
+    registration::restart();
+    preamble::restart();
+}

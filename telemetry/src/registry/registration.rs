@@ -8,8 +8,9 @@
 //! `design/format.md`.
 
 use crate::os::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::os::entry::Entry;
 use crate::os::link::Link;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::sync::{Guard, Locked};
 use crate::os::{pages, report};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 

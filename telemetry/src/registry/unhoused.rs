@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  no buffer ─▶ counts of the slot ─▶ store         refused ─▶ count ─▶ in the log
-//!  no buffer of its own ─▶ HOUSELESS ─ flush ─▶ another buffer of the kind, or counts of the slot
+//!  no buffer of its own ─▶ houseless ─ flush ─▶ another buffer of the kind, or counts of the slot
 //! ```
 //!
 //! Design: `.req.loss` in `design/telemetry.md`; `.store.discarded` in `design/format.md`.
@@ -14,20 +14,44 @@ use crate::offered::Losses;
 use crate::registry::registration::SLOT_COUNT;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Losses that no buffer could count, by slot, which gives registry and kind.
-static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
-/// Nested events, by slot, that are not in `UNHOUSED` yet: their buffer was being made, or their
-/// thread ended. A buffer of the kind counts them. So the log states them with that buffer, even if
-/// the host has no room for the store.
-static HOUSELESS: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
-/// Whether a buffer of the slot takes these.
-static HAS_HOUSE: [AtomicBool; SLOT_COUNT] = [const { AtomicBool::new(false) }; SLOT_COUNT];
-/// Whether `UNHOUSED` has losses that the store has not recorded.
+/// The events of a kind that no ring counts.
+struct Unhoused {
+    /// Losses that no buffer could count.
+    counts: Counts,
+    /// Nested events that are not in `counts` yet: their buffer was being made, or their thread
+    /// ended. A buffer of the kind counts them. So the log states them with that buffer, even if
+    /// the host has no room for the store.
+    houseless: AtomicU64,
+    /// Whether a buffer of the kind takes these.
+    has_house: AtomicBool,
+    /// The events that the host refused and may still accept: in waiting parts
+    /// (unacknowledged.rs), and in rings.
+    refused: AtomicU64,
+}
+
+impl Unhoused {
+    const fn new() -> Unhoused {
+        let (houseless, has_house) = (AtomicU64::new(0), AtomicBool::new(false));
+        Unhoused { counts: Counts::new(), houseless, has_house, refused: AtomicU64::new(0) }
+    }
+
+    fn take_houseless(&self) -> u64 {
+        // A page without stores stays shared with a forked child.
+        match self.houseless.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.houseless.swap(0, Ordering::Relaxed),
+        }
+    }
+}
+
+/// By slot, which gives registry and kind.
+static SLOTS: [Unhoused; SLOT_COUNT] = [const { Unhoused::new() }; SLOT_COUNT];
+/// Whether `counts` has losses that the store has not recorded.
 static UNTOLD: AtomicBool = AtomicBool::new(false);
 
-/// The events that the host refused and may still accept, by slot: in waiting parts
-/// (unacknowledged.rs), and in rings.
-static REFUSED: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
+fn of(slot: usize) -> &'static Unhoused {
+    &SLOTS[slot % SLOT_COUNT]
+}
 
 /// Counts refused events of a slot, which wait.
 pub(crate) fn refuse(slot: Option<usize>, count: u64) {
@@ -40,35 +64,35 @@ pub(crate) fn forgive(slot: Option<usize>, count: u64) {
 }
 
 fn change_refused(slot: Option<usize>, count: u64, change: impl Fn(u64) -> u64) {
-    let refused = slot.and_then(|slot| REFUSED.get(slot)).filter(|_| count != 0);
-    if let Some(refused) = refused {
+    if let Some(slot) = slot.filter(|_| count != 0) {
         let change = |before| Some(change(before));
-        let _ = refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        let _ = of(slot).refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
     }
 }
 
 /// Forgets refused events, in a forked child.
 pub(crate) fn forget_refused() {
-    for count in REFUSED.iter().filter(|count| count.load(Ordering::Relaxed) != 0) {
-        count.store(0, Ordering::Relaxed);
+    for slot in SLOTS.iter().filter(|slot| slot.refused.load(Ordering::Relaxed) != 0) {
+        slot.refused.store(0, Ordering::Relaxed);
     }
 }
 
 /// Returns the losses of a slot outside of its rings.
 pub(crate) fn beside_rings(slot: usize) -> Losses {
-    let mut losses = Losses::of(0, unhoused(slot));
-    let houseless = HOUSELESS.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+    let Unhoused { counts, houseless, refused, .. } = of(slot);
+    let mut losses = Losses::of(0, counts);
+    let houseless = houseless.load(Ordering::Relaxed);
     losses.requested += houseless;
     losses.nested += houseless;
-    losses.io += REFUSED.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+    losses.io += refused.load(Ordering::Relaxed);
     losses
 }
 
 /// Counts events that have no buffer.
 pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
-    match HOUSELESS.get(slot).filter(|_| cause == Cause::Nested) {
-        Some(houseless) => _ = houseless.fetch_add(count, Ordering::Relaxed),
-        None => unhoused(slot).discard(cause, count),
+    match cause {
+        Cause::Nested => _ = of(slot).houseless.fetch_add(count, Ordering::Relaxed),
+        _ => of(slot).counts.discard(cause, count),
     }
     root::discard_unhoused(cause, count);
     UNTOLD.store(true, Ordering::Release);
@@ -76,34 +100,21 @@ pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
 
 /// Marks that a buffer of this slot exists: it [takes](take_nested) nested events from now on.
 pub(crate) fn expect_house(slot: usize) {
-    if let Some(has_house) = HAS_HOUSE.get(slot) {
-        has_house.store(true, Ordering::Relaxed);
-    }
+    of(slot).has_house.store(true, Ordering::Relaxed);
 }
 
 /// Returns the nested events of a slot that no other count has, for a buffer to count.
 pub(crate) fn take_nested(slot: usize) -> u64 {
-    let count = take_houseless(slot);
+    let count = of(slot).take_houseless();
     root::house(Cause::Nested, count);
     count
 }
 
-fn take_houseless(slot: usize) -> u64 {
-    // A page without stores stays shared with a forked child.
-    let houseless = HOUSELESS.get(slot).filter(|count| count.load(Ordering::Relaxed) != 0);
-    houseless.map_or(0, |count| count.swap(0, Ordering::Relaxed))
-}
-
-/// Returns the counts of a slot's events that had no buffer.
-fn unhoused(slot: usize) -> &'static Counts {
-    &UNHOUSED[slot % SLOT_COUNT]
-}
-
 /// Resets all counts, in a forked child.
 pub(crate) fn reset() {
-    (0..SLOT_COUNT).for_each(|slot| {
-        unhoused(slot).reset();
-        take_houseless(slot);
+    SLOTS.iter().for_each(|slot| {
+        slot.counts.reset();
+        slot.take_houseless();
     });
     root::reset_unhoused();
     UNTOLD.store(false, Ordering::Release);
@@ -116,13 +127,13 @@ pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;
     }
-    for slot in 0..SLOT_COUNT {
-        if !HAS_HOUSE.get(slot).is_some_and(|has_house| has_house.load(Ordering::Relaxed)) {
-            unhoused(slot).discard(Cause::Nested, take_houseless(slot));
+    for (index, slot) in SLOTS.iter().enumerate() {
+        if !slot.has_house.load(Ordering::Relaxed) {
+            slot.counts.discard(Cause::Nested, slot.take_houseless());
         }
         for cause in CAUSES {
-            let count = unhoused(slot).discarded(cause);
-            if count != 0 && !tell(slot, cause, count) {
+            let count = slot.counts.discarded(cause);
+            if count != 0 && !tell(index, cause, count) {
                 UNTOLD.store(true, Ordering::Release);
                 return;
             }

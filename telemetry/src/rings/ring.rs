@@ -15,7 +15,7 @@
 use crate::block::memory::{self, Block, Blocks, BlocksLink, OwnBlock};
 use crate::block::{clock, identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::os::sync::{Entry, Locked};
+use crate::os::{entry::Entry, sync::Locked};
 use crate::os::{link::Link, pages, sys};
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, writer};
@@ -77,7 +77,7 @@ pub(crate) struct Ring {
     /// The index of the thread that has it; 0: it is free.
     owner: AtomicU32,
     /// The place of its newest block, if in a mapped file.
-    place: mapped::Place,
+    place: shares::Place,
     next: Link<Ring>,
     hand_over: Locked<HandOver>,
     /// The number up to which a signal handler has output its events.
@@ -111,7 +111,7 @@ impl Ring {
             head: AtomicU64::new(0),
             done: AtomicU64::new(0),
             owner: AtomicU32::new(thread),
-            place: mapped::Place::new(),
+            place: shares::Place::new(),
             next: Link::none(),
             hand_over: Locked::new(HandOver { progress, told: 0 }),
             saved: AtomicU64::new(0),

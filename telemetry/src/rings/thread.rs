@@ -12,19 +12,19 @@
 
 mod after_fork;
 
-pub(crate) use after_fork::{leave_counts, leave_file, leave_parent, restart};
+pub(crate) use after_fork::{leave_parent, restart};
 
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::os::entry::{Entry, without_unwinding};
 use crate::os::link::{Link, OwnRef};
 use crate::os::stack::SpareStack;
-use crate::os::sync::{Entry, without_unwinding};
 use crate::os::sys::{self, ThreadEnd};
-use crate::os::{exit, observers, ordinary, pages};
+use crate::os::{exit, observers, pages};
 use crate::plinth::region;
-use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
+use crate::registry::registration::{self, Registered, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
 use crate::rings::config;
 use crate::rings::ring::{Identity, Own, Ring, Slot};
@@ -71,19 +71,33 @@ pub(crate) struct Thread {
     next: Link<Thread>,
 }
 
-/// All rings, by slot: free ones are reused, and none is ever unmapped.
-static RINGS: [Link<Ring>; SLOT_COUNT] = [const { Link::none() }; SLOT_COUNT];
-/// The number of free ones.
-static FREE: [AtomicU32; SLOT_COUNT] = [const { AtomicU32::new(0) }; SLOT_COUNT];
-static THREADS: Link<Thread> = Link::none();
-static THREAD_INDEX: AtomicU32 = AtomicU32::new(1);
+/// The rings of all threads in a slot: free ones are reused, and none is ever unmapped.
+struct Rings {
+    newest: Link<Ring>,
+    free_count: AtomicU32,
+}
+
+static RINGS: [Rings; SLOT_COUNT] =
+    [const { Rings { newest: Link::none(), free_count: AtomicU32::new(0) } }; SLOT_COUNT];
 /// Buffer 0 belongs to the store.
 static BUFFER: AtomicU32 = AtomicU32::new(1);
+
+struct Threads {
+    newest: Link<Thread>,
+    index: AtomicU32,
+    /// The process of these thread numbers.
+    process: AtomicU64,
+    /// The place where the next search for ended threads begins.
+    search: Link<Thread>,
+}
+
+static THREADS: Threads = Threads {
+    newest: Link::none(),
+    index: AtomicU32::new(1),
+    process: AtomicU64::new(0),
+    search: Link::none(),
+};
 static END: ThreadEnd = ThreadEnd::new();
-/// The process of these thread numbers.
-static PROCESS: AtomicU64 = AtomicU64::new(0);
-/// The place where the next search for ended threads begins.
-static SEARCH: Link<Thread> = Link::none();
 const SEARCH_COUNT_MAX: usize = 16;
 
 /// Returns a slot of this thread: for a thread that has not recorded, one that stays empty.
@@ -94,13 +108,13 @@ pub(crate) fn slot(slot: usize) -> &'static Slot {
 
 /// Arranges for calls at the ends of threads. Once in the process.
 pub(crate) fn prepare() {
-    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    THREADS.process.store(sys::process_ids().0, Ordering::Relaxed);
     END.arrange(end);
 }
 
 /// Returns the number of threads that recorded so far.
 pub(crate) fn count() -> u32 {
-    THREAD_INDEX.load(Ordering::Relaxed) - 1
+    THREADS.index.load(Ordering::Relaxed) - 1
 }
 
 /// Returns the index of this thread in the stream; 0 if it has none yet.
@@ -147,7 +161,7 @@ fn current() -> Option<&'static Thread> {
 
 /// Returns all threads, the newest first.
 fn threads() -> impl Iterator<Item = &'static Thread> {
-    core::iter::successors(THREADS.get(), |thread| thread.next.get())
+    core::iter::successors(THREADS.newest.get(), |thread| thread.next.get())
 }
 
 /// Registers this thread, unless it is registered or that must wait.
@@ -176,7 +190,7 @@ pub(crate) fn has_stack(start: *mut c_void) -> bool {
 /// Requests a call at this thread's end, if that may be done now. A thread without the request may
 /// end unnoticed (`.sol.thread`).
 pub(crate) fn expect_end(entry: &Entry) {
-    if current().is_some() && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
+    if current().is_some() && (!END.may_allocate() || entry.is_ordinary()) {
         END.expect();
     }
 }
@@ -187,7 +201,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         local.tables.set(thread.tables);
         let new = local.index.load(Ordering::Relaxed) == 0;
         if new {
-            local.index.store(THREAD_INDEX.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+            local.index.store(THREADS.index.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         }
         new
     });
@@ -210,12 +224,12 @@ fn reuse() -> Option<&'static Thread> {
 /// its end, or left by a system call. Looked for where there is none that is free, and so seldom.
 fn succeed(entry: &Entry) -> Option<&'static Thread> {
     // In a forked child the numbers are those of the parent's threads.
-    if PROCESS.load(Ordering::Relaxed) != sys::process_ids().0 {
+    if THREADS.process.load(Ordering::Relaxed) != sys::process_ids().0 {
         return None;
     }
     for _ in 0..SEARCH_COUNT_MAX {
-        let thread = SEARCH.get().or_else(|| THREADS.get())?;
-        SEARCH.set(thread.next.get());
+        let thread = THREADS.search.get().or_else(|| THREADS.newest.get())?;
+        THREADS.search.set(thread.next.get());
         let user = thread.user.load(Ordering::Acquire);
         if user != 0 && !sys::is_thread(user) && thread.pass_on(user) {
             give_up_rings(entry, thread);
@@ -241,7 +255,7 @@ fn make_thread() -> Option<&'static Thread> {
         next: Link::none(),
     })?;
     thread.tables.thread.set(Some(thread));
-    THREADS.push(&thread.next, thread);
+    THREADS.newest.push(&thread.next, thread);
     Some(thread)
 }
 
@@ -255,12 +269,12 @@ enum Adopted {
 
 /// A ring that a thread left, with a new block begun.
 fn adopt(entry: &Entry, slot: usize) -> Adopted {
-    if FREE[slot].load(Ordering::Relaxed) == 0 {
+    if RINGS[slot].free_count.load(Ordering::Relaxed) == 0 {
         return Adopted::None;
     }
     let adopted = rings_of(slot).find_map(|ring| ring.adopt(index()));
     let Some(ring) = adopted else { return Adopted::None };
-    FREE[slot].fetch_sub(1, Ordering::Relaxed);
+    RINGS[slot].free_count.fetch_sub(1, Ordering::Relaxed);
     if ring.advance(entry, clock::ticks(), index()) {
         return Adopted::Ring(ring);
     }
@@ -278,7 +292,7 @@ pub(crate) fn house_nested(slot: usize) {
 
 fn free(slot: usize, ring: &Ring) {
     ring.release();
-    FREE[slot].fetch_add(1, Ordering::Relaxed);
+    RINGS[slot].free_count.fetch_add(1, Ordering::Relaxed);
 }
 
 fn make(entry: &Entry, slot: usize) -> Option<Own> {
@@ -287,12 +301,12 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     let identity = Identity { registry: registered.index, kind, buffer };
     let block_count = config::block_count(writer::is_on());
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
-    RINGS[slot].push(ring.ring().next(), ring.ring());
+    RINGS[slot].newest.push(ring.ring().next(), ring.ring());
     // Its events may go into the file, which may have no block for it.
     if ring.advance_in_file(entry, clock::ticks(), index()).unwrap_or(true) {
         if !ring.is_in_file() {
             unhoused::expect_house(slot);
-            stream::kept::expect_buffer(entry);
+            stream::expect_buffer(entry);
         }
         return Some(ring);
     }
@@ -301,11 +315,36 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
 }
 
 pub(crate) fn rings_of(slot: usize) -> impl Iterator<Item = &'static Ring> {
-    core::iter::successors(RINGS.get(slot).and_then(Link::get), |ring| ring.next().get())
+    core::iter::successors(RINGS.get(slot).and_then(|rings| rings.newest.get()), |ring| {
+        ring.next().get()
+    })
 }
 
 pub(crate) fn rings() -> impl Iterator<Item = &'static Ring> {
     (SLOT_FIRST..SLOT_COUNT).flat_map(rings_of)
+}
+
+/// Sends the events in the rings of these slots, as far as they are output.
+pub(crate) fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
+    for slot in slots {
+        house_nested(slot);
+        rings_of(slot).for_each(|ring| ring.flush(entry));
+    }
+}
+
+/// Outputs the events that were recorded so far of these kinds of a registry, if they are output.
+pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
+        return;
+    }
+    flush_slots(entry, registered.slots_of(kinds));
+    intern::flush(entry);
+    stream::write_out(entry);
+}
+
+pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    let rings = registered.slots_of(kinds).flat_map(rings_of);
+    rings.for_each(|ring| ring.wait(entry));
 }
 
 extern "C" fn end(_: *mut c_void) {

@@ -4,14 +4,16 @@
 //! `.store.control` in `design/format.md`.
 
 use crate::offered::Moment;
+use crate::os::entry::Entry;
 use crate::os::report::Text;
-use crate::os::sync::{Entry, Locked};
+use crate::os::sync::Locked;
 use crate::os::{observers, ordinary, sys};
-use crate::registry::defaults::Defaults;
+use crate::registry::defaults::{self, Defaults};
 use crate::registry::names::{self, KindNames, Reported};
 use crate::registry::policy::{self, Policy};
 use crate::registry::registration::{self, Registered};
-use crate::service::{flush, mask_changes};
+use crate::rings::thread;
+use crate::service::mask_changes;
 use crate::store::intern;
 use crate::stream;
 use core::ffi::CStr;
@@ -23,21 +25,11 @@ use eventlog::control::Mask;
 /// The environment variable with the kinds that are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
 
-/// The masks that later registries begin with.
-static DEFAULT_OUTPUT: Defaults = Defaults::new();
-static DEFAULT_RECORDED: Defaults = Defaults::new();
-/// Held while these and the masks of registries change, and while a registry gets its masks. So a
-/// registry that registers meanwhile gets either the old defaults and the change, or the new
+/// Held while the defaults and the masks of registries change, and while a registry gets its masks.
+/// So a registry that registers meanwhile gets either the old defaults and the change, or the new
 /// defaults.
 static CHANGING: Locked<()> = Locked::new(());
 static REPORTED: Reported = Reported::new();
-
-/// Returns the kinds that any registry outputs, by their index.
-pub fn output_everywhere() -> u64 {
-    registration::all().fold(DEFAULT_OUTPUT.set(), |mask, registered| {
-        mask | registered.control.output().load(Ordering::Relaxed)
-    })
-}
 
 /// Switches the output of kinds on, in each registry, also in registries that register later. Bit k
 /// is the kind with index k of each registry.
@@ -59,14 +51,14 @@ pub fn reset_output_everywhere(kinds: impl Into<u64>) {
 }
 
 pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
-    registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
+    registration::all().skip(1).for_each(|each| thread::flush_kinds(entry, each, kinds));
     change_all(entry, Mask::Output, kinds, false);
 }
 
 /// Returns the kinds that later registries record. So do all registries, unless their own masks
 /// were changed.
 pub fn recorded_everywhere() -> u64 {
-    !DEFAULT_RECORDED.reset()
+    !defaults::RECORDED.reset()
 }
 
 /// Switches the recording of kinds on, in each registry.
@@ -106,7 +98,7 @@ impl<K: KindSet> RegistryControl<K> {
         let kinds = kinds.bits();
         if let Some(registered) = registration::find(self.control) {
             observers::tell(Moment::Flush);
-            flush::flush_kinds(&Entry::new(), registered, kinds);
+            thread::flush_kinds(&Entry::new(), registered, kinds);
         }
         self.change(Mask::Output, kinds, false);
     }
@@ -197,14 +189,28 @@ pub(crate) fn change_chosen(
 
 pub(crate) fn defaults(mask: Mask) -> &'static Defaults {
     match mask {
-        Mask::Output => &DEFAULT_OUTPUT,
-        Mask::Recorded => &DEFAULT_RECORDED,
+        Mask::Output => &defaults::OUTPUT,
+        Mask::Recorded => &defaults::RECORDED,
     }
 }
 
-/// Acts on masks that a debugger changed in memory, as if the program had changed them. In an entry
-/// that is not nested.
+/// Acts on masks that a debugger changed in memory, as if the program had changed them. On the cold
+/// path, with no lock held.
 pub(crate) fn follow_masks(entry: &Entry) {
+    if mask_changes::is_some() && !entry.is_nested() {
+        follow(entry);
+    }
+}
+
+#[cold]
+fn follow(entry: &Entry) {
+    let (set, reset) = mask_changes::take(entry);
+    if set != 0 {
+        set_output_in(entry, set);
+    }
+    if reset != 0 {
+        reset_output_in(entry, reset);
+    }
     let changing = CHANGING.lock(entry);
     note_names();
     drop(changing);
@@ -216,13 +222,17 @@ pub(crate) fn follow_masks(entry: &Entry) {
         if reset != 0 {
             // Events recorded before this was noticed are output first, as always.
             output.fetch_or(reset, Ordering::Relaxed);
-            flush::flush_kinds(entry, registered, reset);
+            thread::flush_kinds(entry, registered, reset);
             output.fetch_and(!reset, Ordering::Relaxed);
         }
         drop(changing);
         if old != new {
             settle(entry, registered);
         }
+    }
+    // A stream that a debugger started has no writer thread yet.
+    if stream::standing() == stream::Standing::Open {
+        ordinary::expect();
     }
 }
 
@@ -243,7 +253,7 @@ fn note_names() {
             };
             // If all names are in use, later registries keep their defaults.
             let _ =
-                registration::all().skip(1).all(is_same) && DEFAULT_OUTPUT.note_name(kind, is_on);
+                registration::all().skip(1).all(is_same) && defaults::OUTPUT.note_name(kind, is_on);
         }
     }
 }
@@ -253,7 +263,7 @@ fn note_names() {
 fn settle(entry: &Entry, registered: &Registered) {
     mask_changes::put(entry);
     let output = registered.control.output().load(Ordering::Relaxed);
-    flush::wait_for_kinds(entry, registered, !output);
+    thread::wait_for_kinds(entry, registered, !output);
     intern::record_control(entry, registered);
     if output != 0 {
         stream::ensure(entry);
@@ -268,9 +278,9 @@ pub(crate) fn apply_environment(control: &Control) {
         let named = |word| names::mask(word, control.registry).unwrap_or(0);
         let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
         let changing = CHANGING.lock_waiting();
-        let output = DEFAULT_OUTPUT.mask(wanted, control.registry);
+        let output = defaults::OUTPUT.mask(wanted, control.registry);
         control.output().fetch_or(output, Ordering::Relaxed);
-        let recorded = DEFAULT_RECORDED.mask(u64::MAX, control.registry);
+        let recorded = defaults::RECORDED.mask(u64::MAX, control.registry);
         control.recorded().fetch_and(recorded, Ordering::Relaxed);
         let registered = registration::find(control);
         registered.inspect(|each| _ = each.note_output());

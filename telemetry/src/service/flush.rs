@@ -8,15 +8,14 @@
 //! `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in `design/format.md`.
 
 use crate::offered::{Losses, Moment};
-use crate::os::atomic::Ordering;
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::os::{observers, ordinary};
 use crate::plinth::region;
-use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::registry::registration::{self, SLOT_COUNT};
 use crate::registry::unhoused;
 use crate::rings::ring::Ring;
 use crate::rings::thread;
-use crate::service::mask_changes;
+use crate::service::control;
 use crate::store::intern;
 use crate::stream;
 use eventdef::{KindSet, TypedControl};
@@ -31,7 +30,7 @@ pub fn flush() {
     if entry.is_nested() {
         return;
     }
-    mask_changes::notice(&entry);
+    control::follow_masks(&entry);
     ordinary::catch_up(&entry);
     flush_rings(&entry);
     put_sync(&entry);
@@ -49,15 +48,8 @@ fn put_sync(entry: &Entry) {
 }
 
 fn flush_rings(entry: &Entry) {
-    flush_slots(entry, 0..SLOT_COUNT);
+    thread::flush_slots(entry, 0..SLOT_COUNT);
     intern::flush(entry);
-}
-
-fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
-    for slot in slots {
-        thread::house_nested(slot);
-        thread::rings_of(slot).for_each(|ring| ring.flush(entry));
-    }
 }
 
 /// Outputs the events that this process recorded so far of these kinds, if they are output. The
@@ -65,29 +57,14 @@ fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
 pub fn flush_some<K: KindSet>(control: &'static TypedControl<K>, kinds: K) {
     let entry = Entry::new();
     if let Some(registered) = registration::find(control).filter(|_| !entry.is_nested()) {
-        flush_kinds(&entry, registered, kinds.bits());
+        thread::flush_kinds(&entry, registered, kinds.bits());
     }
-}
-
-/// Outputs the events that were recorded so far of these kinds of a registry, if they are output.
-pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
-    if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
-        return;
-    }
-    flush_slots(entry, registered.slots_of(kinds));
-    intern::flush(entry);
-    stream::write_out(entry);
-}
-
-pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
-    let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
-    rings.for_each(|ring| ring.wait(entry));
 }
 
 /// Outputs everything, and ends the stream (`.part.end`).
 pub(crate) fn end_stream() {
     let entry = Entry::promised();
-    mask_changes::notice(&entry);
+    control::follow_masks(&entry);
     thread::leave(&entry);
     flush_rings(&entry);
     // A kind may have been output until just now: wait for its writers.

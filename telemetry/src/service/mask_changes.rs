@@ -12,11 +12,10 @@
 //! `.control.output` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
-use crate::os::ordinary;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::entry::Entry;
+use crate::os::sync::{Guard, Locked};
 use crate::os::sys::Errno;
-use crate::registry::registration;
-use crate::service::control;
+use crate::registry::{defaults, registration};
 use crate::stream;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,6 +33,13 @@ static PUT: AtomicU64 = AtomicU64::new(0);
 /// Held while our value changes.
 static TURN: Locked<()> = Locked::new(());
 
+/// Returns the kinds that any registry outputs, by their index.
+pub fn output_everywhere() -> u64 {
+    registration::all().fold(defaults::OUTPUT.set(), |mask, registered| {
+        mask | registered.control.output().load(Ordering::Relaxed)
+    })
+}
+
 /// Puts the kinds that are output where a debugger sees them. A debugger's own changes stay.
 pub(crate) fn put(entry: &Entry) {
     if let Some(turn) = TURN.lock(entry) {
@@ -43,47 +49,31 @@ pub(crate) fn put(entry: &Entry) {
 
 fn put_in_turn(_turn: Guard<'_, ()>) {
     let old = PUT.load(Ordering::Relaxed);
-    let new = control::output_everywhere();
+    let new = output_everywhere();
     EventKindControl.fetch_xor(old ^ new, Ordering::Relaxed);
     PUT.store(new, Ordering::Relaxed);
 }
 
-/// Takes the current masks as the program's own, in a forked child.
+/// Takes the current masks as the program's own, in a forked child. Without a stream to come it
+/// outputs nothing.
 pub(crate) fn accept() {
+    if !stream::may_begin_again() {
+        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
+    }
     registration::all().for_each(|each| _ = each.note_output());
     if let Some(turn) = TURN.try_lock() {
         put_in_turn(turn);
     }
 }
 
-/// Acts on masks that a debugger changed. On the cold path, with no lock held.
-pub(crate) fn notice(entry: &Entry) {
+/// Returns whether a debugger changed a mask.
+pub(crate) fn is_some() -> bool {
     let is_put = EventKindControl.load(Ordering::Relaxed) == PUT.load(Ordering::Relaxed);
-    let is_noted = || registration::all().all(|each| each.changed_output().0 == 0);
-    if is_put && is_noted() || entry.is_nested() {
-        return;
-    }
-    follow(entry);
-}
-
-#[cold]
-fn follow(entry: &Entry) {
-    let (set, reset) = take_changes(entry);
-    if set != 0 {
-        control::set_output_in(entry, set);
-    }
-    if reset != 0 {
-        control::reset_output_in(entry, reset);
-    }
-    control::follow_masks(entry);
-    // A stream that a debugger started has no writer thread yet.
-    if stream::standing() == stream::Standing::Open {
-        ordinary::expect();
-    }
+    !is_put || registration::all().any(|each| each.changed_output().0 != 0)
 }
 
 /// Returns the bits of `EventKindControl` that a debugger set and reset, and takes them as ours.
-fn take_changes(entry: &Entry) -> (u64, u64) {
+pub(super) fn take(entry: &Entry) -> (u64, u64) {
     let Some(_turn) = TURN.lock(entry) else { return (0, 0) };
     let now = EventKindControl.load(Ordering::Relaxed);
     let changed = now ^ PUT.swap(now, Ordering::Relaxed);

@@ -9,3 +9,9 @@ pub(crate) mod mask_changes;
 pub(crate) mod request;
 pub(crate) mod status;
 pub(crate) mod writer_thread;
+
+/// Starts again in a forked child: without the parent's socket, with the masks as they are.
+pub(crate) fn restart() {
+    listener::restart_in_child();
+    mask_changes::accept();
+}

@@ -8,12 +8,13 @@
 //! Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::offered::Moment;
+use crate::os::entry::Entry;
 use crate::os::report::Line;
-use crate::os::sync::Entry;
 use crate::os::{exit, observers};
 use crate::plinth::PlinthError;
 use crate::registry::names::{self, KindNames};
 use crate::registry::registration::{self, Registered};
+use crate::rings::thread;
 use crate::service::status::{self, Head, RegistryStatus};
 use crate::service::{control, flush};
 use crate::stream::{self, Standing, account};
@@ -171,7 +172,7 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
         observers::tell(Moment::Flush);
         let entry = Entry::new();
         chosen(request).for_each(|each| {
-            flush::flush_kinds(&entry, each, mask(request, each.control.registry));
+            thread::flush_kinds(&entry, each, mask(request, each.control.registry));
         });
     }
     let is_remembered = Cell::new(true);

@@ -10,7 +10,7 @@
 //! thread also serves tools that control the program (listener.rs). Design: `.sol.writer`,
 //! `.control.tool` in `design/telemetry.md`.
 
-use crate::os::sync::{Entry, without_unwinding};
+use crate::os::entry::{Entry, without_unwinding};
 use crate::os::{forked, ordinary, sys};
 use crate::plinth::region;
 use crate::registry::registration;

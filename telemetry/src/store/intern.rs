@@ -15,9 +15,11 @@ use crate::block::memory::{self, Block, BlockLink, Blocks, Claim};
 use crate::block::{identity, root};
 use crate::offered::Losses;
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::entry::Entry;
+use crate::os::sync::{Guard, Locked};
 use crate::os::{exit, report};
 use crate::plinth::region;
+use crate::registry::{registration, unhoused};
 use crate::stream::outlet::{News, Outlet, Progress, Sent};
 use crate::stream::{self, Standing, volume};
 use eventdef::Event;
@@ -30,9 +32,7 @@ mod names;
 mod own;
 
 use after_fork::Inherited;
-pub(crate) use after_fork::{
-    leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
-};
+pub(crate) use after_fork::{leave_parent, restart, tell_inherited, tell_inherited_in_signal};
 pub(crate) use names::{intern, label, naming, record_control, record_thread, source};
 
 /// The greatest number of store blocks: 64 MiB of the usual size.
@@ -57,6 +57,8 @@ struct Store {
     mapped_count: usize,
     /// The events in the other blocks that were counted as missing from the file.
     left_out: u64,
+    /// Whether the warning that the store is too large for the volumes was given.
+    is_size_told: bool,
 }
 
 static STORE: Locked<Store> = Locked::new(Store {
@@ -71,25 +73,37 @@ static STORE: Locked<Store> = Locked::new(Store {
     volume: 0,
     mapped_count: 0,
     left_out: 0,
+    is_size_told: false,
 });
-/// The blocks again, for readers without the lock: a signal handler, a traceback. Newest last.
-static SHARED: [BlockLink; STORE_BLOCK_COUNT_MAX] =
-    [const { BlockLink::none() }; STORE_BLOCK_COUNT_MAX];
-/// The number of blocks, and how many of them were output whole.
-static SHARED_COUNT: AtomicUsize = AtomicUsize::new(0);
-static SHARED_DONE: AtomicUsize = AtomicUsize::new(0);
-static COUNTS: Counts = Counts::new();
-/// Whether the store may hold something that the host lacks. Relaxed: set before the program goes
-/// on, and so before a block refers to it; cleared under the lock.
-static NEWS: AtomicBool = AtomicBool::new(false);
-/// Whether the warning that the store is too large for the volumes was given.
-static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
+/// What threads know of the store without the lock, a signal handler and a traceback among them.
+struct Shared {
+    /// The blocks again, newest last.
+    blocks: [BlockLink; STORE_BLOCK_COUNT_MAX],
+    /// The number of blocks, and how many of them were output whole.
+    count: AtomicUsize,
+    done: AtomicUsize,
+    counts: Counts,
+    /// Whether the store may hold something that the host lacks. Relaxed: set before the program
+    /// goes on, and so before a block refers to it; cleared under the lock.
+    has_news: AtomicBool,
+    /// Whether inherited events must be recorded again.
+    inherits: AtomicBool,
+}
+
+static SHARED: Shared = Shared {
+    blocks: [const { BlockLink::none() }; STORE_BLOCK_COUNT_MAX],
+    count: AtomicUsize::new(0),
+    done: AtomicUsize::new(0),
+    counts: Counts::new(),
+    has_news: AtomicBool::new(false),
+    inherits: AtomicBool::new(false),
+};
 /// The attempts to send the store while volumes change.
 const VOLUME_ATTEMPTS: u32 = 3;
 
 /// Counts an event that could not wait for the store.
 pub(crate) fn discard_nested() {
-    COUNTS.discard(Cause::Nested, 1);
+    SHARED.counts.discard(Cause::Nested, 1);
 }
 
 /// Records an event of registry 0; returns false if it was discarded, and counted.
@@ -108,10 +122,21 @@ fn locked<T>(entry: &Entry, work: impl FnOnce(&mut Store) -> T) -> Option<T> {
 
 /// Sends what the stream lacks, if a stream exists.
 pub(crate) fn flush(entry: &Entry) {
-    names::record_discarded(entry);
+    record_discarded(entry);
     if let Some(mut store) = STORE.lock(entry) {
         store.send_news(entry);
     }
+}
+
+/// Records the losses that no buffer could count (`.store.discarded`).
+fn record_discarded(entry: &Entry) {
+    unhoused::tell(&mut |slot, cause, count| {
+        let owner = registration::owner(slot);
+        let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
+        let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        record(entry, eventdef::store::Discarded::new(registry, kind, cause as u32, count))
+    });
 }
 
 /// How it precedes events, for the outlets of rings.
@@ -120,7 +145,7 @@ pub(crate) const ALL_NEWS: News = News { put: put_news, bring: bring_news };
 /// Puts what the stream lacks among the waiting parts, if a stream exists. Called with the lock of
 /// a ring held.
 fn put_news(entry: &Entry) {
-    if NEWS.load(Ordering::Relaxed)
+    if SHARED.has_news.load(Ordering::Relaxed)
         && !entry.is_nested()
         && let Some(mut store) = STORE.lock(entry)
     {
@@ -132,7 +157,7 @@ fn put_news(entry: &Entry) {
 /// killed at any time. Called with the lock of a ring held. Returns false if the host does not
 /// accept it now.
 pub(crate) fn bring_news(entry: &Entry) -> bool {
-    let is_known = !NEWS.load(Ordering::Relaxed) && volume::has_store(volume::number());
+    let is_known = !SHARED.has_news.load(Ordering::Relaxed) && volume::has_store(volume::number());
     if is_known || entry.is_nested() || stream::standing() != Standing::Open {
         return is_known;
     }
@@ -140,7 +165,7 @@ pub(crate) fn bring_news(entry: &Entry) -> bool {
     let brought =
         store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver());
     if brought {
-        NEWS.store(false, Ordering::Relaxed);
+        SHARED.has_news.store(false, Ordering::Relaxed);
         // The store knows which volume has it; another volume may have begun just now.
         volume::set_with_store(store.volume);
     }
@@ -160,29 +185,29 @@ pub(crate) fn losses_so_far() -> Losses {
 fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
     let recorded = store.as_ref().and_then(|store| store.newest());
     let recorded = recorded.map_or(0, |newest| newest.event_end());
-    Losses::of(recorded, &COUNTS)
+    Losses::of(recorded, &SHARED.counts)
 }
 
 /// Returns the blocks, newest first, without the lock. No block is ever reused.
 pub(crate) fn kept() -> impl Iterator<Item = (u64, Block)> {
-    let count = SHARED_COUNT.load(Ordering::Acquire);
-    (0..count).rev().filter_map(|index| Some((index as u64, SHARED.get(index)?.find()?)))
+    let count = SHARED.count.load(Ordering::Acquire);
+    (0..count).rev().filter_map(|index| Some((index as u64, SHARED.blocks.get(index)?.find()?)))
 }
 
 pub(crate) fn block_of(sequence: u64) -> Option<Block> {
-    SHARED.get(usize::try_from(sequence).ok()?)?.find()
+    SHARED.blocks.get(usize::try_from(sequence).ok()?)?.find()
 }
 
 /// Returns the blocks that were not output whole, newest first, and the counts for their headers.
 pub(crate) fn held() -> (impl Iterator<Item = (u64, Block)>, &'static Counts) {
-    let done = SHARED_DONE.load(Ordering::Acquire) as u64;
-    (kept().take_while(move |(sequence, _)| *sequence >= done), &COUNTS)
+    let done = SHARED.done.load(Ordering::Acquire) as u64;
+    (kept().take_while(move |(sequence, _)| *sequence >= done), &SHARED.counts)
 }
 
 /// Returns the outlet for the store's blocks. They never leave memory: what the host refuses is
 /// written again.
 fn outlet(entry: &Entry) -> Outlet<'_> {
-    Outlet { entry, counts: &COUNTS, news: None }
+    Outlet { entry, counts: &SHARED.counts, news: None }
 }
 
 impl Store {
@@ -193,19 +218,19 @@ impl Store {
     fn record<E: Event>(&mut self, entry: &Entry, event: &E) -> bool {
         let size = event.size();
         if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
-            COUNTS.discard(Cause::Large, 1);
+            SHARED.counts.discard(Cause::Large, 1);
             return false;
         }
         let encode = |claim: &mut Claim| event.encode(claim);
         exit::expect_again(entry);
-        NEWS.store(true, Ordering::Relaxed);
+        SHARED.has_news.store(true, Ordering::Relaxed);
         self.tell_inherited(entry);
         if region::is_open() {
             self.enter_file();
         }
         let has_room = self.put(E::CODE, size, &encode);
         if !(has_room || self.begin(entry) && self.put(E::CODE, size, &encode)) {
-            COUNTS.discard(Cause::Full, 1);
+            SHARED.counts.discard(Cause::Full, 1);
             return false;
         }
         self.count_left_out();
@@ -236,10 +261,10 @@ impl Store {
         header.first = first.into();
         header.base = ticks.into();
         header.base_last = ticks.into();
-        COUNTS.put(&mut header);
+        SHARED.counts.put(&mut header);
         self.own(block).begin(&header);
         if let Some(new) = new {
-            root::add_store(&new, &COUNTS);
+            root::add_store(&new, &SHARED.counts);
         }
         // Set now: at every instant a block in a mapped file must have the counts.
         if let Some(before) = before {
@@ -247,9 +272,9 @@ impl Store {
         }
         self.mapped_count += usize::from(mapped.is_some());
         self.blocks[self.block_count] = Some(block);
-        SHARED[self.block_count].set(block);
+        SHARED.blocks[self.block_count].set(block);
         self.block_count += 1;
-        SHARED_COUNT.store(self.block_count, Ordering::Release);
+        SHARED.count.store(self.block_count, Ordering::Release);
         self.base = ticks;
         true
     }
@@ -306,7 +331,7 @@ impl Store {
                 return false;
             }
             self.done += 1;
-            SHARED_DONE.store(self.done, Ordering::Release);
+            SHARED.done.store(self.done, Ordering::Release);
         }
         true
     }
@@ -320,7 +345,7 @@ impl Store {
         while count > 1 && volume::is_full_with(plinth, 2 * count as u64) {
             count -= 1;
         }
-        if count < self.block_count && !SIZE_TOLD.swap(true, Ordering::Relaxed) {
+        if count < self.block_count && !core::mem::replace(&mut self.is_size_told, true) {
             let size = self.block_count * memory::block_size() / 1024;
             report::say(format_args!(
                 "strings and labels take {size} KiB, too much for volumes of this size: from now \
@@ -335,7 +360,7 @@ impl Store {
     /// Sends what is new in the newest block; returns false if that must wait.
     fn send_open(&mut self, entry: &Entry) -> bool {
         let Some(block) = self.newest() else { return true };
-        let told = COUNTS.sum();
+        let told = SHARED.counts.sum();
         if self.progress.missing_of(block) == 0 && told == self.told {
             return true;
         }
@@ -358,7 +383,7 @@ impl Store {
             own.take_over(block, last, memory::block_size() as u32);
             own.put_header(&block.header());
             self.blocks[self.mapped_count] = Some(to);
-            SHARED[self.mapped_count].set(to);
+            SHARED.blocks[self.mapped_count].set(to);
             self.mapped_count += 1;
         }
         self.count_left_out();
@@ -375,7 +400,7 @@ impl Store {
         let new = recorded.saturating_sub(in_file).saturating_sub(self.left_out);
         if new != 0 {
             self.left_out += new;
-            COUNTS.discard(Cause::Io, new);
+            SHARED.counts.discard(Cause::Io, new);
             last.put_discarded_io(u32::try_from(self.left_out).unwrap_or(u32::MAX));
         }
     }

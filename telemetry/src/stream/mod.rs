@@ -15,35 +15,33 @@ use crate::block::identity;
 use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::PartsBlock;
 use crate::offered::setup::SetupError;
-use crate::os::atomic::Ordering;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::entry::Entry;
+use crate::os::sync::Guard;
 use crate::os::way_out::Crossing;
 use crate::os::{exit, ordinary, pages, signals};
 use crate::plinth::{Operation, Plinth, PlinthError, host, region};
 use crate::registry::registration;
-use crate::stream::state::{
-    State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
+use crate::stream::parts::{
+    STATE, State, bring_registries, is_registry_written, make_room, put, put_end, reserve,
+    write_parts,
 };
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
-use standing::STANDING;
 use volume::{Outgoing, Written};
 
 pub(crate) mod account;
 pub(crate) mod gate;
-pub(crate) mod kept;
+mod lifecycle;
 pub(crate) mod outlet;
+mod parts;
 pub(crate) mod pending;
-mod standing;
-pub(crate) mod state;
+mod reserved;
 pub(crate) mod unacknowledged;
 pub(crate) mod volume;
 pub(crate) mod writer;
 
-pub use standing::Standing;
-pub(crate) use standing::{is_file_lost, leave, open_plinth, plinth, restart, stand_again};
-pub(crate) use standing::{standing, tell, tell_no_output};
-
-static STATE: Locked<State> = Locked::new(State::new());
+pub use lifecycle::Standing;
+pub(crate) use lifecycle::{is_file_lost, may_begin_again, open_plinth, plinth};
+pub(crate) use lifecycle::{standing, tell, tell_no_output};
 
 /// Takes the plinth for the stream, unless that has begun or has one.
 pub(crate) fn set_plinth(
@@ -55,7 +53,7 @@ pub(crate) fn set_plinth(
         return Err(SetupError::PlinthTooLate);
     }
     let Some(host) = new.take() else { return Ok(()) };
-    standing::keep_of_setup(Box::leak(host)).ok_or(SetupError::OutOfMemory)
+    lifecycle::keep_of_setup(Box::leak(host)).ok_or(SetupError::OutOfMemory)
 }
 
 /// Begins the stream if none exists. Returns `None` if it must wait: a nested entry may have
@@ -65,16 +63,14 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
         return None;
     }
     if standing() == Standing::None {
-        if plinth().is_none() && host::asks_resolver() && !ordinary::is_ordinary(entry) {
+        if plinth().is_none() && host::asks_resolver() && !entry.is_ordinary() {
             ordinary::expect();
             return None;
         }
         let mut state = STATE.lock(entry)?;
         if standing() == Standing::None {
             let standing = create(&mut state);
-            // A child that was forked meanwhile keeps its state.
-            let (old, new) = (Standing::None as u8, standing as u8);
-            let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+            lifecycle::note_begun(standing);
             if standing == Standing::Open {
                 exit::expect_for_stream(entry);
                 ordinary::expect();
@@ -120,7 +116,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
                     return Err(PlinthError { operation: Operation::Refuse, errno: libc::EINVAL });
                 }
             };
-            standing::keep(plinth).ok_or(no_memory)?
+            lifecycle::keep(plinth).ok_or(no_memory)?
         }
     };
     plinth.create(memory::block_size())?;
@@ -136,7 +132,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         result => result?,
     }
     if plinth.can_rewrite() {
-        let _ = kept::keep(state, plinth).inspect_err(tell);
+        let _ = reserve(state, plinth).inspect_err(tell);
     }
     Ok(())
 }
@@ -158,7 +154,7 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
     let failed = Written::No { place: block.place, volume: block.volume };
     let Some(plinth) = open_plinth() else { return failed };
     let crossing = Crossing::begin();
-    let Some(pass) = volume::GATE.enter() else { return failed };
+    let Some(pass) = volume::gate().enter() else { return failed };
     let number = volume::number();
     let is_old = block.place != 0 && block.volume != number;
     let is_early = !(block.is_first || volume::has_store(number));
@@ -191,7 +187,7 @@ pub(crate) fn change_volume(entry: &Entry) -> bool {
     let Some(mut state) = STATE.lock(entry) else { return false };
     state.is_forced = false;
     !volume::is_full_with(plinth, 1)
-        || state::change_volume(&mut state, plinth).inspect_err(tell).is_ok()
+        || parts::change_volume(&mut state, plinth).inspect_err(tell).is_ok()
 }
 
 /// Returns the plinth for a signal handler; `None` if nothing can be output.
@@ -206,8 +202,7 @@ pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
         // The interrupted code may hold the lock: the handler waits only a short time.
         let mut state = STATE.lock_waiting()?;
         if standing() == Standing::None {
-            let standing = create(&mut state);
-            STANDING.store(standing as u8, Ordering::Release);
+            lifecycle::note_begun(create(&mut state));
         }
     }
     open_plinth()
@@ -299,7 +294,7 @@ impl Parts<'_> {
     ) -> bool {
         let mut written = false;
         self.bring(|state, plinth| {
-            let place = state::take_place(state, plinth)?;
+            let place = parts::take_place(state, plinth)?;
             if !is_registry_written(header.registry.get()) {
                 bring_registries(state, plinth)?;
             }
@@ -353,7 +348,7 @@ impl Parts<'_> {
     fn renew(&mut self) {
         let size = volume::block_count() * memory::block_size() as u64;
         if self.plinth.wants_volume(size) {
-            let _ = state::change_volume(&mut self.state, self.plinth).inspect_err(tell);
+            let _ = parts::change_volume(&mut self.state, self.plinth).inspect_err(tell);
         }
     }
 
@@ -384,6 +379,25 @@ impl Parts<'_> {
         ended
     }
 
+    /// Begins the last account (`.part.account`), for which even a full disk has room.
+    pub(crate) fn begin_last(&mut self) {
+        self.deliver();
+        self.state.begin_last();
+    }
+
+    /// Puts an account; a last one includes the waiting events of its buffer. Returns false if no
+    /// room is left.
+    pub(crate) fn put_account(&mut self, mut header: BlockHeader) -> bool {
+        if self.state.is_last {
+            let waiting = self.state.waiting.count_of(header.buffer.get());
+            header.discarded_io = header.discarded_io.get().saturating_add(waiting).into();
+            if !header.has_losses() {
+                return true;
+            }
+        }
+        self.state.has_room_for_account() && self.push_events(header, |_, _| {})
+    }
+
     pub(crate) fn finish(&mut self) {
         self.plinth.flush();
         self.plinth.finish();
@@ -397,4 +411,31 @@ pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
     {
         state.waiting.take(header);
     }
+}
+
+/// Notes that another buffer was made, and reserves room for the last accounts.
+pub(crate) fn expect_buffer(entry: &Entry) {
+    let is_much = reserved::note_buffer();
+    let Some(plinth) = open_plinth().filter(|plinth| plinth.can_rewrite()) else { return };
+    // No thread waits for a slow host here without need.
+    if is_much && let Some(mut state) = STATE.lock(entry) {
+        let _ = reserve(&mut state, plinth).inspect_err(tell);
+    }
+}
+
+/// Leaves the stream to the parent process, in a forked child.
+pub(crate) fn leave_parent() {
+    lifecycle::leave_parent(STATE.is_taken());
+}
+
+/// Starts again in a forked child, when all else has started again: a stream may begin now.
+pub(crate) fn restart() {
+    writer::forget();
+    let (mut state, is_broken) = STATE.take_over();
+    state.restart(is_broken);
+    drop(state);
+    volume::restart();
+    pending::restart();
+    account::restart();
+    lifecycle::restart();
 }

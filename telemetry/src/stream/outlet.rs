@@ -12,7 +12,7 @@
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, OwnBlock};
 use crate::block::{chain, identity, root};
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::plinth::region;
 use crate::stream::volume::{Outgoing, Written};
 use crate::stream::{self, Standing};

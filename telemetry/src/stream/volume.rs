@@ -19,65 +19,78 @@ use crate::os::atomic::{AtomicU64, Ordering};
 use crate::plinth::Plinth;
 use crate::stream::gate::Gate;
 
-pub(crate) static GATE: Gate = Gate::new();
-/// The number of the current volume (`.header.volume`).
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-/// The number of the next block in it: its place (`.stream.blocks`); block 0 is the header's
-/// (`.stream.first`).
-static PLACE: AtomicU64 = AtomicU64::new(1);
-/// The blocks of it that a host accepted which only appends: as many as it has there (`.part.end`).
-static APPENDED: AtomicU64 = AtomicU64::new(0);
+struct Volume {
+    gate: Gate,
+    /// The number of the current volume (`.header.volume`).
+    number: AtomicU64,
+    /// The number of the next block in it: its place (`.stream.blocks`); block 0 is the header's
+    /// (`.stream.first`).
+    place: AtomicU64,
+    /// The blocks of it that a host accepted which only appends: as many as it has there
+    /// (`.part.end`).
+    appended: AtomicU64,
+    /// The blocks of it up to the last one accepted by a host that can be written anywhere.
+    written: AtomicU64,
+    /// The last volume that has the store as it was at the volume's beginning: blocks of events go
+    /// into no other.
+    with_store: AtomicU64,
+}
 
-/// The blocks of it up to the last one accepted by a host that can be written anywhere.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static VOLUME: Volume = Volume {
+    gate: Gate::new(),
+    number: AtomicU64::new(0),
+    place: AtomicU64::new(1),
+    appended: AtomicU64::new(0),
+    written: AtomicU64::new(0),
+    with_store: AtomicU64::new(0),
+};
 
-/// The last volume that has the store as it was at the volume's beginning: blocks of events go into
-/// no other.
-static WITH_STORE: AtomicU64 = AtomicU64::new(0);
 /// Resets volumes and gate, in a forked child.
-pub(crate) fn restart() {
-    GATE.restart();
-    NUMBER.store(0, Ordering::Relaxed);
-    PLACE.store(1, Ordering::Relaxed);
-    APPENDED.store(0, Ordering::Relaxed);
-    WRITTEN.store(0, Ordering::Relaxed);
+pub(super) fn restart() {
+    VOLUME.gate.restart();
+    begin(0);
+    set_with_store(0);
+}
+
+pub(super) fn gate() -> &'static Gate {
+    &VOLUME.gate
 }
 
 pub(crate) fn number() -> u64 {
-    NUMBER.load(Ordering::Acquire)
+    VOLUME.number.load(Ordering::Acquire)
 }
 
 /// Begins the volume with this number. No thread may be inside the gate.
 pub(crate) fn begin(number: u64) {
-    PLACE.store(1, Ordering::Relaxed);
-    APPENDED.store(0, Ordering::Relaxed);
-    WRITTEN.store(0, Ordering::Relaxed);
-    NUMBER.store(number, Ordering::Release);
+    VOLUME.place.store(1, Ordering::Relaxed);
+    VOLUME.appended.store(0, Ordering::Relaxed);
+    VOLUME.written.store(0, Ordering::Relaxed);
+    VOLUME.number.store(number, Ordering::Release);
 }
 
 /// Returns whether a volume has the store as it was at the volume's beginning.
 pub(crate) fn has_store(volume: u64) -> bool {
-    WITH_STORE.load(Ordering::Acquire) == volume
+    VOLUME.with_store.load(Ordering::Acquire) == volume
 }
 
 pub(crate) fn set_with_store(volume: u64) {
-    WITH_STORE.store(volume, Ordering::Release);
+    VOLUME.with_store.store(volume, Ordering::Release);
 }
 
 pub(crate) fn block_count() -> u64 {
-    PLACE.load(Ordering::Relaxed)
+    VOLUME.place.load(Ordering::Relaxed)
 }
 
 /// Notes that a host that only appends accepted a whole block.
 pub(crate) fn add_appended() {
-    APPENDED.fetch_add(1, Ordering::Relaxed);
+    VOLUME.appended.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Notes that a host that can be written anywhere accepted bytes at an offset.
 pub(crate) fn note_written(offset: u64, size: usize) {
     let count = (offset + size as u64).div_ceil(memory::block_size() as u64);
     let more = |before| (before < count).then_some(count);
-    let _ = WRITTEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    let _ = VOLUME.written.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
 }
 
 /// Returns the number of blocks of the current volume when its end part is written at a place.
@@ -85,8 +98,8 @@ pub(crate) fn note_written(offset: u64, size: usize) {
 /// of the end part is still to follow.
 pub(crate) fn block_count_at_end(plinth: &dyn Plinth, place: u64) -> u64 {
     match plinth.can_rewrite() {
-        true => WRITTEN.load(Ordering::Relaxed).max(place + 1),
-        false => APPENDED.load(Ordering::Relaxed) + 1,
+        true => VOLUME.written.load(Ordering::Relaxed).max(place + 1),
+        false => VOLUME.appended.load(Ordering::Relaxed) + 1,
     }
 }
 
@@ -105,7 +118,7 @@ pub(crate) fn take_place(plinth: &dyn Plinth, is_forced: bool) -> Option<u64> {
         let is_taken = is_forced || !plinth.wants_volume((place + 2) * size);
         is_taken.then_some(place + 1)
     };
-    PLACE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+    VOLUME.place.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
 }
 
 /// Takes a place for a signal handler, which changes no volume.

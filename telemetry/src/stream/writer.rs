@@ -8,7 +8,7 @@
 //! Design: `.sol.writer` in `design/telemetry.md`.
 
 use crate::os::sys;
-use crate::stream::standing::{Standing, standing};
+use crate::stream::lifecycle::{Standing, standing};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 static WANTED: AtomicBool = AtomicBool::new(false);

@@ -15,7 +15,7 @@ pub(crate) mod points;
 
 use crate::block::memory::choose_block_size;
 use crate::inspect::debug;
-use crate::os::sync::Entry;
+use crate::os::entry::Entry;
 use crate::rings::thread;
 use crate::stream::set_plinth;
 use crate::{MemoryPlinth, Plinth, add_string, control, flush, label_address};
@@ -89,7 +89,7 @@ fn label() {
 
 fn leave() {
     record_outer();
-    thread::leave(&crate::os::sync::Entry::new());
+    thread::leave(&crate::os::entry::Entry::new());
     record_outer();
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn wait_for_loads() {}
 pub(crate) fn naming<T>(
     work: impl FnOnce(&mut dyn FnMut(usize, &[u8], Source<'_>) -> bool) -> T,
 ) -> Option<T> {
-    crate::store::intern::names::naming(&crate::os::sync::Entry::new(), work)
+    crate::store::intern::names::naming(&crate::os::entry::Entry::new(), work)
 }
 
 /// Lets other threads run.

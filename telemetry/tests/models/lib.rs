@@ -45,7 +45,7 @@ mod os {
     #[allow(unreachable_pub, reason = "the product exports it")]
     pub(crate) mod observers;
     pub(crate) use crate::memory as pages;
-    pub(crate) use crate::surroundings::{depth, forked, report, sys, way_out};
+    pub(crate) use crate::surroundings::{depth, entry, forked, report, sys, way_out};
     pub(crate) mod sync;
 }
 

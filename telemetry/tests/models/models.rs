@@ -12,7 +12,7 @@ use crate::block::memory::{
 };
 use crate::naming::a_name_precedes_the_events_of_each_thread;
 use crate::os::link::Link;
-use crate::os::sync::{Entry, Locked};
+use crate::os::{entry::Entry, sync::Locked};
 use crate::plinth::region;
 use crate::registry::policy::{self, Policy};
 use crate::rings::ring::{Identity, Ring, shares};

@@ -10,7 +10,7 @@
 
 use crate::block::memory::{change, keep, look};
 use crate::offered::Source;
-use crate::os::sync::{Entry, Locked};
+use crate::os::{entry::Entry, sync::Locked};
 use crate::word::{NEW, Name, Word};
 use eventdef::{Event, store};
 use loom::cell::UnsafeCell;

@@ -14,7 +14,6 @@ thread_local! {
     static WRITER: Cell<bool> = const { Cell::new(false) };
     static POLICY: Cell<policy::Policy> = const { Cell::new(policy::Policy::Write) };
     static TIME: Cell<u64> = const { Cell::new(0) };
-    static ERRNO: Cell<i32> = const { Cell::new(0) };
 }
 
 pub(crate) mod clock {
@@ -49,15 +48,37 @@ pub(crate) mod way_out {
     }
 }
 
-/// Does nothing: no model forks.
+/// No model forks.
 pub(crate) mod forked {
-    pub(crate) fn notice() {}
-
-    pub(crate) fn is_due() -> bool {
+    pub(crate) fn is_alone() -> bool {
         false
     }
 
-    pub(crate) fn settle() {}
+    pub(crate) fn generation() -> u32 {
+        1
+    }
+}
+
+pub(crate) mod entry {
+    use crate::os::depth;
+
+    pub(crate) struct Entry(bool);
+
+    impl Entry {
+        pub(crate) fn new() -> Entry {
+            Entry(depth::deepen())
+        }
+
+        pub(crate) fn is_nested(&self) -> bool {
+            self.0
+        }
+    }
+
+    impl Drop for Entry {
+        fn drop(&mut self) {
+            depth::rise();
+        }
+    }
 }
 
 pub(crate) mod identity {
@@ -70,7 +91,7 @@ pub(crate) mod intern {
     pub(crate) const ALL_NEWS: crate::stream::outlet::News =
         crate::stream::outlet::News { put: |_| {}, bring: bring_news };
 
-    pub(crate) fn bring_news(_: &crate::os::sync::Entry) -> bool {
+    pub(crate) fn bring_news(_: &crate::os::entry::Entry) -> bool {
         true
     }
 }
@@ -187,25 +208,6 @@ pub(crate) mod writer {
 }
 
 pub(crate) mod sys {
-    pub(crate) type Errno = i32;
-
-    pub(crate) fn errno() -> Errno {
-        super::ERRNO.get()
-    }
-
-    pub(crate) fn set_errno(errno: Errno) {
-        super::ERRNO.set(errno);
-    }
-
-    /// Does nothing: no thread is cancelled.
-    pub(crate) struct Uncancelled;
-
-    impl Uncancelled {
-        pub(crate) fn begin() -> Uncancelled {
-            Uncancelled
-        }
-    }
-
     pub(crate) fn give_way() {
         crate::os::atomic::spin_loop();
     }
@@ -243,7 +245,7 @@ pub(crate) mod depth {
 
 pub(crate) mod stream {
     use crate::block::memory::{EVENT_SIZE, block_size};
-    use crate::os::sync::Entry;
+    use crate::os::entry::Entry;
     use eventlog::format::BlockHeader;
     use std::collections::BTreeSet;
 
@@ -369,7 +371,7 @@ pub(crate) mod stream {
 }
 
 pub(crate) mod volume {
-    use crate::os::sync::Entry;
+    use crate::os::entry::Entry;
     use crate::stream::judge;
     use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 

@@ -53,7 +53,7 @@ const UNSEEN: [(&str, &str); 5] = [
         "the owner itself gives the block up, and holds the lock",
     ),
     (
-        "self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)",
+        "self.holder.load(Ordering::Acquire) == forked::generation()",
         "a forked child asks, where no other thread runs",
     ),
     (

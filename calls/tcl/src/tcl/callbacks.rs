@@ -1,4 +1,4 @@
-//! The C functions that Tcl calls.
+//! The C functions that Tcl calls, and how it gets them: with the commands that they act on.
 //!
 //! ```text
 //!  load ─▶ Turtles_Init      a command begins ─▶ on_command ─▶ Commands ─▶ its end ─▶ on_leave
@@ -7,25 +7,68 @@
 //! The numbered conditions are those of [`tcl`](super).
 #![expect(unsafe_code, reason = "functions that Tcl calls")]
 
-use super::{ERROR, Interp, MAGICS, OK, Objects, RENAMED, Raw, TCL, Tcl, TimerFacts, Token};
+use super::{
+    ALLOW_INLINE_COMPILATION, BEGUN, CommandId, DATA, DELETED, ERROR, Interp, MAGICS, OK, Objects,
+    RENAMED, Raw, TCL, Tcl, Token, Trace,
+};
 use crate::commands::{Commands, Leave};
 use crate::{package, recording, system};
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use std::ffi::CString;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-pub(super) extern "C" fn on_time(data: *mut c_void) {
-    // SAFETY: T7.
-    let facts = unsafe { &*data.cast::<TimerFacts>() };
-    let call = facts.call;
-    facts.start();
-    call();
+impl Interp<'_> {
+    /// Has `Commands` told when a command gets another name, or is deleted. Tcl compiles the call
+    /// of a procedure that does nothing to nothing, unless `is_called`.
+    pub(crate) fn watch(&self, name: &CStr, command: CommandId, is_called: bool) {
+        let data = ptr::without_provenance_mut(command);
+        let flags = |is_called| RENAMED | DELETED | if is_called { BEGUN } else { 0 };
+        // SAFETY: T1, T2; the data is a number. Tcl tells a change twice if it is asked twice.
+        unsafe {
+            for flags in [flags(false), flags(true)] {
+                (self.tcl.unwatch)(self.raw, name.as_ptr(), flags, on_change, data);
+            }
+            (self.tcl.watch)(self.raw, name.as_ptr(), flags(is_called), on_change, data);
+        }
+    }
+
+    /// Returns the commands of this interpreter that are recorded.
+    pub(crate) fn commands(&self) -> Option<Rc<Commands>> {
+        // SAFETY: T1, T2, T4: the data owns a count, and the result gets one of its own.
+        unsafe {
+            let data = (self.tcl.data)(self.raw, DATA.as_ptr(), ptr::null_mut());
+            let data = data.cast::<Commands>().cast_const();
+            (!data.is_null()).then(|| {
+                Rc::increment_strong_count(data);
+                Rc::from_raw(data)
+            })
+        }
+    }
+
+    /// Gives this interpreter its commands, once.
+    pub(crate) fn set_commands(&self, commands: &Rc<Commands>) {
+        let data = Rc::into_raw(commands.clone()).cast_mut().cast();
+        // SAFETY: T1, T2, T4.
+        unsafe { (self.tcl.set_data)(self.raw, DATA.as_ptr(), on_deletion, data) }
+    }
+
+    /// Calls these commands with each command of the interpreter that begins. `is_complete`: also
+    /// with those that Tcl would compile inline.
+    pub(crate) fn trace(&self, commands: &Rc<Commands>, is_complete: bool) -> Option<Trace> {
+        let data = Rc::into_raw(commands.clone()).cast_mut().cast();
+        let flags = if is_complete { 0 } else { ALLOW_INLINE_COMPILATION };
+        // SAFETY: T1, T2, T4. Level 0: at all levels.
+        NonNull::new(unsafe {
+            (self.tcl.create_trace)(self.raw, 0, flags, on_command, data, on_trace_end)
+        })
+        .map(Trace)
+    }
 }
 
 /// A command begins.
-pub(super) extern "C" fn on_command(
+extern "C" fn on_command(
     data: *mut c_void,
     raw: *mut Raw,
     _level: c_int,
@@ -62,13 +105,13 @@ extern "C" fn on_leave(data: *const *mut c_void, raw: *mut Raw, result: c_int) -
     result
 }
 
-pub(super) extern "C" fn on_trace_end(data: *mut c_void) {
+extern "C" fn on_trace_end(data: *mut c_void) {
     // SAFETY: T4: the count of the trace.
     drop(unsafe { Rc::from_raw(data.cast::<Commands>()) });
 }
 
 /// A command gets another name, or is deleted.
-pub(super) extern "C" fn on_change(
+extern "C" fn on_change(
     data: *mut c_void,
     raw: *mut Raw,
     _name: *const c_char,
@@ -87,7 +130,7 @@ pub(super) extern "C" fn on_change(
     }
 }
 
-pub(super) extern "C" fn on_deletion(data: *mut c_void, raw: *mut Raw) {
+extern "C" fn on_deletion(data: *mut c_void, raw: *mut Raw) {
     // SAFETY: T4: the count of the associated data.
     let commands = unsafe { Rc::from_raw(data.cast::<Commands>()) };
     // SAFETY: T2.

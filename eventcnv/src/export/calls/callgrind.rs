@@ -18,7 +18,7 @@
 //! valgrind.org/docs/manual/cl-format.html. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
 use crate::export::calls::levels::{Level, Levels, OUTSIDE, Record};
-use crate::export::calls::named;
+use crate::export::calls::names::named;
 use eventlog::format::text::OneLine;
 use lens::calls::{Calls, Facts, Function, NONE};
 use lens::statements::Statements;

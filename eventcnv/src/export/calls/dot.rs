@@ -8,7 +8,7 @@
 //! graphviz.org/doc/info/lang.html. Design: `.cnv.export.calls` in `design/eventcnv.md`.
 
 use crate::ask::calls::summary::links;
-use crate::export::calls::name;
+use crate::export::calls::names::name;
 use lens::calls::{Calls, Function, Graph, Link, clusters};
 use std::io::{self, Write};
 

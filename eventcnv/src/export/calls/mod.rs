@@ -12,11 +12,10 @@
 pub(crate) mod callgrind;
 pub(crate) mod dot;
 pub(crate) mod levels;
+pub(crate) mod names;
 pub(crate) mod pprof;
 
-use crate::ask::calls::summary::demangled;
-use eventlog::format::text::OneLine;
-use lens::calls::{Calls, Function, Graph};
+use lens::calls::{Calls, Graph};
 use lens::statements::Statements;
 use std::io::{self, Write};
 
@@ -42,25 +41,4 @@ pub(crate) fn write(
         Form::Pprof => return pprof::write(calls, out),
     }
     Ok(Vec::new())
-}
-
-/// The name of a function whose name is empty: no format takes that.
-const NO_NAME: &str = "(no name)";
-
-/// Returns the name of a function, on one line.
-fn name(calls: &Calls, function: Function) -> String {
-    named(calls.functions().name(function))
-}
-
-/// Returns the symbol of a function whose name is not its symbol, on one line.
-fn symbol(calls: &Calls, function: Function) -> Option<String> {
-    let symbol = calls.functions().name(function);
-    (demangled(symbol) != symbol).then(|| OneLine(symbol.as_bytes()).to_string())
-}
-
-/// Returns a name as the source has it, on one line.
-pub(super) fn named(name: &str) -> String {
-    let name = demangled(name);
-    let name = if name.trim().is_empty() { NO_NAME } else { &name };
-    OneLine(name.as_bytes()).to_string()
 }

@@ -15,7 +15,7 @@
 //! github.com/google/pprof/blob/main/proto/profile.proto. Design: `.cnv.export.calls` in
 //! `design/eventcnv.md`.
 
-use crate::export::calls::{name, symbol};
+use crate::export::calls::names::{name, symbol};
 use crate::export::protobuf::Message;
 use flate2::Compression;
 use flate2::write::GzEncoder;

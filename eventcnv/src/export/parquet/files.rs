@@ -8,6 +8,7 @@
 
 use crate::export::parquet::Failure;
 use crate::export::parquet::columns::Group;
+use crate::export::parquet::rows::{Groups, Piece};
 use crate::export::parquet::sets::{PARTITIONS, Sets};
 use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::file::properties::{
@@ -19,12 +20,50 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 /// Open files, at most; then the file that waits longest is closed.
 const OPEN_COUNT_MAX: usize = 128;
+/// Row groups in the queue of the writer thread.
+const GROUP_COUNT: usize = 1;
 
-pub(crate) struct Files<'l, F> {
+/// The result of writing.
+pub(crate) struct Written<T> {
+    pub(crate) row_count: u64,
+    pub(crate) file_count: u64,
+    pub(crate) result: T,
+}
+
+/// Writes events to files that `create` makes, by their relative paths. `read` passes rows to a
+/// function, which returns false if it wants no more.
+pub(crate) fn write<T>(
+    sets: &Sets,
+    create: impl FnMut(&Path) -> io::Result<File> + Send,
+    read: impl FnOnce(&mut dyn FnMut(Piece) -> bool) -> T,
+) -> Result<Written<T>, Failure> {
+    let (to_write, groups) = mpsc::sync_channel::<Group>(GROUP_COUNT);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || -> Result<u64, Failure> {
+            let mut files = Files::new(sets, create);
+            for group in groups {
+                files.write(group)?;
+            }
+            files.finish()
+        });
+        let mut groups = Groups::default();
+        let mut send = |group| to_write.send(group).is_ok();
+        let result = read(&mut |piece| groups.add(piece, &mut send));
+        let row_count = groups.row_count;
+        let _ = groups.finish().all(send);
+        drop(to_write);
+        match writer.join() {
+            Ok(file_count) => Ok(Written { row_count, file_count: file_count?, result }),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+struct Files<'l, F> {
     sets: &'l Sets,
     create: F,
     properties: WriterPropertiesPtr,

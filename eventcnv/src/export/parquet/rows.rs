@@ -10,11 +10,17 @@
 use crate::export::parquet::columns::Group;
 use crate::export::parquet::row::Rows;
 use crate::export::parquet::sets::{SLICES, Sets, UNKNOWN_SET};
-use crate::export::parquet::{GROUP_ROW_COUNT, GROUPS_SIZE_MAX, PIECE_SIZE};
 use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
 use lens::slices::Slice;
 use std::collections::HashMap;
+
+/// Rows of a row group, at most: the usual size for readers.
+const GROUP_ROW_COUNT: usize = 1 << 17;
+/// Bytes of rows that a worker passes on at once, about.
+const PIECE_SIZE: usize = 1 << 20;
+/// Bytes of rows that are not written yet, at most; then the largest group is written.
+const GROUPS_SIZE_MAX: usize = 96 << 20;
 
 /// Entries of the cache of places: a power of two.
 const RECENT_COUNT: usize = 64;

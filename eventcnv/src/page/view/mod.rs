@@ -10,12 +10,14 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 pub(crate) mod calls;
+mod encoded;
 pub(crate) mod source;
 pub(crate) mod threads;
 pub(crate) mod waitflame;
 pub(crate) mod weights;
 
 pub(crate) use crate::page::view::calls::{Calls, SPAN_COUNT_MAX};
+use crate::page::view::encoded::{counts, encoded, end_of};
 pub(crate) use crate::page::view::source::Lines;
 pub(crate) use crate::page::view::threads::{Threads, wanted};
 use crate::page::view::waitflame::WaitFlame;
@@ -26,8 +28,6 @@ use crate::ask::stats::summary::overview::{
 use crate::page::flame::Flame;
 use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::text;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use eventlog::reader::{CAUSES, Event, Registry, Value as Param};
 use serde_json::{Value, json};
 use std::collections::hash_map::DefaultHasher;
@@ -194,27 +194,6 @@ fn clip(out: &mut Vec<u8>) {
         out.truncate(end);
         out.extend_from_slice("…".as_bytes());
     }
-}
-
-/// Returns how many bytes take at most `size_max` bytes in the page, if not all do.
-fn end_of<'a>(mut bytes: impl Iterator<Item = &'a u8>, size_max: usize) -> Option<usize> {
-    let mut size = 0;
-    bytes.position(|byte| {
-        size += match byte {
-            b'<' | 0..0x20 => "\\u0000".len(),
-            b'"' | b'\\' => 2,
-            _ => 1,
-        };
-        size > size_max
-    })
-}
-
-fn encoded<T>(numbers: &[T], bytes: impl Fn(&T) -> Vec<u8>) -> String {
-    STANDARD.encode(numbers.iter().flat_map(bytes).collect::<Vec<u8>>())
-}
-
-fn counts(numbers: &[u32]) -> String {
-    encoded(numbers, |number| number.to_le_bytes().to_vec())
 }
 
 impl Report<'_> {

@@ -15,7 +15,7 @@ use crate::ask::pairs::reading::Values;
 use crate::ask::pairs::summary;
 use crate::ask::pairs::summary::slice_name;
 use crate::page::view::calls::text;
-use crate::page::view::{counts, encoded, end_of};
+use crate::page::view::encoded::{counts, encoded, end_of};
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
 use lens::slices::{Id, Verdict};

@@ -10,8 +10,8 @@
 use crate::ask::pairs::summary;
 use crate::page::flame::{Flame, Node, Piece};
 use crate::page::view::calls::text;
-use crate::page::view::threads::doubles;
-use crate::page::view::{Threads, counts};
+use crate::page::view::encoded::counts;
+use crate::page::view::threads::{Threads, doubles};
 use eventlog::format::text::OneLine;
 #[cfg(feature = "waits")]
 use lens::waits::critical::Share;

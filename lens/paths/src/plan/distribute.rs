@@ -11,14 +11,48 @@
 use super::links::{Choices, Links};
 use super::prune::{BUDGET, prune};
 use super::repair::repair;
-use super::{Kind, Options, Plan, PlanError, Run, Strategy, nodes};
+use super::{Kind, MACHINE_COUNT_MAX, Options, Plan, PlanError, Plans, Run, Strategy, jobs, nodes};
+use crate::condition::clashes;
 use crate::first::TooLarge;
-use crate::graph::ElementId;
+use crate::graph::{ElementId, Program};
 use crate::points::{Fork, Points, Way};
 use crate::profile::Profile;
 use crate::weights::Weights;
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
+
+/// Plans the witnesses of a program.
+///
+/// # Errors
+///
+/// Fails if no witnesses of the kind tell all ways apart; if a fork needs more witnesses than the
+/// limit; if the number of machines is wrong; if the program is too large.
+pub fn plan(program: &Program, weights: &Weights, options: &Options) -> Result<Plans, PlanError> {
+    if options.machines == 0 || options.machines > MACHINE_COUNT_MAX {
+        return Err(PlanError::Machines);
+    }
+    let points = Points::new(program);
+    let forks = points.forks();
+    let task = Task::new(&points, weights, options, &forks)?;
+    let mut all = Vec::new();
+    if options.limit.is_none_or(|limit| task.one.size() <= limit) {
+        all.push(task.single());
+    }
+    if options.machines > 1 || all.is_empty() {
+        for strategy in [Strategy::Fine, Strategy::Functions, Strategy::Grouped] {
+            let jobs = jobs::jobs(&points, &forks, strategy);
+            all.push(task.distributed(strategy, jobs)?);
+        }
+    }
+    for own in &all {
+        let open = clashes(program, &own.profiles())?;
+        if !open.is_empty() {
+            return Err(PlanError::Open(open));
+        }
+    }
+    let best = (0..all.len()).min_by_key(|at| all.get(*at).map(Plan::cost)).unwrap_or(0);
+    Ok(Plans { all, best })
+}
 
 /// Links that may be visited to balance the machines, for each strategy.
 const BALANCE_BUDGET: usize = 4_000_000;

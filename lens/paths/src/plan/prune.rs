@@ -10,7 +10,7 @@
 
 use crate::condition::tells;
 use crate::first::{First, TooLarge};
-use crate::graph::{ElementId, FunctionId};
+use crate::graph::{ElementId, FunctionId, Program};
 use crate::points::{Fork, Point, Points};
 use crate::profile::Profile;
 use crate::seen::Seen;
@@ -180,4 +180,26 @@ fn returns_after(points: &Points<'_>, first: &First, point: u32) -> Option<Funct
         }
         _ => None,
     }
+}
+
+/// Returns the witnesses of a profile that tell nothing: without all of them, the profile still
+/// tells the ways of each fork that it tells alone. The dearest are looked at first.
+///
+/// # Errors
+///
+/// Fails if the first letters are too many.
+pub fn spare(
+    program: &Program,
+    weights: &Weights,
+    profile: &Profile,
+) -> Result<Vec<ElementId>, TooLarge> {
+    let points = Points::new(program);
+    let first = First::new(&points, profile)?;
+    let (mut told, mut seen) = (points.forks(), first.seen());
+    told.retain(|fork| tells(&points, &first, *fork, &mut seen));
+    let all: BTreeSet<ElementId> = profile.letters().iter().map(|own| own.0).collect();
+    let mut needed = all.clone();
+    let mut budget = BUDGET;
+    prune(&points, weights, &mut needed, &told, &mut budget)?;
+    Ok(all.difference(&needed).copied().collect())
 }

@@ -10,16 +10,11 @@
 //!
 //! Design: `.waits.model` in `design/waits.md`.
 
-use super::causes::{Cpu, Just};
-use super::rows::Row;
-use super::sockets::Sockets;
-use super::things::Open;
-use super::threads::State;
+use super::rows::{Row, Rows, is_kernel};
+use super::state::{Building, Cpu, Just};
 use super::{Interrupter, Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
-use crate::waits::calls;
 use crate::waits::output::{CPU_COUNT_MAX, NAMES};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use eventlog::reader::{Clock, Filter, Log, Order};
 
 /// Names of threads without a life, open files, functions, interrupts: of each, at most.
 pub(super) const NAME_COUNT_MAX: usize = 1 << 20;
@@ -28,55 +23,7 @@ const FRAME_COUNT_MAX: usize = 1 << 24;
 /// Bytes of a name or a path.
 const NAME_SIZE_MAX: usize = 4096;
 
-/// A name that is known of a thread's number.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    pub(super) process: u32,
-    pub(super) name: Box<[u8]>,
-}
-
-/// A model that is being built.
-#[derive(Debug)]
-pub(super) struct Building {
-    pub(super) model: Model,
-    pub(super) options: Options,
-    /// What is known of each life now.
-    pub(super) states: Vec<State>,
-    /// The last life of each number.
-    pub(super) threads: HashMap<u32, u32, RandomState>,
-    pub(super) named: HashMap<u32, Named, RandomState>,
-    pub(super) cpus: Vec<Cpu>,
-    pub(super) open_operations: Open,
-    pub(super) sockets: Sockets,
-    irqs: HashMap<Box<[u8]>, u32, RandomState>,
-    /// Whether the log tells the numbers that threads have in their own namespaces.
-    pub(super) tells_numbers: bool,
-    /// What the result of each system call tells.
-    pub(super) results: Vec<calls::Number>,
-    /// The number that follows in each buffer.
-    numbers: Vec<u64>,
-    is_begun: bool,
-}
-
 impl Building {
-    pub(super) fn new(options: Options) -> Building {
-        Building {
-            model: Model::default(),
-            options,
-            states: Vec::new(),
-            threads: HashMap::default(),
-            named: HashMap::default(),
-            cpus: Vec::new(),
-            open_operations: Open::default(),
-            sockets: Sockets::default(),
-            irqs: HashMap::default(),
-            tells_numbers: false,
-            results: Vec::new(),
-            numbers: Vec::new(),
-            is_begun: false,
-        }
-    }
-
     /// Notes the number of a row in its buffer. Rows come by their time: a lower number means that
     /// the clock of the processor went back. (Names come as the pages of the processors do.)
     #[inline]
@@ -359,4 +306,44 @@ impl Building {
 /// Returns what is kept of a name.
 pub(super) fn cut(name: &[u8]) -> Box<[u8]> {
     name.get(..NAME_SIZE_MAX).unwrap_or(name).into()
+}
+
+/// Returns the streams of a log that have the registry `kernel`.
+pub fn kernel_streams(log: &Log) -> Vec<u16> {
+    let registries = log.registries().iter().filter(|registry| is_kernel(registry));
+    let mut streams: Vec<u16> = registries.map(|registry| registry.stream).collect();
+    streams.dedup();
+    streams
+}
+
+/// Reads what a kernel told in a stream of a log. Returns nothing if the stream has no registry
+/// `kernel`. The faults are those of the events.
+pub fn read(
+    log: &Log,
+    stream: u16,
+    clock: &Clock,
+    options: &Options,
+) -> Option<(Model, eventlog::reader::Faults)> {
+    let rows = Rows::of(log, stream)?;
+    let of = |index: usize| if index == usize::from(stream) { (0, u64::MAX) } else { (1, 0) };
+    let times = |index: usize| std::ops::RangeInclusive::new(of(index).0, of(index).1);
+    let mut filter = Filter::default();
+    filter.times = (0..log.streams().len()).map(times).collect();
+    let mut building = Building::new(*options);
+    let of_stream = log.streams().get(usize::from(stream));
+    building.model.architecture = of_stream.map_or(0, |stream| stream.architecture);
+    building.tells_numbers = rows.tells_numbers();
+    let mut near = 0;
+    let mut events = log.events(Order::Time, &filter);
+    events.each_while(|event| {
+        if let Some(row) = rows.row(event) {
+            let ns = clock.ns_near(stream, event.ticks, &mut near);
+            building.number(event.buffer, event.number);
+            building
+                .take(ns, event.buffer.saturating_sub(2), &row, |ticks| clock.ns(stream, ticks));
+        }
+        true
+    });
+    let faults = events.faults().clone();
+    Some((building.finish(), faults))
 }

@@ -8,90 +8,15 @@
 //!
 //! Design: the table of `.waits.model` in `design/waits.md`.
 
-use super::building::Building;
-use super::things::Interrupter;
-use super::threads::Wake;
+use super::state::{Building, Just, NEAR, Wake};
 use super::{Cause, Did, NEVER, NONE, What};
 use crate::waits::calls;
-
-/// The time from an event of an interrupt to the wakes that it causes, at most, in ns.
-pub(super) const NEAR: u64 = 100_000;
 
 /// The contexts of a waker, as in the registry.
 pub(super) const IN_THREAD: u32 = 0;
 const IN_SOFT: u32 = 1;
 const IN_INTERRUPT: [u32; 2] = [2, 3];
 const IN_UNKNOWN: u32 = 4;
-
-/// What a processor did just before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Just {
-    /// A timer fired.
-    Timer {
-        /// Whether it ends a sleep.
-        is_wakeup: bool,
-    },
-    /// A block device has done an operation.
-    Done {
-        /// Its index in the model; [`NONE`] if its beginning is not known.
-        operation: u32,
-    },
-    /// Data for a socket arrived.
-    Ready {
-        /// Its index in the model.
-        socket: u32,
-    },
-}
-
-/// What is known of a processor now.
-#[derive(Clone, Debug)]
-pub(super) struct Cpu {
-    /// The life that runs; [`NONE`] for the idle thread.
-    pub(super) current: u32,
-    /// Whether any switch told what runs.
-    pub(super) is_known: bool,
-    /// The time of its last row.
-    pub(super) last_at: u64,
-    /// The time of its last switch.
-    pub(super) switched: u64,
-    /// Rows were lost from this time on, and no switch came since.
-    pub(super) gap: Option<u64>,
-    /// Times from which a gap began, until the next switch, in order.
-    pub(super) gaps: Vec<(u64, u64)>,
-    pub(super) just: Option<(Just, u64)>,
-    /// The open interrupt; [`NONE`].
-    pub(super) irq: u32,
-    /// The interrupts that have not ended, the innermost last, and since when they have the
-    /// processor.
-    pub(super) interrupts: Vec<(Interrupter, u64)>,
-    /// When the last interrupt of hardware ended, unless a thread made a row since; else
-    /// [`NEVER`].
-    pub(super) left: u64,
-}
-
-impl Default for Cpu {
-    fn default() -> Cpu {
-        Cpu {
-            current: NONE,
-            is_known: false,
-            last_at: 0,
-            switched: 0,
-            gap: None,
-            gaps: Vec::new(),
-            just: None,
-            irq: NONE,
-            interrupts: Vec::new(),
-            left: NEVER,
-        }
-    }
-}
-
-impl Cpu {
-    /// Returns whether an interrupt of hardware may have brought what happens now.
-    pub(super) fn is_interrupted(&self, at: u64) -> bool {
-        self.irq != NONE || self.left <= at && at - self.left <= NEAR
-    }
-}
 
 impl Building {
     /// Takes the row of a wake.

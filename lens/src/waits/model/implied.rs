@@ -8,8 +8,7 @@
 //! Kernels leave out a switch now and then where a processor was idle. Design: `.waits.model` in
 //! `design/waits.md`.
 
-use super::building::Building;
-use super::causes::NEAR;
+use super::state::{Building, NEAR};
 use super::{NEVER, NONE, What};
 
 impl Building {

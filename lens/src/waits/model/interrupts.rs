@@ -8,7 +8,7 @@
 //! The time of an interrupt within another one is its own. An interrupt whose end the log lacks is
 //! left out: a switch and a loss end it. Design: `.waits.interrupts` in `design/waits.md`.
 
-use super::building::Building;
+use super::state::Building;
 use super::things::{Interrupt, Interrupter};
 
 /// Interrupts that are kept, at most.

@@ -6,7 +6,8 @@
 //!
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
-use super::building::{Building, cut};
+use super::building::cut;
+use super::state::Building;
 use super::{Call, Cause, NEVER, NONE, Stretch, What};
 use crate::waits::calls::{self, Effect};
 

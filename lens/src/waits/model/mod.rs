@@ -23,19 +23,18 @@ mod operations;
 pub mod rows;
 mod samples;
 mod sockets;
+mod state;
 mod things;
 mod threads;
 
+pub use building::{kernel_streams, read};
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
 pub use life::Life;
 pub use things::{Did, Interrupt, Interrupter, NetworkOperation, NetworkWake, Operation, Socket};
 
 use crate::waits::calls;
-use building::Building;
-use eventlog::reader::{Clock, Filter, Log, Order};
 use foldhash::fast::RandomState;
-use rows::{Rows, is_kernel};
 use std::collections::HashMap;
 
 /// A place without anything.
@@ -305,44 +304,4 @@ impl Model {
         let call = self.calls.get(call as usize)?;
         calls::name(self.architecture, call.number)
     }
-}
-
-/// Returns the streams of a log that have the registry `kernel`.
-pub fn kernel_streams(log: &Log) -> Vec<u16> {
-    let registries = log.registries().iter().filter(|registry| is_kernel(registry));
-    let mut streams: Vec<u16> = registries.map(|registry| registry.stream).collect();
-    streams.dedup();
-    streams
-}
-
-/// Reads what a kernel told in a stream of a log. Returns nothing if the stream has no registry
-/// `kernel`. The faults are those of the events.
-pub fn read(
-    log: &Log,
-    stream: u16,
-    clock: &Clock,
-    options: &Options,
-) -> Option<(Model, eventlog::reader::Faults)> {
-    let rows = Rows::of(log, stream)?;
-    let of = |index: usize| if index == usize::from(stream) { (0, u64::MAX) } else { (1, 0) };
-    let times = |index: usize| std::ops::RangeInclusive::new(of(index).0, of(index).1);
-    let mut filter = Filter::default();
-    filter.times = (0..log.streams().len()).map(times).collect();
-    let mut building = Building::new(*options);
-    let of_stream = log.streams().get(usize::from(stream));
-    building.model.architecture = of_stream.map_or(0, |stream| stream.architecture);
-    building.tells_numbers = rows.tells_numbers();
-    let mut near = 0;
-    let mut events = log.events(Order::Time, &filter);
-    events.each_while(|event| {
-        if let Some(row) = rows.row(event) {
-            let ns = clock.ns_near(stream, event.ticks, &mut near);
-            building.number(event.buffer, event.number);
-            building
-                .take(ns, event.buffer.saturating_sub(2), &row, |ticks| clock.ns(stream, ticks));
-        }
-        true
-    });
-    let faults = events.faults().clone();
-    Some((building.finish(), faults))
 }

@@ -7,7 +7,8 @@
 //! A program begins with such a call, so its number is known if the log has its beginning. Design:
 //! `.waits.same` in `design/waits.md`.
 
-use super::building::{Building, NAME_COUNT_MAX};
+use super::building::NAME_COUNT_MAX;
+use super::state::Building;
 use super::{Model, NONE};
 use crate::waits::calls::{self, NEW_NAMESPACE, Number};
 

@@ -6,8 +6,8 @@
 //!
 //! Design: `.waits.model` in `design/waits.md`.
 
-use super::building::Building;
 use super::rows::Request;
+use super::state::Building;
 use super::things::{OPERATION_COUNT_MAX, Operation};
 use super::{NEVER, NONE};
 

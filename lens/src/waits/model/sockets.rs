@@ -12,13 +12,10 @@
 //!
 //! Design: `.waits.model` in `design/waits.md`.
 
-use super::building::Building;
-use super::causes::NEAR;
+use super::state::{Act, Building, NEAR, SocketState, Waiting};
 use super::things::{Did, NetworkOperation, NetworkWake, OPERATION_COUNT_MAX, Socket};
 use super::{Cause, NEVER, NONE};
 use crate::waits::calls;
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 /// Sockets, at most.
 const SOCKET_COUNT_MAX: usize = 1 << 18;
@@ -39,42 +36,6 @@ const CLOSE_WAIT: u32 = 8;
 const LAST_ACK: u32 = 9;
 const LISTEN: u32 = 10;
 
-/// What a thread did with a socket.
-#[derive(Clone, Copy, Debug)]
-struct Act {
-    at: u64,
-    life: u32,
-    place: u32,
-    did: Did,
-}
-
-/// A wake that waits for the row of the thread that did it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    /// Its index in the model.
-    wake: u32,
-    at: u64,
-}
-
-/// What is known of a socket while the log is read.
-#[derive(Clone, Debug, Default)]
-struct State {
-    last: Option<Act>,
-    /// The operation that further receives make longer, by its index plus 1; 0 none.
-    open: u32,
-    /// Wakes of the peer.
-    waiting: Vec<Waiting>,
-}
-
-/// What leads to the peers of sockets.
-#[derive(Debug, Default)]
-pub(super) struct Sockets {
-    by_address: HashMap<u64, u32, RandomState>,
-    states: Vec<State>,
-    by_name: HashMap<Box<[u8]>, u32, RandomState>,
-    by_ports: HashMap<u32, u32, RandomState>,
-}
-
 impl Building {
     /// Returns the index of a socket, which it gets now if it is new; [`NONE`] beyond the limit.
     fn socket(&mut self, address: u64) -> u32 {
@@ -87,7 +48,7 @@ impl Building {
         }
         let socket = self.model.sockets.len() as u32;
         self.model.sockets.push(Socket { address, ..Socket::default() });
-        self.sockets.states.push(State::default());
+        self.sockets.states.push(SocketState::default());
         self.sockets.by_address.insert(address, socket);
         socket
     }

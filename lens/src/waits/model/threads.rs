@@ -7,9 +7,8 @@
 //!
 //! Design: `.waits.model`, `.waits.lost` in `design/waits.md`.
 
-use super::building::Building;
-use super::sockets::Waiting;
-use super::{Call, Cause, Life, NEVER, NONE, Stretch, What};
+use super::state::{Building, LifeState, Wake};
+use super::{Cause, Life, NEVER, NONE, Stretch, What};
 
 /// States of a thread that has ended: EXIT_DEAD and EXIT_ZOMBIE.
 const ENDED: u32 = 0x30;
@@ -20,48 +19,6 @@ const STOPPED: u32 = 0xC;
 const CALL_COUNT_MAX: usize = 1 << 24;
 /// Gaps in one wait, at most; more are one gap.
 const SPLIT_COUNT_MAX: usize = 16;
-
-/// A wake.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wake {
-    pub(super) cause: Cause,
-    pub(super) from: u32,
-    pub(super) aid: u32,
-}
-
-/// What is known of a life now.
-#[derive(Clone, Debug)]
-pub(super) struct State {
-    /// The processor on which it ran last.
-    pub(super) cpu: u32,
-    /// A wake that came while it ran: it belongs to the next wait.
-    kept: Option<Wake>,
-    /// The system call that it is in.
-    pub(super) call: Option<Call>,
-    /// The index of that call in the model, once a wait has it.
-    pub(super) call_index: u32,
-    /// The life that it made last.
-    pub(super) made: u32,
-    /// What it makes from now on is in another namespace of processes.
-    pub(super) is_parted: bool,
-    /// The last operation of a block device that ended and was issued for it.
-    pub(super) done: u32,
-    /// When it entered that call.
-    pub(super) called: u64,
-    /// When it last gave itself a name, by a call.
-    pub(super) renamed: u64,
-    /// Wakes since it entered the kernel, which its next row may explain.
-    pub(super) waiting: Vec<Waiting>,
-    /// It ends at its last switch.
-    pub(super) is_exiting: bool,
-    /// It could run as the log began.
-    pub(super) is_ready: bool,
-    /// Only the state that /proc told is known of it. A thread that is about to sleep runs, and its
-    /// state is that of a sleep.
-    pub(super) is_there: bool,
-    /// The rest of its stretches is not kept.
-    is_full: bool,
-}
 
 impl Building {
     /// Returns the last life of a number; [`NONE`] for the idle thread and unknown numbers.
@@ -106,7 +63,7 @@ impl Building {
             first: NONE,
             ..Life::default()
         });
-        self.states.push(State {
+        self.states.push(LifeState {
             cpu: NONE,
             kept: None,
             call: None,

@@ -7,9 +7,9 @@
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
-use super::What;
 use super::content::{Content, Death};
 use super::roster::Missing;
+use super::target::What;
 use cli::{Stop, complain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};

@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.record.roster` in `design/replay.md`.
 
-use super::What;
+use super::target::What;
 use cli::Stop;
 use cli::units::number;
 use eventlog::format::text::OneLine;

@@ -6,7 +6,6 @@
 //!
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
-use super::What;
 use eventlog::format::SANITIZERS;
 use object::read::ReadCache;
 use object::read::elf::{Dyn, ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
@@ -29,6 +28,41 @@ const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 /// A file with the setgid bit but without this bit is locked, and does not run as its group.
 const GROUP_MAY_RUN: u32 = 0o010;
+
+/// Whose calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum What {
+    #[default]
+    Malloc,
+    /// Functions that a compiler built with `-finstrument-functions`.
+    Functions,
+}
+
+impl What {
+    /// Returns the kind of their events.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            What::Malloc => "Object",
+            What::Functions => "Call",
+        }
+    }
+
+    /// Returns the function that a program calls, and that the library has in its place.
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            What::Malloc => "malloc",
+            What::Functions => "__cyg_profile_func_enter",
+        }
+    }
+
+    /// Returns what a program did that has no events.
+    pub(super) fn never(self) -> &'static str {
+        match self {
+            What::Malloc => "it never called malloc",
+            What::Functions => "it called no function built with -finstrument-functions",
+        }
+    }
+}
 
 /// Why a program is not recorded.
 pub(super) struct Refusal {

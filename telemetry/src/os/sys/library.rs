@@ -36,7 +36,7 @@ static LEFT: extern "C" fn() = crate::os::exit::at_linked_exit;
 #[cfg(not(miri))]
 extern "C" fn begin() {
     pin();
-    crate::os::forked::expect();
+    crate::os::entry::expect_forks();
     // Registered first, and so called last.
     #[cfg(not(target_vendor = "apple"))]
     {

@@ -10,69 +10,20 @@
 //! instructions: `.ring.death` in `design/format.md`. Design: `.sol.mapped` in
 //! `design/telemetry.md`.
 
-use super::shares::{self, State};
+use super::shares::{self, GONE, PRIVATE, State};
 use super::{HandOver, Own, Ring, own};
 use crate::block::losses::Cause;
 use crate::block::memory::{Block, OwnBlock};
 use crate::block::{clock, root};
-use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::os::sync::{Entry, Guard};
+use crate::os::atomic::Ordering;
+use crate::os::{entry::Entry, sync::Guard};
 use crate::plinth::{self, region};
 use crate::store::intern;
 use crate::stream::{self, Standing, outlet};
 use eventlog::format::{BLOCK_MAGIC, BlockHeader};
 
-/// Of a ring whose newest block is private.
-const PRIVATE: u32 = 0;
-/// Of a ring whose newest block, which was in the file, was given up when the ring was free.
-const GONE: u32 = u32::MAX;
-
 /// Buffers that leave the file while one block is taken, at most: more are not told of.
 const TELL_COUNT_MAX: usize = 8;
-
-/// Where the newest block of a ring is.
-pub(super) struct Place {
-    /// M1: `PRIVATE`, `GONE`, or the place of the block in the file. Changed with the lock of the
-    ///     shares held, to a block of the file or from it.
-    place: AtomicU32,
-    /// Events recorded so far, where it is `GONE`.
-    recorded: AtomicU64,
-    /// M2: the number of the first event of its newest block in the file. The header says it, too,
-    ///     but not where somebody has cut the file. It never grows before `place` changes.
-    first: AtomicU64,
-    /// The same as it was when the file was last told that the buffer goes.
-    told: AtomicU64,
-}
-
-impl Place {
-    pub(super) fn new() -> Place {
-        Place {
-            place: AtomicU32::new(PRIVATE),
-            recorded: AtomicU64::new(0),
-            first: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-        }
-    }
-
-    /// In a forked child, of a ring that left the file: nothing was told of it.
-    pub(super) fn restart(&self) {
-        self.told.store(0, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u32 {
-        self.place.load(Ordering::Acquire)
-    }
-
-    fn set(&self, place: u32) {
-        self.place.store(place, Ordering::Release);
-    }
-
-    /// The same, with the number of the first event of the block there.
-    fn set_with(&self, place: u32, first: u64) {
-        self.set(place);
-        self.first.store(first, Ordering::Release);
-    }
-}
 
 impl Ring {
     /// Whose blocks it takes.

@@ -10,8 +10,10 @@
 
 use super::Ring;
 use crate::block::memory::{Block, Blocks};
+use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::os::entry::Entry;
 use crate::os::link::Link;
-use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::sync::{Guard, Locked};
 use crate::os::{pages, report};
 use crate::plinth::region::{self, Region};
 use crate::rings::pools::{POOL_COUNT_MAX, Pools};
@@ -111,5 +113,54 @@ impl State {
 
     pub(crate) fn is_filled(&self, place: u32) -> bool {
         self.pools.is_open(place)
+    }
+}
+
+/// Of a ring whose newest block is private.
+pub(super) const PRIVATE: u32 = 0;
+/// Of a ring whose newest block, which was in the file, was given up when the ring was free.
+pub(super) const GONE: u32 = u32::MAX;
+
+/// Where the newest block of a ring is.
+pub(super) struct Place {
+    /// M1: `PRIVATE`, `GONE`, or the place of the block in the file. Changed with the lock of the
+    ///     shares held, to a block of the file or from it.
+    pub(super) place: AtomicU32,
+    /// Events recorded so far, where it is `GONE`.
+    pub(super) recorded: AtomicU64,
+    /// M2: the number of the first event of its newest block in the file. The header says it, too,
+    ///     but not where somebody has cut the file. It never grows before `place` changes.
+    pub(super) first: AtomicU64,
+    /// The same as it was when the file was last told that the buffer goes.
+    pub(super) told: AtomicU64,
+}
+
+impl Place {
+    pub(super) fn new() -> Place {
+        Place {
+            place: AtomicU32::new(PRIVATE),
+            recorded: AtomicU64::new(0),
+            first: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    /// In a forked child, of a ring that left the file: nothing was told of it.
+    pub(super) fn restart(&self) {
+        self.told.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u32 {
+        self.place.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set(&self, place: u32) {
+        self.place.store(place, Ordering::Release);
+    }
+
+    /// The same, with the number of the first event of the block there.
+    pub(super) fn set_with(&self, place: u32, first: u64) {
+        self.set(place);
+        self.first.store(first, Ordering::Release);
     }
 }

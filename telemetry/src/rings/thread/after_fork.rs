@@ -8,7 +8,7 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{FREE, PROCESS, current, index, rings, rings_of, threads};
+use super::{RINGS, THREADS, current, index, rings, rings_of, threads};
 use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::block::walk::Walk;
@@ -18,15 +18,19 @@ use crate::plinth::region;
 use crate::registry::registration::{SLOT_COUNT, SLOT_FIRST};
 use crate::rings::ring::{Ring, Slot};
 
-/// What threads record into a mapped file goes into private memory. For a forked child, before that
-/// leaves the file.
-pub(crate) fn leave_file() {
+/// A forked child is left to itself, in the middle of something: what is counted and recorded from
+/// here on is the child's, but does not go out yet. `noticed_late`: events from these ticks may be
+/// of the child.
+pub(crate) fn leave_parent(noticed_late: Option<u64>) {
+    leave_counts(noticed_late);
+    // What threads record into a mapped file goes into private memory, before that leaves the file.
     rings().for_each(Ring::leave_file_at_fork);
+    rings().for_each(Ring::leave_parent);
 }
 
-/// Forgets the parent in all counts of a forked child. `noticed_late`: events from these ticks may
-/// be of the child. They are in a block of the parent, so they count as nested.
-pub(crate) fn leave_counts(noticed_late: Option<u64>) {
+/// Forgets the parent in all counts. Events of the child are in a block of the parent, so they
+/// count as nested.
+fn leave_counts(noticed_late: Option<u64>) {
     let own = current();
     // A thread that the child began has no rings yet, and may be the first to notice.
     let any = own.is_none() && sys::thread_number() as u64 != sys::process_ids().0;
@@ -49,22 +53,16 @@ fn newest_since(ring: &Ring, ticks: u64) -> u64 {
     walk.map_or(0, |walk| walk.filter(|spot| spot.ticks >= ticks).count() as u64)
 }
 
-/// A forked child is left to itself, in the middle of something: what is counted and recorded from
-/// here on is the child's, but does not go out yet.
-pub(crate) fn leave_parent() {
-    rings().for_each(Ring::leave_parent);
-}
-
 /// Restarts all rings, for a forked child, where this thread is the only one: it keeps its own, and
 /// the others are free.
 pub(crate) fn restart() {
     let own = current();
     let (ticks, index) = (clock::ticks(), index());
-    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    THREADS.process.store(sys::process_ids().0, Ordering::Relaxed);
     if let Some(own) = own {
         own.user.store(sys::thread_number(), Ordering::Relaxed);
     }
-    for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
+    for (slot, all) in RINGS.iter().enumerate().skip(SLOT_FIRST) {
         let mine = own.and_then(|thread| thread.tables.rings[slot].get());
         let mut free_count = 0;
         for ring in rings_of(slot) {
@@ -77,8 +75,8 @@ pub(crate) fn restart() {
                 }
             }
         }
-        if free.load(Ordering::Relaxed) != free_count {
-            free.store(free_count, Ordering::Relaxed);
+        if all.free_count.load(Ordering::Relaxed) != free_count {
+            all.free_count.store(free_count, Ordering::Relaxed);
         }
     }
     for other in threads().filter(|other| !own.is_some_and(|own| core::ptr::eq(own, *other))) {

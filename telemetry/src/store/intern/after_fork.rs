@@ -10,26 +10,18 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`; `.store` in `design/format.md`.
 
-use super::{
-    COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, STORE_BLOCK_COUNT_MAX, Store, kept, own,
-};
+use super::{SHARED, STORE, STORE_BLOCK_COUNT_MAX, Store, kept, own};
 use crate::block::losses::Cause;
 use crate::block::memory::{self, Block, Blocks, Claim};
 use crate::block::{chain, clock, root};
-use crate::os::atomic::{AtomicBool, Ordering};
+use crate::os::atomic::Ordering;
+use crate::os::entry::Entry;
 use crate::os::pages::Temporary;
-use crate::os::sync::Entry;
 use crate::os::sys;
 use crate::plinth::region;
 use crate::stream::outlet::Progress;
-use crate::stream::volume;
 use eventdef::{Event, ParamSink, store};
 use eventlog::format::EVENT_HEADER_SIZE;
-
-/// Resets the counts in a forked child: they were the parent's.
-pub(crate) fn leave_parent() {
-    COUNTS.reset();
-}
 
 /// Empties the store of a forked child, whose one thread has this index. The child records the
 /// contents of the parent's store again before its next output or record, as of the fork's ticks.
@@ -37,27 +29,27 @@ pub(crate) fn restart(thread: u32, ticks: u64) {
     let (mut store, _) = STORE.take_over();
     store.inherit(thread);
     store.inherited.ticks = ticks;
-    INHERITED.store(true, Ordering::Relaxed);
-    COUNTS.forgive_parent();
-    volume::set_with_store(0);
-    NEWS.store(true, Ordering::Relaxed);
+    SHARED.inherits.store(true, Ordering::Relaxed);
+    SHARED.counts.forgive_parent();
+    SHARED.has_news.store(true, Ordering::Relaxed);
 }
 
-/// Copies blocks in a mapped file into private memory. A forked child calls it before it leaves the
-/// file; it waits for no lock.
-pub(crate) fn leave_file_at_fork() {
+/// Resets the counts, and copies blocks in a mapped file into private memory. A forked child calls
+/// it before it leaves the file; it waits for no lock.
+pub(crate) fn leave_parent() {
+    SHARED.counts.reset();
     // A missing thread may hold the lock. Published blocks exist all the same, and no thread adds
     // to them.
     for (sequence, block) in kept().filter(|(_, block)| region::has(*block)) {
         if let Some(blocks) = Blocks::map(1) {
             // The child uses the rest of this block.
-            root::add_store(&blocks, &COUNTS);
+            root::add_store(&blocks, &SHARED.counts);
             let copy = blocks.get(0);
             let size = memory::block_size() as u32;
             let mut own = own::new_block(copy);
             own.take_over(block, block.state().0, size);
             own.put_header(&block.header());
-            SHARED[sequence as usize].set(copy);
+            SHARED.blocks[sequence as usize].set(copy);
         }
     }
     if let Some(mut store) = STORE.try_lock() {
@@ -66,13 +58,10 @@ pub(crate) fn leave_file_at_fork() {
     }
 }
 
-/// Whether inherited events must be recorded again.
-static INHERITED: AtomicBool = AtomicBool::new(false);
-
 /// Has a forked child's store record what it inherited, if it did not yet: readers of its memory
 /// need it too.
 pub(crate) fn tell_inherited(entry: &Entry) {
-    if INHERITED.load(Ordering::Relaxed)
+    if SHARED.inherits.load(Ordering::Relaxed)
         && !entry.is_nested()
         && let Some(mut store) = STORE.lock(entry)
     {
@@ -92,8 +81,8 @@ pub(crate) fn tell_inherited_in_signal() {
 impl Store {
     /// Makes the published blocks the store's, in a forked child. Returns their number.
     pub(super) fn take_shared(&mut self) -> usize {
-        let count = SHARED_COUNT.load(Ordering::Acquire).min(self.block_count);
-        for (place, shared) in self.blocks[..count].iter_mut().zip(&SHARED) {
+        let count = SHARED.count.load(Ordering::Acquire).min(self.block_count);
+        for (place, shared) in self.blocks[..count].iter_mut().zip(&SHARED.blocks) {
             *place = shared.find();
         }
         count
@@ -105,8 +94,8 @@ impl Store {
         self.inherited.take(&mut self.blocks[..count], thread);
         // The next block may be half added, by a missing thread: it is dropped.
         self.blocks.iter_mut().skip(count).take(2).for_each(|next| *next = None);
-        SHARED_COUNT.store(0, Ordering::Relaxed);
-        SHARED_DONE.store(0, Ordering::Relaxed);
+        SHARED.count.store(0, Ordering::Relaxed);
+        SHARED.done.store(0, Ordering::Relaxed);
         self.block_count = 0;
         self.done = 0;
         self.progress = Progress::NONE;
@@ -134,7 +123,7 @@ impl Store {
             }
         }
         self.inherited.finish();
-        INHERITED.store(false, Ordering::Relaxed);
+        SHARED.inherits.store(false, Ordering::Relaxed);
     }
 
     fn tell_again(&mut self, entry: &Entry, code: u16, event: &[u8]) {
@@ -157,7 +146,7 @@ impl Store {
     fn put_anywhere(&mut self, entry: &Entry, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) {
         let put = self.put(code, size, encode) || self.begin(entry) && self.put(code, size, encode);
         if !put {
-            COUNTS.discard(Cause::Full, 1);
+            SHARED.counts.discard(Cause::Full, 1);
         }
     }
 }

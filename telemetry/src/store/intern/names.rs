@@ -1,4 +1,4 @@
-//! The events of the store: strings, labels, places in the source text, threads, masks, losses.
+//! The events of the store: strings, labels, places in the source text, threads, masks.
 //!
 //! ```text
 //!  intern("shop::sell") ─▶ 7        label(site, 7)        source(site, line 12 of "src/shop.rs")
@@ -9,9 +9,8 @@
 use super::{locked, record};
 use crate::offered::{Source, StringId};
 use crate::os::atomic::{AtomicUsize, Ordering};
-use crate::os::sync::Entry;
-use crate::registry::registration::{self, Registered};
-use crate::registry::unhoused;
+use crate::os::entry::Entry;
+use crate::registry::registration::Registered;
 use eventdef::store;
 
 static STRING: AtomicUsize = AtomicUsize::new(1);
@@ -68,15 +67,4 @@ pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
     let index = u32::from(registered.index);
     let event = store::Control::new(index, recorded_low, recorded_high, output_low, output_high);
     record(entry, event);
-}
-
-/// Records the losses that no buffer could count (`.store.discarded`).
-pub(super) fn record_discarded(entry: &Entry) {
-    unhoused::tell(&mut |slot, cause, count| {
-        let owner = registration::owner(slot);
-        let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
-        let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        record(entry, store::Discarded::new(registry, kind, cause as u32, count))
-    });
 }

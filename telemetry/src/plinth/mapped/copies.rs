@@ -1,4 +1,4 @@
-//! Blocks that a mapped ring keeps: copies behind the ring, which never change.
+//! Copies of blocks, which a mapped ring keeps behind itself, and the file that has them.
 //!
 //! ```text
 //!  │ ring: open, sealed, begins again … │ kept │ kept │ …       rest of the block, then its header
@@ -6,14 +6,18 @@
 //!
 //! Design: `.sol.mapped` in `design/telemetry.md`; `.ring.kept` in `design/format.md`.
 
-use super::{FILE, NAME_SIZE_MAX, failed};
 use crate::block::memory::{self, OwnBlock};
 use crate::os::sync::Locked;
-use crate::os::sys::{self, Errno, without_signals};
-use crate::plinth::{Operation, PlinthError, region};
+use crate::os::sys::{self, Errno, Held, without_signals};
+use crate::plinth::{Operation, PATH_SIZE_MAX, PlinthError, region};
 use core::ffi::{CStr, c_int};
 use eventlog::format::BLOCK_HEADER_SIZE;
 
+/// The longest name of a file, with its suffix and a NUL, in bytes.
+pub(super) const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
+
+/// The file that is mapped, once it has its name.
+pub(super) static FILE: Held = Held::none();
 /// The path of the file. A thread that opens it again has the lock, and blocks signals: no handler
 /// waits for the thread that it interrupted.
 static PATH: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
@@ -75,6 +79,8 @@ pub(crate) fn keep(block: &OwnBlock) -> Result<bool, PlinthError> {
     };
     match region::keep(put) {
         None => Ok(false),
-        Some(result) => result.map(|()| true).map_err(|errno| failed(Operation::Write, errno)),
+        Some(result) => result
+            .map(|()| true)
+            .map_err(|errno| PlinthError { operation: Operation::Write, errno }),
     }
 }

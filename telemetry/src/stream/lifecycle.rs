@@ -1,7 +1,7 @@
-//! The state of the stream, its plinth, and the host's failures.
+//! Whether the stream exists: its standing, its plinth, and the host's failures.
 //!
 //! ```text
-//!  set_plinth, else the environment ─▶ HOST ─▶ plinth
+//!  set_plinth, else the environment ─▶ host ─▶ plinth
 //!  none ─▶ open │ failed ── fork: leave ─▶ left ── restart ─▶ none, or left for ever
 //! ```
 //!
@@ -11,8 +11,7 @@ use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::link::Link;
 use crate::os::{forked, pages, way_out};
 use crate::plinth::{self, Operation, Plinth, PlinthError};
-use crate::registry::registration;
-use crate::stream::{STATE, account, pending, volume};
+use crate::stream::account;
 
 /// The state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +31,52 @@ struct Host {
     plinth: &'static dyn Plinth,
 }
 
-/// Set once, under the lock. Not a lock of the standard library, which a forked child might find
-/// taken for ever.
-static HOST: Link<Host> = Link::none();
+struct Lifecycle {
+    /// Set once, under the lock. Not a lock of the standard library, which a forked child might
+    /// find taken for ever.
+    host: Link<Host>,
+    /// Whether this process set a plinth up, and nothing was reported of it. Its children did not.
+    is_set_up: AtomicBool,
+    standing: AtomicU8,
+    /// Sets the standing of a forked child's stream when it begins again.
+    again: AtomicU8,
+    is_failure_told: AtomicBool,
+}
+
+static LIFECYCLE: Lifecycle = Lifecycle {
+    host: Link::none(),
+    is_set_up: AtomicBool::new(false),
+    standing: AtomicU8::new(Standing::None as u8),
+    again: AtomicU8::new(Standing::None as u8),
+    is_failure_told: AtomicBool::new(false),
+};
 
 pub(crate) fn plinth() -> Option<&'static dyn Plinth> {
-    HOST.get().map(|host| host.plinth)
+    LIFECYCLE.host.get().map(|host| host.plinth)
 }
 
 /// Sets the plinth, under the lock of the stream; returns `None` if the system has no memory.
 pub(crate) fn keep(plinth: &'static dyn Plinth) -> Option<&'static dyn Plinth> {
-    HOST.set(Some(pages::place(Host { plinth })?));
+    LIFECYCLE.host.set(Some(pages::place(Host { plinth })?));
     Some(plinth)
 }
 
 /// Keeps the plinth of a setup, as [`keep`] does.
 pub(super) fn keep_of_setup(plinth: &'static dyn Plinth) -> Option<()> {
     keep(plinth)?;
-    IS_SET_UP.store(true, Ordering::Relaxed);
+    LIFECYCLE.is_set_up.store(true, Ordering::Relaxed);
     Some(())
 }
 
-/// Whether this process set a plinth up, and nothing was reported of it. Its children did not.
-static IS_SET_UP: AtomicBool = AtomicBool::new(false);
-
 /// Reports, once, that the process set a plinth up and output none of these events to it.
 pub(crate) fn tell_no_output(event_count: u64) {
-    if standing() == Standing::None && IS_SET_UP.swap(false, Ordering::Relaxed) {
+    if standing() == Standing::None && LIFECYCLE.is_set_up.swap(false, Ordering::Relaxed) {
         plinth::report_no_output(plinth(), event_count);
     }
 }
 
-pub(super) static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// Sets the state of a forked child's stream when it begins again.
-static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
-static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
-
 pub(crate) fn standing() -> Standing {
-    standing_of(&STANDING)
+    standing_of(&LIFECYCLE.standing)
 }
 
 fn standing_of(standing: &AtomicU8) -> Standing {
@@ -79,6 +86,12 @@ fn standing_of(standing: &AtomicU8) -> Standing {
         3 => Standing::Left,
         _ => Standing::None,
     }
+}
+
+/// Notes whether the stream began. A child that was forked meanwhile keeps its standing.
+pub(super) fn note_begun(standing: Standing) {
+    let (old, new) = (Standing::None as u8, standing as u8);
+    let _ = LIFECYCLE.standing.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
 }
 
 /// Returns the plinth, while the stream takes blocks.
@@ -103,47 +116,41 @@ pub(crate) fn tell(error: &PlinthError) {
     if way_out::is_here() {
         return way_out::tell_failure();
     }
-    if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+    if standing() != Standing::Left && !LIFECYCLE.is_failure_told.swap(true, Ordering::Relaxed) {
         plinth::report(error, plinth());
     }
 }
 
-/// Leaves the stream to the parent process.
-pub(crate) fn leave() {
+/// Leaves the stream to the parent process. `is_beginning`: the fork may have come while it began.
+pub(super) fn leave_parent(is_beginning: bool) {
     let is_begun = match standing() {
         // Left before, and not begun since: the state is known.
         Standing::Left => None,
-        Standing::None => Some(STATE.is_taken()),
+        Standing::None => Some(is_beginning),
         _ => Some(true),
     };
     // The parent reported its own failures; a failure of the child is new.
     if standing() != Standing::Failed {
-        FAILURE_TOLD.store(false, Ordering::Relaxed);
+        LIFECYCLE.is_failure_told.store(false, Ordering::Relaxed);
     }
     let again = match (is_begun, plinth()) {
-        (None, _) => standing_of(&STANDING_AGAIN),
+        (None, _) => standing_of(&LIFECYCLE.again),
         (Some(true), Some(plinth)) if !plinth.leave() => Standing::Left,
         // The environment names no place for a stream: that was reported.
         (Some(true), None) if standing() == Standing::Failed => Standing::Failed,
         _ => Standing::None,
     };
-    STANDING_AGAIN.store(again as u8, Ordering::Relaxed);
-    STANDING.store(Standing::Left as u8, Ordering::Release);
+    LIFECYCLE.again.store(again as u8, Ordering::Relaxed);
+    LIFECYCLE.standing.store(Standing::Left as u8, Ordering::Release);
 }
 
-/// Prepares the stream of a forked child: not begun, if one is possible. [`stand_again`] follows.
-pub(crate) fn restart() {
-    let (mut state, is_broken) = STATE.take_over();
-    state.restart(is_broken);
-    IS_SET_UP.store(false, Ordering::Relaxed);
-    volume::restart();
-    pending::restart();
-    let again = standing_of(&STANDING_AGAIN);
-    if again != Standing::None {
-        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
-    }
+/// Returns whether the stream of a forked child may begin.
+pub(crate) fn may_begin_again() -> bool {
+    standing_of(&LIFECYCLE.again) == Standing::None
 }
 
-pub(crate) fn stand_again() {
-    STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
+/// Lets the stream of a forked child begin, if one is possible.
+pub(super) fn restart() {
+    LIFECYCLE.is_set_up.store(false, Ordering::Relaxed);
+    LIFECYCLE.standing.store(LIFECYCLE.again.load(Ordering::Relaxed), Ordering::Release);
 }

@@ -1,4 +1,5 @@
-//! The state of the stream under its lock: the parts block, and how it is filled and output.
+//! The parts block of the stream, under its lock: how it is filled and output, and how the stream
+//! goes on in another volume.
 //!
 //! ```text
 //!  registry ─ pieces ─┐
@@ -12,12 +13,13 @@ use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::{self, PartsBlock};
 use crate::block::{identity, registry_encoding};
 use crate::os::atomic::{AtomicUsize, Ordering};
+use crate::os::sync::Locked;
 use crate::os::{signals::Deferred, way_out::Crossing};
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
-use crate::stream::kept::Kept;
+use crate::stream::reserved::Reserved;
 use crate::stream::unacknowledged::Waiting;
-use crate::stream::{account, pending, standing, volume};
+use crate::stream::{account, lifecycle, pending, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 
 pub(crate) struct State {
@@ -44,11 +46,12 @@ pub(crate) struct State {
     /// Whether parts take places even in a full volume: it begins, or ends.
     pub(crate) is_forced: bool,
     /// Room for the last account.
-    pub(crate) kept: Kept,
+    reserved: Reserved,
     /// Whether the last account is being put: what waits elsewhere is given up.
     pub(crate) is_last: bool,
 }
 
+pub(super) static STATE: Locked<State> = Locked::new(State::new());
 /// The number of registries that the host has.
 static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -61,7 +64,7 @@ pub(crate) fn written_registry_count() -> usize {
 }
 
 impl State {
-    pub(crate) const fn new() -> State {
+    const fn new() -> State {
         State {
             parts: None,
             registry_count: 0,
@@ -75,7 +78,7 @@ impl State {
             spare: None,
             is_ended: false,
             is_forced: false,
-            kept: Kept::NONE,
+            reserved: Reserved::NONE,
             is_last: false,
         }
     }
@@ -88,7 +91,7 @@ impl State {
         }
         self.parts = Some(parts);
         self.syncs = [header.sync_ticks.get(); 2];
-        (self.kept, self.is_last) = (Kept::NONE, false);
+        (self.reserved, self.is_last) = (Reserved::NONE, false);
     }
 
     /// Resets the state in a forked child. `is_broken`: a missing thread was changing it, and its
@@ -104,6 +107,29 @@ impl State {
         self.forget_registries();
     }
 
+    /// Returns whether another part without payload fits, and the end after it.
+    pub(super) fn has_room_for_account(&self) -> bool {
+        let room = self.parts.as_ref().and_then(PartsBlock::room);
+        let is_there = room.is_some_and(|room| room >= BLOCK_HEADER_SIZE);
+        !self.is_last || is_there || self.reserved.place_count != 0
+    }
+
+    /// Begins the last account, where the host has room for it even if it refuses everything else.
+    pub(super) fn begin_last(&mut self) {
+        if let Some(parts) = self.parts.as_mut().filter(|parts| parts.place() != 0)
+            && self.reserved.in_header != 0
+        {
+            pending::clear();
+            parts.begin_last(0, self.reserved.in_header);
+            // Other accounts were given up with the waiting parts.
+            self.registry_count = written_registry_count();
+            self.registry_offset = 0;
+        } else if let Some(parts) = self.parts.as_mut() {
+            parts.open_kept();
+        }
+        self.is_last = true;
+    }
+
     /// Returns whether a registry is in this volume's parts, and the registries that the previous
     /// volume refused are too.
     pub(crate) fn has_registry(&self, index: u16) -> bool {
@@ -117,6 +143,24 @@ impl State {
         pending::note_registries(0, 0);
         REGISTRY_COUNT.store(0, Ordering::Release);
     }
+}
+
+/// Reserves room for the last accounts of all buffers, as long as the host has room. A mapped file
+/// has its room from the beginning, and its blocks belong to the rings.
+pub(super) fn reserve(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    while state.reserved.is_short() && !region::is_there() {
+        let Some(block) = state.copy.as_deref_mut() else { break };
+        let Some(place) = volume::take_place(plinth, false) else { break };
+        PartsBlock::put_empty(block, pending::take_number());
+        let crossing = Crossing::begin();
+        let offset = place * memory::block_size() as u64;
+        crossing.carry(offset, block);
+        plinth.write_block(offset, block)?;
+        account::add_bytes(block.len());
+        volume::note_written(offset, block.len());
+        state.reserved.add(place);
+    }
+    Ok(())
 }
 
 /// Puts an end part, and writes it: the stream goes on in the volume `next`; 0: it is closed
@@ -171,7 +215,7 @@ pub(crate) fn make_room(
         write_parts(state, plinth)?;
         if state.is_last {
             let full = PlinthError { operation: Operation::Write, errno: libc::ENOSPC };
-            let (place, parts) = state.kept.take().zip(state.parts.as_mut()).ok_or(full)?;
+            let (place, parts) = state.reserved.take().zip(state.parts.as_mut()).ok_or(full)?;
             parts.begin_last(place, BLOCK_HEADER_SIZE);
             continue;
         }
@@ -214,8 +258,8 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
         let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
         note_written(&mut state.waiting, parts, is_some_carried);
         if plinth.can_rewrite() {
-            if parts.place() == 0 && (is_padded || state.kept.in_header != 0) {
-                state.kept.in_header = parts.used();
+            if parts.place() == 0 && (is_padded || state.reserved.in_header != 0) {
+                state.reserved.in_header = parts.used();
             }
             parts.mark_written();
         } else {
@@ -278,7 +322,7 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
     let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
     note_written(&mut state.waiting, parts, is_some_carried);
     if parts.place() == 0 {
-        state.kept.in_header = parts.used();
+        state.reserved.in_header = parts.used();
     }
     parts.mark_written();
     pending::clear();
@@ -341,12 +385,12 @@ pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<()
     let _deferred = plinth.is_signal_safe().then(Deferred::begin);
     // Before the gate is shut: a thread on the way out is waited for while others can go on.
     let _crossing = Crossing::begin();
-    let _shut = volume::GATE.shut();
+    let _shut = volume::gate().shut();
     let next = volume::number() + 1;
     let before = core::mem::replace(&mut state.is_forced, true);
     if !core::mem::replace(&mut state.is_ended, true) {
         // Without the end part the volume is not closed, which is not a fault.
-        let _ = put_end(state, plinth, next).inspect_err(standing::tell);
+        let _ = put_end(state, plinth, next).inspect_err(lifecycle::tell);
     }
     let begun = begin_volume(state, plinth, next);
     state.is_forced = before;
@@ -390,6 +434,6 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
     state.forget_registries();
     volume::begin(number);
     // Whatever the host refuses of it is written again before all else.
-    let _ = bring_registries(state, plinth).inspect_err(standing::tell);
+    let _ = bring_registries(state, plinth).inspect_err(lifecycle::tell);
     Ok(())
 }

@@ -12,6 +12,7 @@ pub(crate) mod input;
 mod mps;
 mod output;
 mod pools;
+mod registry;
 mod rows;
 mod saved;
 mod skipped;

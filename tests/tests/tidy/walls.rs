@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 20] = [
+const WALLS: [(&str, &[&str]); 21] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -27,6 +27,7 @@ const WALLS: [(&str, &[&str]); 20] = [
     ("lens/paths", &["eventdef", "eventlog"]),
     ("record/paths", &["eventlog", "lens-paths"]),
     ("record/waits", &["eventdef", "eventlog", "lens-waits"]),
+    ("record/command", &["eventlog", "cli", "record-waits"]),
     (
         "eventcnv",
         &[
@@ -38,11 +39,11 @@ const WALLS: [(&str, &[&str]); 20] = [
             "lens-waits",
             "lens-paths",
             "record-paths",
-            "record-waits",
+            "record-command",
         ],
     ),
     // Its tests preload the library.
-    ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
+    ("replay", &["eventdef", "eventlog", "cli", "stacks", "record-command", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
     (
         "tests",

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
-use super::What;
+use crate::what::What;
 use eventlog::format::SANITIZERS;
 use object::read::ReadCache;
 use object::read::elf::{Dyn, ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The size of the part of a program that is read: it has all headers.
@@ -31,10 +31,10 @@ const SETGID: u32 = 0o2000;
 const GROUP_MAY_RUN: u32 = 0o010;
 
 /// Why a program is not recorded.
-pub(super) struct Refusal {
-    pub(super) why: String,
+pub(crate) struct Refusal {
+    pub(crate) why: String,
     /// Whether it still runs with the recording library.
-    pub(super) is_loadable: bool,
+    pub(crate) is_loadable: bool,
 }
 
 impl From<String> for Refusal {
@@ -49,7 +49,7 @@ fn unloadable(why: &str) -> Refusal {
 }
 
 /// Checks a program. Returns a warning if only parts of it can be recorded.
-pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> {
+pub(crate) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> {
     let asked = path;
     if what == What::Malloc && path.file_name() == Some(OsStr::new(VALGRIND)) {
         let why = "puts a malloc of its own in place of the recorded one; record its program alone";
@@ -74,11 +74,6 @@ pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> 
         }
     }
     Ok(None)
-}
-
-pub(super) fn is_executable(path: &Path) -> bool {
-    let data = fs::metadata(path);
-    data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 fn beginning(path: &Path) -> Result<Vec<u8>, String> {

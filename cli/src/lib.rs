@@ -10,6 +10,7 @@
 //!  a command ─┬─ output.rs   files that get their names once they are whole
 //!             ├─ stop.rs     why it stops: exit codes, standard error
 //!             ├─ log.rs      the log that a command line names, and the faults in it
+//!             ├─ program.rs  the program that a command line names
 //!             └─ table.rs, units.rs    columns; numbers, sizes and times in words
 //! ```
 //!
@@ -22,6 +23,7 @@
 
 pub mod log;
 pub mod output;
+pub mod program;
 pub mod stop;
 pub mod table;
 pub mod units;

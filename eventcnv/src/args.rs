@@ -56,6 +56,11 @@ enum Command {
     #[cfg(feature = "paths")]
     Paths(paths::Paths),
     Diff(diff::Diff),
+    /// Record a program: its calls of malloc or of its functions, and the kernel's events
+    #[cfg(all(feature = "record", target_os = "linux"))]
+    #[command(long_about = record_command::ABOUT)]
+    #[command(after_long_help = record_command::examples("eventcnv"))]
+    Record(record_command::Args),
     Follow(follow::Follow),
     Report(page::Report),
     Listen(listen::Listen),
@@ -94,6 +99,8 @@ impl Args {
             #[cfg(feature = "paths")]
             Some(Command::Paths(args)) => paths::run(args),
             Some(Command::Diff(args)) => diff::run(args),
+            #[cfg(all(feature = "record", target_os = "linux"))]
+            Some(Command::Record(args)) => record_command::run(args, "eventcnv"),
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => page::run(args),
             Some(Command::Core(args)) => core::run(args),
@@ -164,9 +171,13 @@ pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
 }
 
 /// Returns the words of the command line. The default name of a core is `core`: the first word
-/// stands for that file, unless arguments of the command `core` follow.
+/// stands for that file, unless arguments of the command `core` follow. `waits record` is another
+/// name for `record --kernel`.
 fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
+    if words.get(1..3).is_some_and(|name| name == ["waits", "record"]) {
+        words.splice(1..3, ["record", "--kernel"].map(OsString::from));
+    }
     let is_command = match words.get(2) {
         Some(next) if next == "-" => true,
         Some(next) if next.as_encoded_bytes().starts_with(b"-") => words[2..].iter().any(|word| {

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - **Platforms**: Unix; tests run on Linux. It reads logs of each platform.
-//! - **Rust**: 1.91 or later. No unsafe code. No features.
+//! - **Rust**: 1.91 or later. No unsafe code. All features are on by default: `parquet`, `paths`,
+//!   `record`, `sql`, `waits`.
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]

@@ -17,9 +17,10 @@ use tempfile::TempDir;
 
 /// Examples that run until a signal stops them, or that need a live or dead program. Another file
 /// tests each with such a program.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("eventcnv listen ", "tests/tests/listen.rs"),
     ("eventcnv control", "tests/tests/outside.rs"),
+    ("eventcnv record ", "tests/tests/record.rs"),
     ("paths collect", "tests/tests/paths.rs"),
     ("core.4711", "tests/tests/cores.rs"),
 ];

@@ -368,7 +368,7 @@ fn errors_say_what_is_wrong_with_the_logs() {
     for (args, expected) in [
         (
             vec![&*good.program],
-            "none of the inputs is a kernel log; record one with `eventcnv waits record`",
+            "none of the inputs is a kernel log; record one with `eventcnv record --kernel`",
         ),
         (vec![&good.kernel], "state whose time to explain: --of"),
         (vec![&good.kernel, "--of", "stor"], "unknown thread \"stor\"; did you mean store?"),

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{compile, heaps, play, record, show};
+use crate::command::{compile, heaps, play, show};
 use crate::play::{Contender, player};
 use clap::{Parser, Subcommand};
 use cli::Stop;
@@ -33,9 +33,10 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Record a program's calls of malloc
-    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
+    #[command(long_about = record_command::ABOUT)]
+    #[command(after_long_help = record_command::examples("replay"))]
     #[command(after_help = "More, with examples: replay record --help")]
-    Record(record::Args),
+    Record(record_command::Args),
     /// Show a workload: counts, sizes, lifetimes, live bytes, leaks, call stacks
     #[command(long_about = show::ABOUT, after_long_help = show::EXAMPLES)]
     #[command(after_help = "More, with examples: replay show --help")]
@@ -68,7 +69,7 @@ impl Args {
             Command::Compile(args) => compile::run(args),
             Command::Show(args) => show::run(args),
             Command::Heaps => heaps::run(contenders),
-            Command::Record(args) => record::run(args),
+            Command::Record(args) => record_command::run(args, "replay"),
             Command::Play(args) => play::run(args, contenders),
             Command::Player { task } => player(task, contenders),
         }

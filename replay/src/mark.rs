@@ -16,12 +16,9 @@ pub(crate) const BEGIN: u64 = isize::MAX as u64 - 0x5265_706C;
 /// The size that it asks for directly after its last op.
 pub(crate) const END: u64 = BEGIN - 1;
 
-/// The environment variable by which `replay record` asks for marks. A run that is measured makes
-/// none.
-pub(crate) const VARIABLE: &str = "REPLAY_MARKS";
-
+/// Returns whether `replay record` asks for marks. A run that is measured makes none.
 pub(crate) fn is_wanted() -> bool {
-    env::var_os(VARIABLE).is_some()
+    env::var_os(record_command::MARKS_VARIABLE).is_some()
 }
 
 /// Asks the C library for this size, in vain.

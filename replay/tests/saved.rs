@@ -8,6 +8,8 @@
 
 #[expect(dead_code, reason = "this test counts no live bytes")]
 mod common;
+#[path = "../src/source/registry.rs"]
+mod registry;
 
 use common::operations;
 use eventdef::field::A;
@@ -21,68 +23,6 @@ use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::source::{Kind, Source, save};
 use std::collections::HashMap;
-
-/// The registry of saved operations in version 1.0.0: later versions read it.
-mod first {
-    eventdef::events! {
-        /// What a program asked of its memory manager.
-        registry "operations" version(1, 0, 0);
-        kinds {
-            /// All events.
-            Operation = 0,
-        }
-
-        /// Allocates.
-        Allocate(0x0001, always, Operation) {
-            /// thread
-            thread: U,
-            /// object
-            object: U,
-            /// size
-            size: W,
-        }
-        /// Allocates in a pool.
-        AllocateIn(0x0002, always, Operation) {
-            /// thread
-            thread: U,
-            /// object
-            object: U,
-            /// size
-            size: W,
-            /// pool
-            pool: U,
-            /// alignment
-            alignment_log2: U,
-            /// zeroed
-            zeroed: B,
-        }
-        /// Reallocates.
-        Reallocate(0x0003, always, Operation) {
-            /// thread
-            thread: U,
-            /// object
-            object: U,
-            /// size
-            size: W,
-            /// unaligned
-            unaligned: B,
-        }
-        /// Frees.
-        Free(0x0004, always, Operation) {
-            /// thread
-            thread: U,
-            /// object
-            object: U,
-        }
-        /// Ends a pool.
-        EndPool(0x0005, always, Operation) {
-            /// thread
-            thread: U,
-            /// pool
-            pool: U,
-        }
-    }
-}
 
 /// The registry of a program's allocator.
 mod alloc {
@@ -260,19 +200,19 @@ proptest! {
                 (u32::from(pool) % 5, number_of(object % 16), u32::from(pool));
             let (at, size) = (at as u64, number as usize);
             match what % 6 {
-                0 => maker.add(1, 0, at, &first::Allocate { thread, object, size }).unwrap(),
+                0 => maker.add(1, 0, at, &registry::Allocate { thread, object, size }).unwrap(),
                 1 => {
                     let (alignment_log2, zeroed) = (number, flag);
                     let event =
-                        first::AllocateIn { thread, object, size, pool, alignment_log2, zeroed };
+                        registry::AllocateIn { thread, object, size, pool, alignment_log2, zeroed };
                     maker.add(1, 0, at, &event).unwrap();
                 }
                 2 => {
-                    let event = first::Reallocate { thread, object, size, unaligned: flag };
+                    let event = registry::Reallocate { thread, object, size, unaligned: flag };
                     maker.add(1, 0, at, &event).unwrap();
                 }
-                3 | 4 => maker.add(1, 0, at, &first::Free { thread, object }).unwrap(),
-                _ => maker.add(1, 0, at, &first::EndPool { thread, pool: pool % 4 }).unwrap(),
+                3 | 4 => maker.add(1, 0, at, &registry::Free { thread, object }).unwrap(),
+                _ => maker.add(1, 0, at, &registry::EndPool { thread, pool: pool % 4 }).unwrap(),
             }
         }
         maker.finish().unwrap();

@@ -1,4 +1,5 @@
-//! A user runs `replay record`: the program works as usual, and the tool reports the recording.
+//! A user runs `replay record` or `eventcnv record`: the program works as usual, and the tool
+//! reports the recording.
 //!
 //! ```text
 //!  replay record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
@@ -29,35 +30,43 @@ fn output(mut command: Command) -> (Option<i32>, String, String) {
 
 #[test]
 fn a_recorded_program_keeps_its_output_and_exit_code() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = ["--", "sh", "-c", "echo out; echo error >&2; exit 7"];
-    let (code, out, errors) = output(record(folder.path(), &words));
-    assert_eq!((code, &*out), (Some(7), "out\n"));
-    let lines: Vec<&str> = errors.lines().collect();
-    assert_eq!(lines.len(), 2, "{errors}");
-    assert_eq!(lines[0], "error");
-    assert!(lines[1].starts_with("replay: a.log: sh: "), "{errors}");
-    assert!(lines[1].ends_with(" events, nothing lost"), "{errors}");
-    let log = folder.path().join("a.log");
-    programs::run(programs::eventcnv().arg("verify").arg(&log));
+    for (tool, mut command) in [("replay", programs::replay()), ("eventcnv", programs::eventcnv())]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        command.current_dir(&folder).args(["record", "-o", "a.log", "--"]);
+        command.args(["sh", "-c", "echo out; echo error >&2; exit 7"]);
+        let (code, out, errors) = output(command);
+        assert_eq!((code, &*out), (Some(7), "out\n"));
+        let lines: Vec<&str> = errors.lines().collect();
+        assert_eq!(lines.len(), 2, "{errors}");
+        assert_eq!(lines[0], "error");
+        assert!(lines[1].starts_with(&format!("{tool}: a.log: sh: ")), "{errors}");
+        assert!(lines[1].ends_with(" events, nothing lost"), "{errors}");
+        programs::run(programs::eventcnv().arg("verify").arg(folder.path().join("a.log")));
+    }
 }
 
 /// `.rep.record.library`: two programs in one folder, as `cargo install` leaves them.
 #[test]
-fn an_installed_replay_finds_the_library_next_to_it() {
+fn an_installed_tool_finds_the_library_next_to_it() {
+    for built in [programs::replay(), programs::eventcnv()] {
+        finds_the_library(Path::new(built.get_program()));
+    }
+}
+
+fn finds_the_library(built: &Path) {
     let folder = tempfile::tempdir().unwrap();
-    let built = programs::replay();
-    let replay = folder.path().join("replay");
-    fs::copy(built.get_program(), &replay).unwrap();
+    let tool = folder.path().join("tool");
+    fs::copy(built, &tool).unwrap();
     let run = || {
-        let mut command = Command::new(&replay);
+        let mut command = Command::new(&tool);
         command.current_dir(&folder).args(["record", "-o", "a.log", "ls", "/"]);
         output(command)
     };
     let (code, _, errors) = run();
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("library that records not found"), "{errors}");
-    let library = Path::new(built.get_program()).with_file_name("replay-interpose");
+    let library = built.with_file_name("replay-interpose");
     fs::copy(library, folder.path().join("replay-interpose")).unwrap();
     let (code, _, errors) = run();
     assert_eq!(code, Some(0), "{errors}");

@@ -1,9 +1,9 @@
-//! A user runs `eventcnv waits record`: the log tells of the kernel, and the kernel is as before.
+//! A user runs `eventcnv record --kernel`: the log tells of the kernel, which is as before.
 //!
 //! ```text
-//!  waits record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
-//!                               ├─▶ LOG
-//!                               └─▶ no instance of tracefs, no mount, however it ends
+//!  record --kernel -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
+//!                                  ├─▶ LOG, on one clock with that of --malloc
+//!                                  └─▶ no instance of tracefs, no mount, however it ends
 //! ```
 //!
 //! Where the kernel does not let this user record, each test states that it skips, and why. The
@@ -19,10 +19,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use tests::programs;
 
-/// Returns `eventcnv waits record -o k.log WORDS…` in a folder.
+/// Returns `eventcnv record --kernel -o k.log WORDS…` in a folder.
 fn record(folder: &Path, words: &[&str]) -> Command {
     let mut command = programs::eventcnv();
-    command.current_dir(folder).args(["waits", "record", "-o", "k.log"]).args(words);
+    command.current_dir(folder).args(["record", "--kernel", "-o", "k.log"]).args(words);
     command
 }
 
@@ -231,6 +231,64 @@ fn the_signal_of_the_user_reaches_the_program() {
     assert_eq!(code, Some(128 + 15), "{errors}");
     assert!(folder.path().join("k.log").exists());
     assert_eq!(instances(process), [""; 0]);
+}
+
+/// Sleeps between blocks of 5000, 5001, 5002 and 5003 bytes.
+const SLEEPER: &str = "
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+  for (int size = 5000; size < 5004; size++) {
+    free(malloc(size));
+    if (size < 5003) usleep(50000);
+  }
+  return 3;
+}";
+
+/// `.rep.record.kernel`
+#[test]
+fn switches_lie_between_the_calls_of_malloc_around_them() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("sleeper.c"), SLEEPER).unwrap();
+    let mut cc = Command::new("cc");
+    programs::run(cc.current_dir(&folder).args(["-fno-builtin", "-o", "sleeper", "sleeper.c"]));
+    for words in [&["record", "--malloc", "--kernel"][..], &["waits", "record", "--malloc"]] {
+        let mut command = programs::eventcnv();
+        command.current_dir(&folder).args(words).args(["--force", "--", "./sleeper"]);
+        let (_, code, _, errors) = end(start(command));
+        assert_eq!((code, errors.lines().count()), (Some(3), 2), "{errors}");
+        assert!(errors.contains("eventcnv: sleeper.log: ./sleeper: "), "{errors}");
+        assert!(errors.contains(", nothing lost"), "{errors}");
+        let mut merge = programs::eventcnv();
+        merge.current_dir(&folder).args(["merge", "sleeper.log", "sleeper.kernel.log"]);
+        let told = programs::lines(merge.args(["--force", "-o", "both.log"]));
+        assert!(told.iter().any(|line| line.contains("have one clock")), "{told:?}");
+        let process = Log::open(at("sleeper.log")).unwrap().streams()[0].pid;
+        let is_sleep = |row: &str| {
+            row.starts_with(&format!("Switch prev={process} ")) && row.contains(" state=1 ")
+        };
+        let mut story = Vec::new();
+        for row in rows(&at("both.log")) {
+            let size = row.split_once(" size=500").filter(|_| row.starts_with("Malloc "));
+            if let Some((_, size)) = size {
+                story.push(format!("malloc {}", &size[..1]));
+            } else if is_sleep(&row) {
+                story.push("sleep".to_owned());
+            } else if row.contains(&format!(" next={process} "))
+                && story.last().is_some_and(|last| last == "sleep")
+            {
+                story.push("run".to_owned());
+            }
+        }
+        let begin = story.iter().position(|part| part.starts_with("malloc")).unwrap();
+        let told = story[begin..].join(", ");
+        let sleeps = ["malloc 0", "malloc 1", "malloc 2"].map(|call| format!("{call}, sleep, run"));
+        assert!(told.starts_with(&format!("{}, malloc 3", sleeps.join(", "))), "{told}");
+    }
 }
 
 #[test]

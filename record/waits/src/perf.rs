@@ -56,12 +56,17 @@ pub(super) struct Teller<'t> {
     frames: Vec<u64>,
 }
 
-/// The thread of a record, and its time.
-#[derive(Clone, Copy, Debug)]
-struct Facts {
+/// A record but a sample: where and when it was written, and its body.
+struct Record<'e> {
+    cpu: u32,
+    misc: u16,
     thread: u32,
     ns: u64,
+    body: Cursor<'e>,
 }
+
+/// What becomes of a record: `None` if it is damaged.
+type Taken = Result<Option<()>, MakeError>;
 
 impl<'t> Teller<'t> {
     pub(super) fn new(is_own: bool, ticks: &'t dyn Fn(u64) -> u64) -> Teller<'t> {
@@ -107,7 +112,7 @@ impl<'t> Teller<'t> {
         }
     }
 
-    fn sample(&mut self, out: &mut Output<'_>, entry: &Entry) -> Result<Option<()>, MakeError> {
+    fn sample(&mut self, out: &mut Output<'_>, entry: &Entry) -> Taken {
         let mut cursor = Cursor::new(Machine::HERE, &entry.bytes);
         let head = (cursor.u32(), cursor.u32(), cursor.u64(), cursor.u64(), cursor.u64());
         let (Some(_), Some(thread), Some(ns), Some(_), Some(count)) = head else {
@@ -130,18 +135,18 @@ impl<'t> Teller<'t> {
         Ok(Some(()))
     }
 
-    fn other(&mut self, out: &mut Output<'_>, entry: &Entry) -> Result<Option<()>, MakeError> {
+    fn other(&mut self, out: &mut Output<'_>, entry: &Entry) -> Taken {
         let Some(size) = entry.bytes.len().checked_sub(TAIL_SIZE) else { return Ok(None) };
         let Some((body, tail)) = entry.bytes.split_at_checked(size) else { return Ok(None) };
         let mut tail = Cursor::new(Machine::HERE, tail);
         let facts = (tail.u32(), tail.u32(), tail.u64());
         let (Some(_), Some(thread), Some(ns)) = facts else { return Ok(None) };
-        let facts = Facts { thread, ns };
         let mut body = Cursor::new(Machine::HERE, body);
+        let record = |body| Record { cpu: entry.cpu, misc: entry.misc, thread, ns, body };
         match entry.kind {
-            SWITCH => return self.switch(out, entry, facts),
-            MMAP => return self.mapping(out, entry, facts, &mut body),
-            FORK | EXIT => return self.task(out, entry, facts, &mut body),
+            SWITCH => return self.switch(out, &record(body)),
+            MMAP => return self.mapping(out, record(body)),
+            FORK | EXIT => return self.task(out, entry.kind, record(body)),
             COMM => {
                 let (Some(process), Some(thread)) = (body.u32(), body.u32()) else {
                     return Ok(None);
@@ -172,27 +177,17 @@ impl<'t> Teller<'t> {
         Ok(Some(()))
     }
 
-    fn switch(
-        &mut self,
-        out: &mut Output<'_>,
-        entry: &Entry,
-        facts: Facts,
-    ) -> Result<Option<()>, MakeError> {
-        let ticks = self.now(entry.cpu, facts.ns);
+    fn switch(&mut self, out: &mut Output<'_>, record: &Record<'_>) -> Taken {
+        let ticks = self.now(record.cpu, record.ns);
         self.counts.switches += 1;
-        if let Some(row) = self.switches.switch(entry.cpu, facts.thread, entry.misc, 0) {
-            out.add(entry.cpu, ticks, &row)?;
+        if let Some(row) = self.switches.switch(record.cpu, record.thread, record.misc, 0) {
+            out.add(record.cpu, ticks, &row)?;
         }
         Ok(Some(()))
     }
 
-    fn mapping(
-        &mut self,
-        out: &mut Output<'_>,
-        entry: &Entry,
-        facts: Facts,
-        body: &mut Cursor<'_>,
-    ) -> Result<Option<()>, MakeError> {
+    fn mapping(&mut self, out: &mut Output<'_>, mut record: Record<'_>) -> Taken {
+        let body = &mut record.body;
         let head = (body.u32(), body.u32(), body.u64(), body.u64(), body.u64());
         let (Some(process), Some(_), Some(start), Some(size), Some(offset)) = head else {
             return Ok(None);
@@ -201,7 +196,7 @@ impl<'t> Teller<'t> {
         let is_file = path.first() == Some(&b'/') && !path.starts_with(b"//");
         if is_file && process != GONE {
             let (start, size) = (A(start as usize), size as usize);
-            let ticks = self.now(entry.cpu, facts.ns);
+            let ticks = self.now(record.cpu, record.ns);
             let offset = offset as usize;
             out.name(ticks, &Mapping { start, size, offset, process, path })?;
         }
@@ -209,25 +204,20 @@ impl<'t> Teller<'t> {
     }
 
     /// FORK and EXIT.
-    fn task(
-        &mut self,
-        out: &mut Output<'_>,
-        entry: &Entry,
-        facts: Facts,
-        body: &mut Cursor<'_>,
-    ) -> Result<Option<()>, MakeError> {
+    fn task(&mut self, out: &mut Output<'_>, kind: u16, mut record: Record<'_>) -> Taken {
+        let body = &mut record.body;
         let head = (body.u32(), body.u32(), body.u32(), body.u32());
         let (Some(process), Some(_), Some(thread), Some(parent)) = head else { return Ok(None) };
-        let ticks = self.now(entry.cpu, facts.ns);
-        if entry.kind == FORK {
-            out.add(entry.cpu, ticks, &Fork { parent, child: thread, process })?;
+        let ticks = self.now(record.cpu, record.ns);
+        if kind == FORK {
+            out.add(record.cpu, ticks, &Fork { parent, child: thread, process })?;
             return Ok(Some(()));
         }
-        let thread = if thread == GONE { facts.thread } else { thread };
+        let thread = if thread == GONE { record.thread } else { thread };
         if thread != GONE {
-            out.add(entry.cpu, ticks, &Exit { thread })?;
-            if let Some(row) = self.switches.exit(entry.cpu, thread) {
-                out.add(entry.cpu, ticks, &row)?;
+            out.add(record.cpu, ticks, &Exit { thread })?;
+            if let Some(row) = self.switches.exit(record.cpu, thread) {
+                out.add(record.cpu, ticks, &row)?;
             }
         }
         Ok(Some(()))

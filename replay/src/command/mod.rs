@@ -9,5 +9,4 @@
 pub(crate) mod compile;
 pub(crate) mod heaps;
 pub(crate) mod play;
-pub(crate) mod record;
 pub(crate) mod show;

@@ -10,7 +10,9 @@
 
 pub(crate) mod input;
 mod mps;
+mod output;
 mod pools;
+mod registry;
 mod rows;
 mod saved;
 mod skipped;
@@ -24,10 +26,11 @@ use eventlog::format::text::OneLine;
 use eventlog::reader::{
     Clock, ClockBase, Event, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
 };
+use output::Moment;
 use rows::{Rows, Spec, Verb};
 use saved::Saved;
 use std::fmt;
-use track::{Moment, Tracker};
+use track::Tracker;
 
 pub use saved::save;
 #[cfg(test)]

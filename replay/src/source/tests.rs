@@ -7,7 +7,6 @@
 //! Design: `.rep.source`, `.rep.skipped` in `design/replay.md`.
 
 use super::rows::MemoryEvent;
-use super::track::{Moment, Tracker};
 use super::*;
 use crate::operation::Action;
 use std::collections::HashMap;

@@ -10,7 +10,7 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and the members on which each may depend, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 18] = [
+const WALLS: [(&str, &[&str]); 19] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
@@ -25,12 +25,13 @@ const WALLS: [(&str, &[&str]); 18] = [
     ("lens/paths", &["eventdef", "eventlog"]),
     ("record/paths", &["eventlog", "lens-paths"]),
     ("record/waits", &["eventdef", "eventlog", "lens"]),
+    ("record/command", &["eventlog", "cli", "record-waits"]),
     (
         "eventcnv",
-        &["eventdef", "eventlog", "cli", "lens", "lens-paths", "record-paths", "record-waits"],
+        &["eventdef", "eventlog", "cli", "lens", "lens-paths", "record-paths", "record-command"],
     ),
     // Its tests preload the library.
-    ("replay", &["eventdef", "eventlog", "cli", "stacks", "interpose"]),
+    ("replay", &["eventdef", "eventlog", "cli", "stacks", "record-command", "interpose"]),
     ("interpose", &["eventdef", "eventlog", "telemetry", "calls"]),
     (
         "tests",

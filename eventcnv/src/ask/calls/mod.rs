@@ -32,7 +32,7 @@ use std::path::PathBuf;
 const ABOUT: &str = "\
 Prints the calls of a log: callers, counts, times.
 
-The crate calls records them: #[traced] before a function, an impl or a mod. `replay record \
+The crate calls records them: #[traced] before a function, an impl or a mod. `eventcnv record \
 --calls` records them in a C or C++ program that was built with -finstrument-functions. A \
 selection chooses calls by the event that begins them.";
 

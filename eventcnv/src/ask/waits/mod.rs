@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  perf.data, trace.dat, text ── waits import ─┐
-//!                                waits record ─┴─▶ log "kernel" ─┐
+//!                             record --kernel ─┴─▶ log "kernel" ─┐
 //!                                           the program's log ──┴─ waits explain ──▶ text,
 //!                                                                  JSON, CSV, log "waits"
 //! ```
@@ -13,8 +13,6 @@ pub(crate) mod explain;
 pub(crate) mod import;
 #[cfg(feature = "waits")]
 pub(crate) mod reading;
-#[cfg(target_os = "linux")]
-pub(crate) mod record;
 #[cfg(feature = "waits")]
 pub(crate) mod view;
 
@@ -23,13 +21,14 @@ use cli::Stop;
 
 const EXAMPLES: &str = "\
 Examples:
+  eventcnv record --kernel -- ./store                what the kernel does meanwhile: kernel.log
   eventcnv waits import perf.data -o imported.log    what perf record wrote
   eventcnv waits import events.txt -o events.log     what perf script printed
   eventcnv waits explain kernel.log --of store       what the process waited for, and for how long
   eventcnv waits explain store.log kernel.log        next to the events that the program recorded
   eventcnv waits explain store.log kernel.log -o waits.log --force   runs, waits, wakes as a log";
 
-/// Record the kernel's events, and explain what threads waited for
+/// Explain what threads waited for, from the events of a kernel
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Waits {
@@ -39,9 +38,6 @@ pub(crate) struct Waits {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[cfg(target_os = "linux")]
-    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
-    Record(record::Record),
     #[command(long_about = explain::ABOUT, after_long_help = explain::EXAMPLES)]
     Explain(explain::Explain),
     #[command(long_about = import::ABOUT, after_long_help = import::EXAMPLES)]
@@ -51,8 +47,6 @@ enum Command {
 /// Runs the command. Returns whether it found no fault.
 pub(crate) fn run(args: &Waits) -> Result<bool, Stop> {
     match &args.command {
-        #[cfg(target_os = "linux")]
-        Command::Record(args) => record::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Import(args) => import::run(args),
     }

@@ -8,7 +8,7 @@ use cli::Stop;
 use lens_paths::graph::Element;
 use lens_paths::plan::{Kind, Options, PlanError};
 use record_paths::{Choice, Job, Launch, Planned, Subject};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What a path is of, and what the program reads.
@@ -40,7 +40,7 @@ pub(super) fn plan(
     options: &Options,
 ) -> Result<(Subject, Vec<Job>), Stop> {
     let (program, arguments) = command.split_first().ok_or_else(|| failed("no program"))?;
-    let program = find(program)?;
+    let program = cli::program::find(program)?;
     let choice = Choice { root: chosen.main.clone(), functions: chosen.only.clone() };
     let subject = Subject::read(&program, &choice).map_err(failed)?;
     note_left(&subject);
@@ -113,17 +113,6 @@ fn note_left(subject: &Subject) {
 
 pub(super) fn failed(error: impl std::fmt::Display) -> Stop {
     Stop::Message(error.to_string())
-}
-
-/// Returns the path of a program, as a shell finds it.
-fn find(program: &OsStr) -> Result<PathBuf, Stop> {
-    if program.as_encoded_bytes().contains(&b'/') {
-        return Ok(program.into());
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&folders).map(|own| own.join(program)).find(|own| own.is_file());
-    found.ok_or_else(|| Stop::Message(format!("{}: program not found", program.display())))
 }
 
 /// Returns the command that becomes a traced program.

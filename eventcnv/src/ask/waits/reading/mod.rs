@@ -86,8 +86,10 @@ impl Kernel {
         let streams = model::kernel_streams(log);
         let [stream] = streams[..] else {
             return Err(match streams.len() {
-                0 => "none of the inputs is a kernel log; record one with `eventcnv waits record`"
-                    .into(),
+                0 => {
+                    "none of the inputs is a kernel log; record one with `eventcnv record --kernel`"
+                        .into()
+                }
                 count => format!("{count} logs of a kernel are among the logs; name one"),
             });
         };

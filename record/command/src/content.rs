@@ -25,15 +25,15 @@ const REGISTRIES: [&str; 2] = ["malloc", "calls"];
 const CRASH: &str = "MPS_TELEMETRY_CRASH";
 
 #[derive(Clone, Debug)]
-pub(super) struct Death {
-    pub(super) name: String,
+pub(crate) struct Death {
+    pub(crate) name: String,
     /// Whether the runtime had a handler, which wrote out all that was recorded.
     is_caught: bool,
 }
 
 impl Death {
     /// Returns the signal that ended a program, if one did.
-    pub(super) fn of(status: ExitStatus) -> Option<Death> {
+    pub(crate) fn of(status: ExitStatus) -> Option<Death> {
         let number = status.signal()?;
         let name = signal_name(number).map_or(format!("signal {number}"), str::to_owned);
         let has_handlers = std::env::var_os(CRASH).is_some_and(|value| value == "1");
@@ -49,19 +49,19 @@ fn is_handled(signal: i32) -> bool {
 
 /// The content of a log, or of several.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Content {
-    pub(super) events: u64,
+pub(crate) struct Content {
+    pub(crate) events: u64,
     /// Events that were requested and are missing, except those of a bounded log.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// Events that gave way to newer ones in a bounded log.
     given_up: u64,
     /// Whether events of older volumes gave way, which are not counted.
     has_lost_volumes: bool,
     /// Whether the same is true of a log without bounds, which another process removed or
     /// truncated.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
     /// Whether the log has no end.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
 }
 
 impl AddAssign for Content {
@@ -77,7 +77,7 @@ impl AddAssign for Content {
 
 impl Content {
     /// Reads the content of a log with these files. `is_bounded`: older events may give way.
-    pub(super) fn of(files: &[PathBuf], is_bounded: bool) -> Result<Content, String> {
+    pub(crate) fn of(files: &[PathBuf], is_bounded: bool) -> Result<Content, String> {
         let mut joined = Joined::default();
         for path in files {
             let file = File::open(path).and_then(FileSource::new);
@@ -108,17 +108,17 @@ impl Content {
 
     /// Returns the content of a process that noted its end: one that ends by `_exit` has a log
     /// without an end.
-    pub(super) fn of_ended(self, has_ended: bool) -> Content {
+    pub(crate) fn of_ended(self, has_ended: bool) -> Content {
         Content { is_open: self.is_open && !has_ended, ..self }
     }
 
     /// Returns whether all events are in the log, as far as the log tells.
-    pub(super) fn is_whole(&self, is_ring: bool) -> bool {
+    pub(crate) fn is_whole(&self, is_ring: bool) -> bool {
         self.lost == 0 && !self.is_cut && (!self.is_open || is_ring)
     }
 
     /// Describes the log of a program. `is_seen`: no process noted that events are missing.
-    pub(super) fn describe(&self, death: Option<&Death>, is_ring: bool, is_seen: bool) -> String {
+    pub(crate) fn describe(&self, death: Option<&Death>, is_ring: bool, is_seen: bool) -> String {
         let is_ended = !self.is_open || is_ring;
         let Some(Death { name, is_caught }) = death else {
             return self.with_end(is_ended && is_seen, match is_ended {
@@ -142,7 +142,7 @@ impl Content {
 
     /// Describes several logs; `count` of them have no end, and their processes did not execute
     /// another program.
-    pub(super) fn describe_several(&self, count: usize, is_seen: bool) -> String {
+    pub(crate) fn describe_several(&self, count: usize, is_seen: bool) -> String {
         let logs = match count {
             0 => return self.with_end(is_seen, ""),
             1 => "1 has no end: its process".to_owned(),

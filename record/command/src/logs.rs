@@ -7,10 +7,10 @@
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
-use super::content::{Content, Death};
-use super::roster::Missing;
-use super::target::What;
-use cli::{Stop, complain};
+use crate::content::{Content, Death};
+use crate::roster::Missing;
+use crate::what::What;
+use cli::Stop;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 const RING: &str = "ring:";
 
-pub(super) struct Logs {
+pub(crate) struct Logs {
     /// The log of the program itself.
     path: PathBuf,
     /// The other parts of the runtime's name for it: `ring:` before, `?size=…` behind.
@@ -31,7 +31,7 @@ type File = (Option<u32>, PathBuf);
 
 /// How much was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Recorded {
+pub(crate) enum Recorded {
     /// The program has no events.
     Nothing,
     Part,
@@ -40,7 +40,7 @@ pub(super) enum Recorded {
 }
 
 impl Recorded {
-    fn whole(is_whole: bool) -> Recorded {
+    pub(crate) fn whole(is_whole: bool) -> Recorded {
         if is_whole { Recorded::Whole } else { Recorded::Part }
     }
 }
@@ -61,15 +61,8 @@ impl Name {
 
 impl Logs {
     /// Returns the logs of this name, or of the program's name. None of them may exist.
-    pub(super) fn new(name: Option<&Path>, program: &OsStr, force: bool) -> Result<Logs, Stop> {
-        let (before, name, after) = match name {
-            Some(name) => split(name.as_os_str()),
-            None => {
-                let mut file = Path::new(program).file_name().unwrap_or(program).to_owned();
-                file.push(".log");
-                (OsString::new(), file, OsString::new())
-            }
-        };
+    pub(crate) fn new(name: Option<&Path>, program: &OsStr, force: bool) -> Result<Logs, Stop> {
+        let (before, name, after) = split(name, program);
         let path = std::path::absolute(&name)
             .map_err(|error| Stop::Message(format!("{}: {error}", name.display())))?;
         let logs = Logs { path, words: (before, after) };
@@ -95,7 +88,7 @@ impl Logs {
     }
 
     /// Returns the runtime's name pattern: a name for each process.
-    pub(super) fn pattern(&self) -> OsString {
+    pub(crate) fn pattern(&self) -> OsString {
         let mut pattern = self.words.0.clone().into_vec();
         for byte in self.path.as_os_str().as_bytes() {
             match byte {
@@ -148,26 +141,29 @@ impl Logs {
         list
     }
 
-    pub(super) fn processes(&self) -> BTreeSet<u32> {
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
         self.names().into_iter().map(|name| name.process).collect()
     }
 
-    /// Renames the program's log, and prints how much was recorded. `death`: the signal that ended
-    /// it.
-    pub(super) fn finish(
+    /// Renames the program's log. Returns how much was recorded, in words, too. `death`: the signal
+    /// that ended the program.
+    pub(crate) fn finish(
         &self,
         process: u32,
         program: &str,
         death: Option<Death>,
         missing: &Missing,
-    ) -> Recorded {
-        let mut names = self.names();
+    ) -> (Recorded, Vec<String>) {
+        let (mut names, mut lines) = (self.names(), Vec::new());
         let own = names.iter().rposition(|name| name.process == process);
         // A shell has no instrumented functions; its children may have some.
         let is_starter = missing.what == What::Functions && own.is_none() && !names.is_empty();
         let nothing = if is_starter { Recorded::Whole } else { Recorded::Nothing };
-        let mut recorded = own
-            .map_or(nothing, |own| self.tell(names.remove(own), program, death.as_ref(), missing));
+        let mut recorded = own.map_or(nothing, |own| {
+            let (recorded, line) = self.tell(names.remove(own), program, death.as_ref(), missing);
+            lines.push(line);
+            recorded
+        });
         if own.is_none() && !is_starter {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
@@ -177,18 +173,24 @@ impl Logs {
                 true => ", or the recording library was not loaded (is it of another C library?)",
                 false => "",
             };
-            complain(&format!("replay: {program}: {died}nothing was recorded: {never}{or}\n"));
+            lines.push(format!("{program}: {died}nothing was recorded: {never}{or}"));
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();
             let (description, is_whole) = of_others(&names, process, self.is_bounded(), missing);
-            complain(&format!("replay: {path}-*: {description}\n"));
+            lines.push(format!("{path}-*: {description}"));
             recorded = recorded.min(Recorded::whole(is_whole));
         }
-        recorded
+        (recorded, lines)
     }
 
-    fn tell(&self, own: Name, program: &str, death: Option<&Death>, missing: &Missing) -> Recorded {
+    fn tell(
+        &self,
+        own: Name,
+        program: &str,
+        death: Option<&Death>,
+        missing: &Missing,
+    ) -> (Recorded, String) {
         let mut files = Vec::new();
         for (volume, path) in own.files {
             let mut to = self.path.clone().into_os_string();
@@ -216,8 +218,7 @@ impl Logs {
             |content| content.describe(death, is_ring, is_seen),
         );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
-        complain(&format!("replay: {path}: {program}: {description}\n"));
-        recorded
+        (recorded, format!("{path}: {program}: {description}"))
     }
 }
 
@@ -256,9 +257,14 @@ fn from_here(path: &Path) -> &Path {
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// Splits a name of the runtime: prefix, path, options.
-fn split(name: &OsStr) -> (OsString, OsString, OsString) {
-    let bytes = name.as_bytes();
+/// Splits a name of the runtime, or that after the program: prefix, path, options.
+pub(crate) fn split(name: Option<&Path>, program: &OsStr) -> (OsString, PathBuf, OsString) {
+    let Some(name) = name else {
+        let mut file = Path::new(program).file_name().unwrap_or(program).to_owned();
+        file.push(".log");
+        return (OsString::new(), file.into(), OsString::new());
+    };
+    let bytes = name.as_os_str().as_bytes();
     let Some(word) = [RING.as_bytes(), b"file:"].into_iter().find(|word| bytes.starts_with(word))
     else {
         return (OsString::new(), name.to_owned(), OsString::new());
@@ -268,7 +274,7 @@ fn split(name: &OsStr) -> (OsString, OsString, OsString) {
     let (path, options) = rest.split_at(end);
     let [word, path, options] =
         [word, path, options].map(|part| OsStr::from_bytes(part).to_owned());
-    (word, path, options)
+    (word, path.into(), options)
 }
 
 /// Returns the numbers in `-4711`, `-4711-2` and `-4711-2.1`: the process, the index of its

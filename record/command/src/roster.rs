@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.record.roster` in `design/replay.md`.
 
-use super::target::What;
+use crate::what::What;
 use cli::Stop;
 use cli::units::number;
 use eventlog::format::text::OneLine;
@@ -20,11 +20,11 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// The environment variable with the path of the roster.
-pub(super) const VARIABLE: &str = "TELEMETRY_ROSTER";
+pub(crate) const VARIABLE: &str = "TELEMETRY_ROSTER";
 const NAMED_COUNT_MAX: usize = 4;
 
 /// The file, which is removed with this value.
-pub(super) struct Roster(NamedTempFile);
+pub(crate) struct Roster(NamedTempFile);
 
 /// A program that a process executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,9 +46,9 @@ struct Life {
 
 /// The missing parts, by cause, with the processes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Missing {
+pub(crate) struct Missing {
     /// Whose calls are recorded.
-    pub(super) what: What,
+    pub(crate) what: What,
     hidden: Vec<String>,
     /// Libraries that were loaded with RTLD_DEEPBIND, or into a namespace of their own.
     unreached: [Vec<String>; 2],
@@ -56,7 +56,7 @@ pub(super) struct Missing {
     without_log: Vec<String>,
     running: Vec<String>,
     /// The number of events that processes noted as lost.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// The number of calls without a stack, for want of memory.
     stackless: u64,
     beyond: u64,
@@ -67,7 +67,7 @@ pub(super) struct Missing {
 }
 
 impl Roster {
-    pub(super) fn new() -> Result<Roster, Stop> {
+    pub(crate) fn new() -> Result<Roster, Stop> {
         let failed = |error: std::io::Error| {
             let folder = std::env::temp_dir();
             let folder = folder.display();
@@ -75,7 +75,7 @@ impl Roster {
                 "{folder}: cannot make a file for the list of processes: {error}"
             ))
         };
-        let file = tempfile::Builder::new().prefix(".replay-roster-").tempfile().map_err(failed)?;
+        let file = tempfile::Builder::new().prefix(".record-roster-").tempfile().map_err(failed)?;
         // A larger file would end this process by a signal.
         let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
         let size = limit.min(ROSTER_SIZE as u64) / ROSTER_SIZE_MIN as u64 * ROSTER_SIZE_MIN as u64;
@@ -89,12 +89,12 @@ impl Roster {
         Ok(Roster(file))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Returns the missing parts; `logged` are the processes with logs.
-    pub(super) fn missing(&self, logged: &BTreeSet<u32>, what: What) -> Missing {
+    pub(crate) fn missing(&self, logged: &BTreeSet<u32>, what: What) -> Missing {
         // A process that was forked just now maps the file before it notes itself.
         let mapping = mapping(self.path());
         let missing = match fs::read(self.path()) {
@@ -232,23 +232,23 @@ impl Missing {
     }
 
     /// Returns whether all was recorded, as far as the notes tell.
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         self.words().is_empty()
     }
 
     /// Returns whether a process ended in good order, so that its log is complete even without an
     /// end.
-    pub(super) fn has_ended(&self, process: u32) -> bool {
+    pub(crate) fn has_ended(&self, process: u32) -> bool {
         self.ended.contains(&process)
     }
 
     /// Returns whether all calls of a process reached the recording library.
-    pub(super) fn is_reached(&self, process: u32) -> bool {
+    pub(crate) fn is_reached(&self, process: u32) -> bool {
         !self.partial.contains(&process)
     }
 
     /// Returns the missing parts in words, a line each.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let hidden = format!(
             "{} of its own hides the recording library; most calls are missing from the log",
             self.what.symbol()

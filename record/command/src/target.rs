@@ -6,6 +6,7 @@
 //!
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
+use crate::what::What;
 use eventlog::format::SANITIZERS;
 use object::read::ReadCache;
 use object::read::elf::{Dyn, ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
@@ -16,7 +17,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The size of the part of a program that is read: it has all headers.
@@ -29,46 +30,11 @@ const SETGID: u32 = 0o2000;
 /// A file with the setgid bit but without this bit is locked, and does not run as its group.
 const GROUP_MAY_RUN: u32 = 0o010;
 
-/// Whose calls are recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum What {
-    #[default]
-    Malloc,
-    /// Functions that a compiler built with `-finstrument-functions`.
-    Functions,
-}
-
-impl What {
-    /// Returns the kind of their events.
-    pub(super) fn kind(self) -> &'static str {
-        match self {
-            What::Malloc => "Object",
-            What::Functions => "Call",
-        }
-    }
-
-    /// Returns the function that a program calls, and that the library has in its place.
-    pub(super) fn symbol(self) -> &'static str {
-        match self {
-            What::Malloc => "malloc",
-            What::Functions => "__cyg_profile_func_enter",
-        }
-    }
-
-    /// Returns what a program did that has no events.
-    pub(super) fn never(self) -> &'static str {
-        match self {
-            What::Malloc => "it never called malloc",
-            What::Functions => "it called no function built with -finstrument-functions",
-        }
-    }
-}
-
 /// Why a program is not recorded.
-pub(super) struct Refusal {
-    pub(super) why: String,
+pub(crate) struct Refusal {
+    pub(crate) why: String,
     /// Whether it still runs with the recording library.
-    pub(super) is_loadable: bool,
+    pub(crate) is_loadable: bool,
 }
 
 impl From<String> for Refusal {
@@ -83,7 +49,7 @@ fn unloadable(why: &str) -> Refusal {
 }
 
 /// Checks a program. Returns a warning if only parts of it can be recorded.
-pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> {
+pub(crate) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> {
     let asked = path;
     if what == What::Malloc && path.file_name() == Some(OsStr::new(VALGRIND)) {
         let why = "puts a malloc of its own in place of the recorded one; record its program alone";
@@ -108,11 +74,6 @@ pub(super) fn check(path: &Path, what: What) -> Result<Option<String>, Refusal> 
         }
     }
     Ok(None)
-}
-
-pub(super) fn is_executable(path: &Path) -> bool {
-    let data = fs::metadata(path);
-    data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 fn beginning(path: &Path) -> Result<Vec<u8>, String> {

@@ -10,6 +10,7 @@
 
 pub(crate) mod input;
 mod mps;
+mod output;
 mod pools;
 mod rows;
 mod saved;
@@ -24,10 +25,11 @@ use eventlog::format::text::OneLine;
 use eventlog::reader::{
     Clock, ClockBase, Event, Events, Faults, Filter, Log, Order, Registry, StringEnd, Value,
 };
+use output::Moment;
 use rows::{Rows, Spec, Verb};
 use saved::Saved;
 use std::fmt;
-use track::{Moment, Tracker};
+use track::Tracker;
 
 pub use saved::save;
 #[cfg(test)]

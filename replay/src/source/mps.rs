@@ -10,8 +10,8 @@
 //! each filling is one object. Design: `.rep.source`, `.rep.pieces`, `.rep.fill` in
 //! `design/replay.md`.
 
+use super::output::Map;
 use super::rows::{Spec, Verb};
-use super::track::Map;
 use eventlog::reader::{Filter, Log, Order};
 
 /// Events about objects, pools and arenas.

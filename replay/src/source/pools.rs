@@ -8,9 +8,9 @@
 //! An arena gives memory to a pool, and takes it back in pieces of its own choice. The rest of an
 //! object there is its size. Design: `.rep.pieces`, `.rep.pools` in `design/replay.md`.
 
+use super::output::{Map, Moment, Output};
 use super::rows::{MemoryEvent, Verb};
 use super::skipped::Cause;
-use super::track::{Map, Moment, Output};
 use crate::operation::Action;
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@
 //!
 //! Design: `.rep.source` in `design/replay.md`.
 
-use super::track::Map;
+use super::output::Map;
 use eventlog::reader::{Event, EventType, Registry};
 
 /// The meaning of an event.

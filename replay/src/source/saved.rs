@@ -6,9 +6,10 @@
 //!
 //! Design: `.rep.file` in `design/replay.md`.
 
+use super::output::{Map, Moment, Output};
 use super::pools::POOL_COUNT_MAX;
 use super::skipped::Cause;
-use super::track::{Map, Moment, Output, Tracker};
+use super::track::Tracker;
 use crate::facts::{self, Facts};
 use crate::operation::{Action, Operation};
 use eventdef::Event as _;

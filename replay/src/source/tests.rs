@@ -6,8 +6,9 @@
 //!
 //! Design: `.rep.source`, `.rep.skipped` in `design/replay.md`.
 
+use super::output::Moment;
 use super::rows::MemoryEvent;
-use super::track::{Moment, Tracker};
+use super::track::Tracker;
 use super::*;
 use crate::operation::Action;
 use std::collections::HashMap;

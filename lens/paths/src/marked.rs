@@ -12,41 +12,13 @@ mod graphs;
 
 pub use calls::Thread;
 use calls::{Call, End};
+pub use graphs::MarkedError;
 use graphs::Own;
 
 use crate::graph::{FunctionId, Program};
 use crate::walk::{Cause, Collection, Divergence, Step, Walked, Walker};
-use core::fmt;
 use eventlog::reader::Log;
 use std::collections::{BTreeSet, VecDeque};
-
-/// Why a log has no path of functions with `#[path]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MarkedError {
-    /// It has no graph of such a function.
-    Empty,
-    /// A graph, or its plan, cannot be read.
-    Graph {
-        /// the function
-        function: String,
-        /// what is wrong
-        what: String,
-    },
-}
-
-impl fmt::Display for MarkedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MarkedError::Empty => f.write_str("has no function with `#[path]`"),
-            MarkedError::Graph { function, what } => {
-                write!(f, "the graph of {function} cannot be read ({what})")
-            }
-        }
-    }
-}
-
-impl core::error::Error for MarkedError {}
 
 /// The functions with `#[path]` of a log, and their calls.
 #[derive(Debug)]

@@ -9,11 +9,17 @@
 //! Readers remove an underscore from a field's name; with it, no name is a keyword of TSDL. Design:
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
-use crate::export::ctf::{EMPTY, UNKNOWN};
 use crate::text;
 use crate::text::names::Taken;
 use eventdef::Sort;
 use eventlog::reader::{Clock, ClockBase, EventType, Log, Registry};
+
+/// The id of events of unknown type, above all codes.
+pub(super) const UNKNOWN: u32 = 1 << 16;
+
+/// Added to the id of an event whose string is empty. For an empty string, babeltrace2 up to 2.0.4
+/// shows the string of an earlier event of the same id; with this id all strings are empty.
+pub(super) const EMPTY: u32 = 1 << 17;
 
 const TYPES: &str = "\
 typealias integer { size = 8; align = 8; signed = false; } := u8;

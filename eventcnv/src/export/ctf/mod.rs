@@ -11,7 +11,8 @@
 pub(crate) mod metadata;
 pub(crate) mod packet;
 
-use crate::export::ctf::packet::{Packet, Place};
+use crate::export::ctf::metadata::{EMPTY, UNKNOWN};
+use crate::export::ctf::packet::{Append, Packet, Place};
 use crate::export::processes::Processes;
 use crate::open::select::Selected;
 use eventdef::Sort;
@@ -23,19 +24,9 @@ use std::io;
 const PACKET_SIZE_MIN: usize = 1 << 12;
 const PACKET_SIZE_MAX: usize = 1 << 16;
 
-/// The id of events of unknown type, above all codes.
-const UNKNOWN: u32 = 1 << 16;
-
-/// Added to the id of an event whose string is empty. For an empty string, babeltrace2 up to 2.0.4
-/// shows the string of an earlier event of the same id; with this id all strings are empty.
-const EMPTY: u32 = 1 << 17;
-
 /// Zero bytes for the parameters that an event lacks, at most. An event that lacks more is written
 /// as its bytes, like one of unknown type; else a short log would become a huge trace.
 const MADE_UP_SIZE_MAX: usize = 1 << 10;
-
-/// Appends bytes to the file of a name; a new file is empty.
-pub(crate) type Append<'a> = &'a mut dyn FnMut(&str, &[u8]) -> io::Result<()>;
 
 /// Writes events as a trace. Returns a note for the user, if any.
 pub(crate) fn write(

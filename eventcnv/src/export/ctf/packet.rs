@@ -7,8 +7,10 @@
 //!
 //! `metadata.rs` writes this layout in TSDL. Design: `.cnv.ctf` in `design/eventcnv.md`.
 
-use crate::export::ctf::Append;
 use std::io;
+
+/// Appends bytes to the file of a name; a new file is empty.
+pub(crate) type Append<'a> = &'a mut dyn FnMut(&str, &[u8]) -> io::Result<()>;
 
 const MAGIC: u32 = 0xC1FC_1FC1;
 

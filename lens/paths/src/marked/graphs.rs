@@ -2,14 +2,42 @@
 //!
 //! Design: `.paths.marked` in `design/paths.md`.
 
-use super::MarkedError;
 use crate::condition::clashes;
 use crate::graph::{Builder, FunctionId, GraphError, Program};
 use crate::plan::text as plans;
 use crate::profile::Profile;
+use core::fmt;
 use eventdef::path::GRAPH;
 use eventlog::reader::{Filter, Log, Order};
 use std::collections::BTreeMap;
+
+/// Why a log has no path of functions with `#[path]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MarkedError {
+    /// It has no graph of such a function.
+    Empty,
+    /// A graph, or its plan, cannot be read.
+    Graph {
+        /// the function
+        function: String,
+        /// what is wrong
+        what: String,
+    },
+}
+
+impl fmt::Display for MarkedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MarkedError::Empty => f.write_str("has no function with `#[path]`"),
+            MarkedError::Graph { function, what } => {
+                write!(f, "the graph of {function} cannot be read ({what})")
+            }
+        }
+    }
+}
+
+impl core::error::Error for MarkedError {}
 
 /// Bytes of all graphs, at most; later ones are left out.
 const TEXT_SIZE_MAX: usize = 1 << 28;

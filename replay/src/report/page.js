@@ -2,19 +2,12 @@
 // The page is complete without it.
 //
 //   data-points of a chart ─▶ the nearest column ─▶ a vertical line, a mark on each line, the values
-"use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const tip = document.getElementById("tip");
+  const tip = byId("tip");
   const percent = (part) => `${part * 100}%`;
-  const isShown = (heap) => heap === null || document.getElementById(`heap${heap}`).checked;
+  const isShown = (heap) => heap === null || byId(`heap${heap}`).checked;
   const classOf = (heap) => (heap === null ? "" : `c${heap % 12}`);
-  const node = (parent, name, text, cls) => {
-    const made = parent.appendChild(document.createElement(name));
-    if (text !== undefined) made.textContent = text;
-    if (cls) made.className = cls;
-    return made;
-  };
   const shape = (parent, name, values) => {
     const made = parent.appendChild(document.createElementNS(SVG, name));
     for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
@@ -55,16 +48,16 @@
       tip.replaceChildren();
       const x = percent(points.x[index]);
       shape(layer, "line", { class: "cross", x1: x, x2: x, y1: "0", y2: "100%" });
-      node(tip, "b", points.at[index]);
+      tip.append(node("b", points.at[index]));
       const there = points.lines.filter((line) => line.y[index] !== null && isShown(line.heap));
       there.sort((a, b) => a.y[index] - b.y[index]);
       for (const line of there) {
         shape(layer, "circle", { class: `mark ${classOf(line.heap)}`, r: 4, cx: x,
           cy: percent(place(line.y[index])) });
-        const row = node(tip, "div");
-        node(row, "i", "", classOf(line.heap));
-        node(row, "span", line.name);
-        node(row, "span", line.text[index]);
+        const row = node("div");
+        row.append(node("i", "", classOf(line.heap)), node("span", line.name),
+          node("span", line.text[index]));
+        tip.append(row);
       }
       tip.hidden = false;
       const box = chart.getBoundingClientRect();

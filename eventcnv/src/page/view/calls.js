@@ -110,10 +110,11 @@ const callsTab = (root, data, page) => {
   const listed = node("p", undefined, "note");
   const detail = node("div");
   const sorted = { by: "own", down: true };
-  const COLUMNS = [["name", "Function", "", true], ["calls", "Calls", "how often it ran"],
+  const COLUMNS = tools.named([["name", "Function", "", true], ["calls", "Calls", "how often it ran"],
     ["own", "Own time", "in the function itself"], ["total", "Total time", "with all calls in it"],
     ["mean", "Average", "time of one call"], ["p50", "Median", "half of the calls are shorter"],
-    ["p99", "p99", "99 of 100 calls are shorter"], ["max", "Longest", "the slowest call"]];
+    ["p99", "p99", "99 of 100 calls are shorter"], ["max", "Longest", "the slowest call"]],
+  { name: "function", calls: "calls", total: "" });
   const drawTable = () => {
     const shown = functions.filter(({ at }) => !found || found.has(at));
     sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {

@@ -12,7 +12,7 @@ const sourceTab = (root, data, page) => {
   const LINES_MAX = 1500; // Lines of a folded file that are seen at first.
   const OPENED_MAX = 1000; // Lines that a click adds.
   const TEXT_MAX = 90; // Letters of a statement in the table.
-  const { time, share, many, button, section } =
+  const { time, share, many, button, section, named } =
     tabTools(root, { isNs: data.isNs, time: data.own }, [], page);
   const columns = ["count", "own", "ownError", "percent", "total", "totalError", "mean", "min",
     "traced", "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
@@ -175,8 +175,9 @@ const sourceTab = (root, data, page) => {
   };
   const drawTable = () => {
     const shown = seen();
-    const heading = [["order", "Statement", "in order of files and lines", true], ...COLUMNS[chosen],
-      ["name", "Function", "", true]];
+    const heading = named([["order", "Statement", "in order of files and lines", true],
+      ...COLUMNS[chosen], ["name", "Function", "", true]],
+    { order: "place", name: "function", count: "count" });
     sortTable(table, heading, shown, sorted, drawTable, LISTED_MAX, (tr, row) => {
       tr.className = "pick" + (picked === row ? " picked" : "");
       tr.tabIndex = 0;

@@ -84,13 +84,16 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     made.onclick = onclick;
     return made;
   };
+  // Columns with their names for programs, as the command of the tab has them.
+  const named = (columns, names) => columns.map(([key, title, meaning, isText]) =>
+    [key, title, meaning, isText, names[key] ?? `${key}_${data.isNs ? "ns" : "ticks"}`]);
   // What Enter and Space do on an element that is no button.
   const onPress = (act) => (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     act();
   };
-  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told };
+  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told, named };
 };
 // What is drawn on a canvas for a bar: the label, as far as there is room, and stripes.
 const barPaint = (tint, brief) => {

@@ -198,7 +198,7 @@ fn a_line_is_drawn_where_its_values_are() {
     };
     let heap = HeapMeasured { timeline: [0, 50, 100].map(sample).to_vec(), ..Default::default() };
     let page = page(&Measured { heaps: vec![heap], ..Measured::default() });
-    let path = page.split("<path class=\"line h0 c0\" d=\"").nth(1).expect("memory is the first");
+    let path = page.split("<path class=\"line s0 c0\" d=\"").nth(1).expect("memory is the first");
     let path = path.split('"').next().expect("an end");
     let places: Vec<(f64, f64)> = path
         .trim_start_matches('M')
@@ -223,19 +223,19 @@ fn a_reader_without_scripts_sees_all_charts() {
     for title in expected {
         assert!(opened.dom.contains(&format!("<b>{title}</b>")), "{title}");
     }
-    assert!(opened.dom.matches("<path class=\"line h0").count() == 3);
+    assert!(opened.dom.matches("<path class=\"line s0").count() == 3);
 }
 
 /// `.rep.page`
 #[test]
 fn a_heap_is_hidden_by_its_name_in_the_legend() {
     let script = "
-        const shown = (heap) => [...document.querySelectorAll(`.h${heap}`)]
+        const shown = (heap) => [...document.querySelectorAll(`.s${heap}`)]
           .filter((of) => getComputedStyle(of).display !== 'none').length;
         say('before', shown(1)); say('other', shown(0));
-        document.getElementById('heap1').click();
+        document.getElementById('series1').click();
         say('after', shown(1)); say('same', shown(0));
-        document.getElementById('heap1').click();
+        document.getElementById('series1').click();
         say('again', shown(1));";
     let opened = Page::used(&page(&measured(Shape::default())), script);
     assert_eq!(opened.console, [""; 0]);
@@ -254,11 +254,11 @@ fn an_axis_ends_at_the_shown_values() {
         const chart = document.querySelector('section[aria-label=Memory] svg.chart');
         const highest = () => [...chart.querySelectorAll('text.y')]
           .filter((text) => text.getClientRects().length > 0).pop().textContent;
-        const path = chart.querySelector('path.h0');
+        const path = chart.querySelector('path.s0');
         const tall = (of) => of.getBoundingClientRect().height;
         const part = () => tall(path) / tall(chart);
         say('top', highest()); say('part', part());
-        const box = document.getElementById('heap1');
+        const box = document.getElementById('series1');
         box.click(); say('nearer', highest()); say('larger', part());
         box.click(); say('again', highest());";
     let opened = Page::used(&page(&measured), script);
@@ -282,7 +282,7 @@ fn the_pointer_shows_the_values_of_visible_heaps() {
         move(0.5);
         say('at', tip.querySelector('b').textContent); say('names', names());
         say('inside', tip.getBoundingClientRect().right <= innerWidth && !tip.hidden);
-        document.getElementById('heap0').click(); move(0.5); say('fewer', names());
+        document.getElementById('series0').click(); move(0.5); say('fewer', names());
         chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
         say('next', tip.querySelector('b').textContent);
         move(1); say('end', tip.getBoundingClientRect().right <= innerWidth);

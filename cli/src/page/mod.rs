@@ -4,10 +4,14 @@
 //!  title, about ── frame ─┐
 //!  body: markup, tables ──┼──▶ page.html: complete without its script, which sorts tables
 //!  page.css, page.js ─────┤    policy: no source but the page's own style and script
-//!  styles, scripts, data ─┘
+//!  styles, scripts, data ─┤
+//!  chart.*, scale.rs ─────┘    lines and bars as SVG
 //! ```
 //!
 //! Design: `.output.page` in `design/output.md`.
+
+pub mod chart;
+pub mod scale;
 
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};

@@ -12,12 +12,27 @@ const css = (() => {
   const [probe, brush] = [node("i"), document.createElement("canvas").getContext("2d")];
   probe.hidden = true;
   document.body.append(probe);
+  const known = new Map();
+  byId("theme").addEventListener("change", () => known.clear());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => known.clear());
   return (name) => {
+    if (known.has(name)) return known.get(name);
     probe.style.color = `var(${name})`;
     brush.fillStyle = getComputedStyle(probe).color;
+    known.set(name, brush.fillStyle);
     return brush.fillStyle;
   };
 })();
+// Boxes of a name and a value each; a bad one stands out. A name may be an element.
+const factBoxes = (all) => {
+  const facts = node("div", undefined, "facts");
+  for (const [name, value, bad] of all) {
+    const fact = node("div", undefined, bad ? "fact bad" : "fact");
+    fact.append(node("b", value), name.append ? name : node("span", name, "soft"));
+    facts.append(fact);
+  }
+  return facts;
+};
 
 // Draws a table that its headings sort. A column has a key, a title, what it means, whether it is
 // text, and its name for programs; `fill` writes the row of an item.

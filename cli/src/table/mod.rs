@@ -147,6 +147,9 @@ fn snake(name: &str) -> String {
     name.replace([' ', '.'], "_").to_lowercase()
 }
 
+/// A column, and what it has of a row.
+pub type Each<'t, 'f, R> = (Column<'t>, &'f dyn Fn(&R) -> Cell);
+
 /// Rows of cells in columns.
 pub struct Table<'t> {
     columns: Vec<Column<'t>>,
@@ -159,6 +162,13 @@ impl<'t> Table<'t> {
     /// Returns a table whose times are in ns.
     pub fn new(columns: impl IntoIterator<Item = Column<'t>>) -> Table<'t> {
         Table { columns: columns.into_iter().collect(), is_ticks: false, rows: Vec::new() }
+    }
+
+    /// Returns a table of columns, with what each has of each of the rows.
+    pub fn of_each<R>(rows: impl Iterator<Item = R>, columns: &[Each<'t, '_, R>]) -> Table<'t> {
+        let mut table = Table::new(columns.iter().map(|(column, _)| *column));
+        rows.for_each(|row| table.row(columns.iter().map(|(_, cell)| cell(&row))));
+        table
     }
 
     /// Has the times of a log with this clock.

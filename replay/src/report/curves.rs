@@ -7,10 +7,10 @@
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::chart::{Chart, Line};
-use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, short_name};
 use crate::measured::{HeapMeasured, Sample};
+use cli::page::chart::{Chart, Line};
+use cli::page::scale::{Scale, Tick, halved};
 use cli::units::{Unit, bytes, latency, nanoseconds, three_digits};
 
 const COLUMN_COUNT: usize = 200;
@@ -83,7 +83,7 @@ pub(super) fn memory(parts: &Parts<'_>) -> Chart {
     let live = run.values(timeline, |sample| Some(sample.live as f64));
     let scale = Scale::linear(resident.iter().chain([&live]).flatten().flatten().copied());
     let name = source.map_or("live".to_owned(), |heap| format!("live ({})", short_name(heap)));
-    let area = Line { heap: None, name, points: points(&live, scale, bytes) };
+    let area = Line { series: None, name, points: points(&live, scale, bytes) };
     Chart {
         title: "Memory",
         note: "resident, by time since the first operation; filled: live",
@@ -168,7 +168,7 @@ fn lines(
     text: impl Fn(f64) -> String,
 ) -> Vec<Line> {
     let line = |(index, (heap, values)): (usize, (&HeapMeasured, Vec<Option<f64>>))| Line {
-        heap: Some(index),
+        series: Some(index),
         name: short_name(heap).to_owned(),
         points: points(&values, scale, &text),
     };

@@ -8,12 +8,10 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 mod answer;
-mod chart;
 mod curves;
 mod histogram;
 mod machine;
 mod page;
-mod scale;
 mod summary;
 mod tables;
 

@@ -9,18 +9,17 @@
 //! Design: `.rep.page` in `design/replay.md`.
 
 use super::answer::of_program;
-use super::chart::heap_classes;
 use super::curves;
 use super::histogram::histogram;
 use super::tables::{NOISE, NOT_IN_TIMES, Parts, short_name, trouble};
 use crate::measured::{HeapMeasured, Measured, Subject};
+use cli::page::chart::{self, legend, series, toggles};
 use cli::page::{self, Page, scroll};
 use cli::units::{Unit, bytes, nanoseconds, number};
 use maud::{Markup, html};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
 
 /// Writes the page. Without heaps it shows the workload.
 pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
@@ -28,19 +27,12 @@ pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     let page = Page {
         title: &measured.workload.name,
         about: &words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · "),
-        styles: &[STYLE, &toggles(measured.heaps.len())],
-        scripts: &[SCRIPT],
+        styles: &[chart::STYLE, STYLE, &toggles(measured.heaps.len())],
+        scripts: &[chart::SCRIPT],
         body: body(&Parts::new(measured)),
         data: None,
     };
     page.write(out)
-}
-
-/// Returns the rules that hide a heap whose box in the legend is not checked.
-fn toggles(heap_count: usize) -> String {
-    let rule =
-        |heap| format!(":root:has(#heap{heap}:not(:checked)) .h{heap} {{ display: none }}\n");
-    (0..heap_count).map(rule).collect()
 }
 
 fn body(parts: &Parts<'_>) -> Markup {
@@ -52,10 +44,10 @@ fn body(parts: &Parts<'_>) -> Markup {
             p.soft { (of_program) }
         }
         @if !measured.heaps.is_empty() {
-            (legend(&measured.heaps))
+            (legend("Heaps that are shown", measured.heaps.iter().map(names)))
             section aria-label="Time" {
                 h2 { "Time" }
-                (scroll(&parts.time(), heap_classes))
+                (scroll(&parts.time(), series))
                 (curves::quantiles(parts).draw())
                 details { summary { "All latencies" } (latencies(parts)) }
             }
@@ -64,15 +56,19 @@ fn body(parts: &Parts<'_>) -> Markup {
                 div.columns {
                     (curves::memory(parts).draw()) (curves::fragmentation(parts).draw())
                 }
-                (scroll(&parts.memory(), heap_classes))
+                (scroll(&parts.memory(), series))
                 @if let Some(note) = parts.of_program() { p.soft { (note) } }
-                (scroll(&parts.left(), heap_classes))
+                (scroll(&parts.left(), series))
             }
         }
         (workload(&measured.workload))
         @if !measured.heaps.is_empty() { (notes(measured)) }
         div id="tip" role="status" hidden {}
     }
+}
+
+fn names(heap: &HeapMeasured) -> (&str, &str) {
+    (&heap.name, short_name(heap))
 }
 
 fn facts(measured: &Measured) -> Vec<(&'static str, String, bool)> {
@@ -114,27 +110,10 @@ fn troubles(measured: &Measured) -> Markup {
     }
 }
 
-fn legend(heaps: &[HeapMeasured]) -> Markup {
-    html! {
-        div.legend role="group" aria-label="Heaps that are shown" {
-            @for (index, heap) in heaps.iter().enumerate() {
-                @let id = format!("heap{index}");
-                // The entry does not have the class that it hides.
-                label class=(heap_classes(index).replacen(&format!("h{index}"), "entry", 1))
-                    for=(id) {
-                    input type="checkbox" id=(id) checked;
-                    svg.key aria-hidden="true" { line.line x1="0" x2="100%" y1="50%" y2="50%" {} }
-                    span title=(heap.name) { (short_name(heap)) }
-                }
-            }
-        }
-    }
-}
-
 /// Writes all latencies. A row belongs to the heap that it names.
 fn latencies(parts: &Parts<'_>) -> Markup {
     let (table, heaps) = parts.latencies();
-    scroll(&table, |row| heaps.get(row).copied().map_or_else(String::new, heap_classes))
+    scroll(&table, |row| heaps.get(row).copied().map_or_else(String::new, series))
 }
 
 fn workload(subject: &Subject) -> Markup {

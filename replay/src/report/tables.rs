@@ -11,10 +11,13 @@
 
 use super::summary::{Spread, Summary, replaced_by, stands_for};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
-use cli::table::{Cell, Sheet, Table, count, rate, ratio, size, text, time};
+use cli::table::{Cell, Sheet, Table, count, ratio, size, text, time};
 use cli::units::{NOTHING, Unit, bytes, number, three_digits, wait};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
+/// A heap, and the summary of its runs.
+type Row<'m> = (&'m HeapMeasured, &'m Summary);
 
 /// Latencies of sizes that people see, at most.
 const LATENCY_COUNT_MAX: usize = 40;
@@ -44,7 +47,7 @@ impl<'m> Parts<'m> {
         self.summaries.iter().any(noise)
     }
 
-    fn heaps(&self) -> impl Iterator<Item = (&'m HeapMeasured, &Summary)> {
+    fn heaps(&self) -> impl Iterator<Item = Row<'_>> {
         self.measured.heaps.iter().zip(&self.summaries)
     }
 
@@ -65,78 +68,65 @@ impl<'m> Parts<'m> {
     }
 
     pub(super) fn time(&self) -> Table<'static> {
-        let [p50, p99, p999, max] = ["p50", "p99", "p99.9", "max"].map(time);
-        let mut table = Table::new([
-            text("heap"),
-            rate("ops"),
-            ratio("vs first"),
-            text("noise").for_programs(),
-            time("per op").titled("ns/op"),
-            time("per op most").titled("spread"),
-            time("per op median").for_programs(),
-            time("net per op").titled("net"),
-            time("processor per op").titled("cpu ns/op"),
-            ratio("processor vs first").titled("cpu vs first"),
-            text("processor noise").for_programs(),
-            p50,
-            p99,
-            p999,
-            max,
-        ]);
         let ns = |ns: Option<f64>| or_unknown(ns, |ns| Cell::Words(three_digits(ns), json!(ns)));
-        for (heap, summary) in self.heaps() {
-            let Summary { ops_per_s, ns_per_op, processor_ns_per_op: processor, .. } = summary;
-            let rate = |of: &Spread| Cell::Words(Unit::Count.text(of.most), json!(of.most));
-            let all = &heap.latency.all;
-            let [p50, p99, p999, max] = quantiles(all);
-            table.row([
-                name(heap),
-                or_unknown(ops_per_s.as_ref(), rate),
-                compared(summary.ops_vs_first, summary.is_noise),
-                summary.is_noise.into(),
-                ns(ns_per_op.map(|of| of.least)),
-                or_unknown(*ns_per_op, |of| between(of, three_digits)),
-                ns_per_op.map(|of| of.median).into(),
-                ns(summary.net_ns_per_op),
-                ns(processor.map(|of| of.least)),
-                compared(summary.processor_vs_first, summary.is_processor_noise),
-                summary.is_processor_noise.into(),
-                p50,
-                p99,
-                p999,
-                max,
-            ]);
-        }
-        table
+        let rate = |of: Spread| Cell::Words(Unit::Count.text(of.most), json!(of.most));
+        let least = |of: Option<Spread>| ns(of.map(|of| of.least));
+        let noise = |ratio, is_noise| match is_noise {
+            Some(true) => Cell::Words("noise".to_owned(), json!(ratio)),
+            _ => or_unknown(ratio, Cell::Real),
+        };
+        let all = |of: &Row<'_>, at: usize| quantiles(&of.0.latency.all)[at].clone();
+        Table::of_each(
+            self.heaps(),
+            &[
+                (text("heap"), &|of| name(of.0)),
+                (cli::table::rate("ops"), &|of| or_unknown(of.1.ops_per_s, rate)),
+                (ratio("vs first"), &|of| noise(of.1.ops_vs_first, of.1.is_noise)),
+                (text("noise").for_programs(), &|of| of.1.is_noise.into()),
+                (time("per op").titled("ns/op"), &|of| least(of.1.ns_per_op)),
+                (time("per op most").titled("spread"), &|of| {
+                    or_unknown(of.1.ns_per_op, |of| between(of, three_digits))
+                }),
+                (time("per op median").for_programs(), &|of| {
+                    of.1.ns_per_op.map(|of| of.median).into()
+                }),
+                (time("net per op").titled("net"), &|of| ns(of.1.net_ns_per_op)),
+                (time("processor per op").titled("cpu ns/op"), &|of| {
+                    least(of.1.processor_ns_per_op)
+                }),
+                (ratio("processor vs first").titled("cpu vs first"), &|of| {
+                    noise(of.1.processor_vs_first, of.1.is_processor_noise)
+                }),
+                (text("processor noise").for_programs(), &|of| of.1.is_processor_noise.into()),
+                (time("p50"), &|of| all(of, 0)),
+                (time("p99"), &|of| all(of, 1)),
+                (time("p99.9"), &|of| all(of, 2)),
+                (time("max"), &|of| all(of, 3)),
+            ],
+        )
     }
 
     pub(super) fn memory(&self) -> Table<'static> {
-        let mut table = Table::new([
-            text("heap"),
-            size("peak"),
-            size("peak most").titled("spread"),
-            size("start up").titled("start-up"),
-            ratio("vs first"),
-            ratio("over live peak"),
-            size("program"),
-            size("live at peak").for_programs(),
-            ratio("fragmentation at peak").for_programs(),
-        ]);
-        for (heap, summary) in self.heaps() {
-            let median = |of: Option<Spread>| or_unknown(of.map(|of| of.median), Cell::Real);
-            table.row([
-                name(heap),
-                median(summary.resident_peak),
-                or_unknown(summary.resident_peak, |of| between(of, bytes)),
-                median(summary.start_up),
-                or_unknown(summary.resident_vs_first, Cell::Real),
-                or_unknown(summary.resident_vs_live, Cell::Real),
-                or_unknown(summary.program_peak, Cell::Real),
-                median(summary.live_at_peak),
-                median(summary.fragmentation_at_peak),
-            ]);
-        }
-        table
+        let median = |of: Option<Spread>| or_unknown(of.map(|of| of.median), Cell::Real);
+        let known = |of: Option<f64>| or_unknown(of, Cell::Real);
+        Table::of_each(
+            self.heaps(),
+            &[
+                (text("heap"), &|of| name(of.0)),
+                (size("peak"), &|of| median(of.1.resident_peak)),
+                (size("peak most").titled("spread"), &|of| {
+                    or_unknown(of.1.resident_peak, |of| between(of, bytes))
+                }),
+                (size("start up").titled("start-up"), &|of| median(of.1.start_up)),
+                (ratio("vs first"), &|of| known(of.1.resident_vs_first)),
+                (ratio("over live peak"), &|of| known(of.1.resident_vs_live)),
+                (size("program"), &|of| known(of.1.program_peak)),
+                (size("live at peak").for_programs(), &|of| median(of.1.live_at_peak)),
+                (ratio("fragmentation at peak").for_programs(), &|of| {
+                    median(of.1.fragmentation_at_peak)
+                }),
+            ],
+        )
     }
 
     /// Returns how the column "program" follows, where the program had another malloc than that of
@@ -228,13 +218,6 @@ pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
 /// Returns the cell of a value, which people see as unknown if there is none.
 fn or_unknown<T>(value: Option<T>, cell: impl Fn(T) -> Cell) -> Cell {
     value.map_or_else(|| Cell::Words(NOTHING.to_owned(), Value::Null), cell)
-}
-
-fn compared(ratio: Option<f64>, is_noise: Option<bool>) -> Cell {
-    match is_noise {
-        Some(true) => Cell::Words("noise".to_owned(), json!(ratio)),
-        _ => or_unknown(ratio, Cell::Real),
-    }
 }
 
 /// Explains the word in place of a ratio.

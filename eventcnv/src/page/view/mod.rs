@@ -29,7 +29,7 @@ use crate::ask::stats::view;
 use crate::page::flame::Flame;
 use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::text;
-use cli::page::{self, Page};
+use cli::page::{self, Page, chart};
 use cli::table::{self, Cell, Table, time};
 use cli::units::{Unit, nanoseconds, number, or_nothing};
 use eventlog::reader::{Event, Registry, Value as Param};
@@ -95,7 +95,7 @@ pub(crate) struct Report<'a> {
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (styles, scripts): (Vec<_>, Vec<_>) = report.tabs().into_iter().unzip();
     let page = Page {
-        title: report.name.rsplit('/').next().unwrap_or(report.name),
+        title: file(report.name),
         about: &report.programs(),
         styles: &[&[STYLE], &styles[..]].concat(),
         scripts: &[&scripts[..], &[SCRIPT]].concat(),
@@ -105,11 +105,18 @@ pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     page.write(out)
 }
 
+/// Returns the last part of a path.
+fn file(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
 /// Writes the page of a plan of paths, from its markup.
 #[cfg(feature = "paths")]
 pub(crate) fn write_plan(title: &str, plan: Markup, out: &mut dyn Write) -> io::Result<()> {
     let body = html! { div #planTab { (plan) } };
-    Page { title, about: "", styles: &[PLAN_STYLE], scripts: &[], body, data: None }.write(out)
+    let title = file(title);
+    Page { title, about: "", styles: &[chart::STYLE, PLAN_STYLE], scripts: &[], body, data: None }
+        .write(out)
 }
 
 /// Appends the parameters of an event: words in decimal, pointers and addresses in hexadecimal with
@@ -157,7 +164,7 @@ fn clip(out: &mut Vec<u8>) {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; that of source looks like that of calls.
-    fn tabs(&self) -> [(&'static str, &'static str); 7] {
+    fn tabs(&self) -> [(&'static str, &'static str); 8] {
         let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let has_calls = self.calls.is_some() || self.source.is_some();
@@ -167,7 +174,9 @@ impl Report<'_> {
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
         let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
         let plan = self.plan.as_ref().map(|_| (PLAN_STYLE, ""));
-        [tools, graph, calls, source, threads, wait_flame, plan].map(Option::unwrap_or_default)
+        let charts = plan.map(|_| (chart::STYLE, ""));
+        [tools, graph, calls, source, threads, wait_flame, charts, plan]
+            .map(Option::unwrap_or_default)
     }
 
     /// Returns the pseudo-stacks; their rows are threads of the log.

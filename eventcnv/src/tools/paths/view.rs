@@ -8,8 +8,10 @@
 //! Design: `.paths.plan` in `design/paths.md`.
 
 use cli::Stop;
+use cli::page::chart::{Bar, bars, series};
 use cli::page::section;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, text};
+use cli::units::Unit;
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId, Program};
 use lens_paths::plan::{Plans, Run, loads};
 use lens_paths::{Profile, Weights};
@@ -26,9 +28,6 @@ const COLUMN: usize = 150;
 const ROW: usize = 64;
 const BOX_WIDTH: usize = 120;
 const BOX_HEIGHT: usize = 30;
-/// Colours of machines.
-const COLOURS: [&str; 6] = ["#c0392b", "#2471a3", "#1e8449", "#b9770e", "#7d3c98", "#117a65"];
-
 /// Returns all plans, and the runs and witnesses of the best; with the profile of a run, the
 /// elements whose events tell nothing.
 pub(crate) fn answer(
@@ -103,9 +102,18 @@ fn tables(program: &Program, weights: &Weights, own: &[Run]) -> [Table<'static>;
 pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> Markup {
     let [runs_table, mut witnesses] = tables(program, weights, runs);
     witnesses.rows.truncate(DRAWN_COUNT_MAX);
+    let bar = |(machine, load): (usize, &u64)| Bar {
+        name: format!("machine {machine}"),
+        value: *load,
+        class: series(machine),
+    };
+    let machines: Vec<Bar> = loads(runs).iter().enumerate().map(bar).collect();
     let drawing = PreEscaped(drawing(program, weights, runs));
     html! {
-        section aria-label="Graph" { (drawing) }
+        section aria-label="Graph" {
+            (bars("Machines", "the cost of each", &machines, Unit::Count))
+            (drawing)
+        }
         (section("Runs", &runs_table))
         (section("Witnesses", &witnesses))
     }
@@ -140,22 +148,7 @@ fn places(function: &Function) -> Vec<(usize, usize)> {
 
 /// Returns a drawing of a plan.
 fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
-    let (mut body, mut top, mut width, mut drawn) = (String::new(), 30, 600, 0);
-    let loads = loads(runs);
-    let cost = loads.iter().copied().max().unwrap_or(0);
-    for (machine, load) in loads.iter().enumerate() {
-        let bar = (*load as f64 / cost.max(1) as f64 * 300.0).round();
-        let colour = COLOURS[machine % COLOURS.len()];
-        let y = top + 4;
-        let _ = writeln!(
-            body,
-            "<rect x='110' y='{top}' width='{bar}' height='14' fill='{colour}'/>\
-             <text x='10' y='{y}' dy='8'>machine {machine}</text>\
-             <text x='{}' y='{y}' dy='8'>{load}</text>",
-            bar + 118.0
-        );
-        top += 22;
-    }
+    let (mut body, mut top, mut width, mut drawn) = (String::new(), 0, 600, 0);
     for (id, function) in program.ids().zip(program.functions()) {
         if drawn + function.blocks().len() > DRAWN_COUNT_MAX {
             top += 24;
@@ -177,8 +170,7 @@ fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
     top += 20;
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{top}' \
-         viewBox='0 0 {width} {top}'>\n<text x='10' y='18' class='name'>cost {cost}</text>\n\
-         {body}</svg>\n"
+         viewBox='0 0 {width} {top}'>\n{body}</svg>\n"
     )
 }
 
@@ -198,9 +190,8 @@ fn draw(
     };
     let marks = |body: &mut String, element: Element, x: usize, y: usize| {
         for (at, machine) in machines(element).into_iter().enumerate() {
-            let colour = COLOURS[machine % COLOURS.len()];
-            let x = x + at * 9;
-            let _ = writeln!(body, "<circle cx='{x}' cy='{y}' r='4' fill='{colour}'/>");
+            let (x, class) = (x + at * 9, series(machine));
+            let _ = writeln!(body, "<circle class='{class}' cx='{x}' cy='{y}' r='4'/>");
         }
     };
     let corner = |block: BlockId| {

@@ -1,4 +1,4 @@
-// The script of the report: shows the values of a chart under the pointer, or by the arrow keys.
+// Line charts: shows the values under the pointer, or by the arrow keys.
 // The page is complete without it.
 //
 //   data-points of a chart ─▶ the nearest column ─▶ a vertical line, a mark on each line, the values
@@ -6,8 +6,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   const tip = byId("tip");
   const percent = (part) => `${part * 100}%`;
-  const isShown = (heap) => heap === null || byId(`heap${heap}`).checked;
-  const classOf = (heap) => (heap === null ? "" : `c${heap % 12}`);
+  const isShown = (series) => series === null || byId(`series${series}`).checked;
+  const classOf = (series) => (series === null ? "" : `c${series % 12}`);
   const shape = (parent, name, values) => {
     const made = parent.appendChild(document.createElementNS(SVG, name));
     for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
@@ -24,7 +24,7 @@
     // The greatest shown value is in the upper half.
     const fit = () => {
       if (levels.length < 2) return;
-      const shown = points.lines.filter((line) => isShown(line.heap)).flatMap((line) => line.y);
+      const shown = points.lines.filter((line) => isShown(line.series)).flatMap((line) => line.y);
       const top = shown.reduce((most, y) => (y === null ? most : Math.max(most, 1 - y)), 0);
       let level = 0;
       while (level + 1 < levels.length && top * 2 ** (level + 1) <= 1) level += 1;
@@ -49,13 +49,13 @@
       const x = percent(points.x[index]);
       shape(layer, "line", { class: "cross", x1: x, x2: x, y1: "0", y2: "100%" });
       tip.append(node("b", points.at[index]));
-      const there = points.lines.filter((line) => line.y[index] !== null && isShown(line.heap));
+      const there = points.lines.filter((line) => line.y[index] !== null && isShown(line.series));
       there.sort((a, b) => a.y[index] - b.y[index]);
       for (const line of there) {
-        shape(layer, "circle", { class: `mark ${classOf(line.heap)}`, r: 4, cx: x,
+        shape(layer, "circle", { class: `mark ${classOf(line.series)}`, r: 4, cx: x,
           cy: percent(place(line.y[index])) });
         const row = node("div");
-        row.append(node("i", "", classOf(line.heap)), node("span", line.name),
+        row.append(node("i", "", classOf(line.series)), node("span", line.name),
           node("span", line.text[index]));
         tip.append(row);
       }

@@ -11,7 +11,9 @@
 //!             ├─ stop.rs     why it stops: exit codes, standard error
 //!             ├─ log.rs      the log that a command line names, and the faults in it
 //!             ├─ program.rs  the program that a command line names
-//!             └─ table.rs, units.rs    columns; numbers, sizes and times in words
+//!             ├─ table     rows in columns, as text, CSV, JSON, and in a page
+//!             ├─ units.rs, fields.rs    numbers in words for people; values for programs
+//!             └─ page      one web page without network: frame, style, charts, sorting
 //! ```
 //!
 //! - **Platforms**: Unix; tests run on Linux.
@@ -21,8 +23,10 @@
 //! `design/replay.md`.
 #![forbid(unsafe_code)]
 
+pub mod fields;
 pub mod log;
 pub mod output;
+pub mod page;
 pub mod program;
 pub mod stop;
 pub mod table;

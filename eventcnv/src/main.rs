@@ -6,7 +6,7 @@
 //! ```
 //!
 //! ```text
-//!  args.rs ─┬▶ ask/NAME, page/ ── open/ ──▶ events ──▶ sums ──▶ show/table.rs │ a page
+//!  args.rs ─┬▶ ask/NAME, page/ ── open/ ──▶ events ──▶ sums ──▶ a table │ a page
 //!           └▶ tools/NAME.rs ─── open/ ──▶ events ──▶ show/ for people │ export/
 //! ```
 //!

@@ -1,36 +1,21 @@
-//! Tables: text, CSV and JSON have the columns that `design/output.md` states, in its order.
+//! Tables: text, CSV, JSON and pages have the columns that `design/output.md` states, in its order.
 //!
 //! ```text
 //!  design/output.md ── the row of a command ──────────┐
 //!  eventcnv COMMAND --csv ── its first line ──────────┼──▶ the same
 //!  eventcnv COMMAND --json ── the members of a row ───┤
-//!  eventcnv COMMAND ── titles ────────────────────────┘
+//!  eventcnv COMMAND ── titles ────────────────────────┤
+//!  eventcnv report ── data-field of the headings ─────┘
 //! ```
 
+#[path = "support/design.rs"]
+mod design;
 mod support;
 
+use design::{are_of, headings, rows, stated};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
 use support::{golden_path, run};
-
-/// Returns the rows of the design whose first cell begins with a code: the codes of both cells.
-fn rows() -> Vec<[Vec<String>; 2]> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/output.md");
-    let page = fs::read_to_string(page).unwrap();
-    let codes = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix('|'));
-    let rows = rows.filter_map(|line| line.split_once('|'));
-    rows.map(|(first, second)| [codes(&format!("`{first}")), codes(second)]).collect()
-}
-
-/// Returns the columns that the design states for a table.
-fn stated(table: &[&str]) -> Vec<String> {
-    let mut found = rows().into_iter().filter(|[name, _]| name == table);
-    let [_, columns] = found.next().unwrap_or_else(|| panic!("no row for {table:?}"));
-    assert!(found.next().is_none(), "two rows for {table:?}");
-    columns.iter().flat_map(|names| names.split(' ')).map(str::to_owned).collect()
-}
 
 #[test]
 fn text_csv_and_json_have_the_columns_of_the_design() {
@@ -62,17 +47,36 @@ fn text_csv_and_json_have_the_columns_of_the_design() {
         let command = stated_as.split(' ').next().unwrap();
         compare(stated_as, &[&[command, log], args].concat(), "rows");
     }
+    #[cfg(feature = "paths")]
+    let graph = golden_path("paths/shop.graph").to_str().unwrap().to_owned();
     for (stated_as, args) in [
         ("stats", &["stats", heap, "--params"][..]),
         ("diff", &["diff", heap, &other]),
+        #[cfg(feature = "paths")]
+        ("paths plan", &["paths", "plan", &graph]),
         #[cfg(feature = "waits")]
         ("waits explain", &["waits", "explain", &names, "--of", "names", "--path"]),
     ] {
         let rows = match stated_as {
             "waits explain" => "waits",
+            "paths plan" => "plans",
             _ => "event_types",
         };
         compare(stated_as, args, rows);
+    }
+}
+
+#[test]
+fn the_tables_of_a_page_have_the_columns_of_the_design() {
+    let heap = golden_path("log/heap.log");
+    let (page, code, errors) = run(&["report", heap.to_str().unwrap(), "-o", "-"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let page = String::from_utf8(page).unwrap();
+    let found = headings(&page);
+    for (title, name) in [("Threads", "threads"), ("Longest gaps", "gaps")] {
+        let at = page.find(&format!("<section aria-label=\"{title}\"")).expect("a section");
+        let before = page[..at].matches("<table class=\"sorted\">").count();
+        assert!(are_of(&found[before], &["stats", name]), "{title}: {:?}", found[before]);
     }
 }
 

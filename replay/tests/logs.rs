@@ -6,6 +6,11 @@
 //!
 //! Design: `.rep.source`, `.rep.file`, `.rep.exit` in `design/replay.md`.
 
+#[path = "report/design.rs"]
+#[allow(dead_code, reason = "other tests compare titles and pages")]
+mod design;
+
+use design::stated;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -53,6 +58,14 @@ fn a_log_of_the_mps_is_shown_and_saved() {
         (Some(1059), Some(879))
     );
     assert_eq!(of_log["left_count"].as_u64(), Some(180));
+    for name in ["sizes", "live", "lifetimes", "threads", "pools"] {
+        let table: &[&str] =
+            if name == "sizes" { &["replay show"] } else { &["replay show", name] };
+        let members = of_log[name][0].as_object().expect("a row").keys();
+        let mut fields = stated(table);
+        fields.sort();
+        assert_eq!(members.cloned().collect::<Vec<_>>(), fields, "{name}");
+    }
     let (out, _, code) = run(&mut replay(&["show", saved]));
     assert!(code == 0 && out.contains("allocations           1,059"), "{out}");
     let larger = folder.path().join("larger.ops");
@@ -61,7 +74,10 @@ fn a_log_of_the_mps_is_shown_and_saved() {
     assert_eq!(code, 0);
     let (small, large) = (json(&[saved]), json(&[larger]));
     assert_eq!(small["allocation_count"], large["allocation_count"]);
-    assert_eq!((&small["sizes"][0][0], &large["sizes"][0][0]), (&8.into(), &64.into()));
+    assert_eq!(
+        (&small["sizes"][0]["up_to_bytes"], &large["sizes"][0]["up_to_bytes"]),
+        (&8.into(), &64.into())
+    );
 }
 
 #[test]

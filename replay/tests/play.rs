@@ -8,11 +8,12 @@
 
 mod common;
 
+use cli::table::Form;
 use common::{live_steps, operations};
 use replay::facts::Facts;
 use replay::measured::Measured;
 use replay::operation::{Action, Operation};
-use replay::report::{Summary, table};
+use replay::report::{Summary, answer};
 use replay::source::save;
 use serde_json::Value;
 use std::fs::File;
@@ -141,8 +142,7 @@ fn failures_of_a_heap_are_counted_and_its_run_goes_on() {
     let run = |index: usize| &measured.heaps[index].runs[0];
     assert!(run(0).failure_count > 400 && run(0).operation_count < run(1).operation_count);
     assert_eq!((run(1).failure_count, run(2).failure_count), (0, 0));
-    let mut text = Vec::new();
-    table(&measured, &mut text).expect("memory takes all");
+    let text = answer(&measured, &Form::default()).expect("no column is asked for");
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(
         text.contains("  fails (!): ") && text.contains("it did less than the others"),
@@ -503,8 +503,7 @@ fn threads_that_run_apart_are_reported() {
         let output = ops.play(&tool(), &how);
         let measured = measured(&output);
         assert_eq!(measured.heaps[0].failure, None);
-        let mut text = Vec::new();
-        table(&measured, &mut text).expect("memory takes all");
+        let text = answer(&measured, &Form::default()).expect("no column is asked for");
         let text = String::from_utf8(text).expect("UTF-8");
         assert_eq!(text.contains("system (!): threads ran apart"), is_apart, "{skew}: {text}");
     }

@@ -9,10 +9,14 @@
 
 #[path = "report/browser.rs"]
 mod browser;
+#[path = "report/design.rs"]
+mod design;
 #[path = "report/made.rs"]
 mod made;
 
 use browser::Page;
+use cli::table::Form;
+use design::{are_of, headings, stated};
 use made::{Shape, measured, small};
 use replay::measured::{HeapMeasured, Measured, Quantiles, Run, Sample};
 use replay::report;
@@ -20,14 +24,13 @@ use serde_json::Value;
 use std::path::Path;
 
 fn text(measured: &Measured) -> String {
-    let mut out = Vec::new();
-    report::table(measured, &mut out).expect("memory takes all");
+    let out = report::answer(measured, &Form::default()).expect("no column is asked for");
     String::from_utf8(out).expect("a table is text")
 }
 
 fn json(measured: &Measured) -> String {
-    let mut out = Vec::new();
-    report::json(measured, &mut out).expect("memory takes all");
+    let form = Form { json: true, ..Form::default() };
+    let out = report::answer(measured, &form).expect("no column is asked for");
     String::from_utf8(out).expect("JSON is text")
 }
 
@@ -109,8 +112,8 @@ fn results_are_read_back_from_the_document() {
     let read: Measured = serde_json::from_str(&document).expect("the document parses");
     assert!(read == measured, "something was lost in the document");
     let value: Value = serde_json::from_str(&document).expect("it is JSON");
-    assert_eq!(value["format"], 1);
-    let median = value["heaps"][1]["summary"]["ns_per_op"]["median"].as_f64().expect("a number");
+    assert_eq!(value["format"], 2);
+    let median = value["time"][1]["per_op_median_ns"].as_f64().expect("a number");
     let mut runs: Vec<f64> = measured.heaps[1]
         .runs
         .iter()
@@ -120,6 +123,28 @@ fn results_are_read_back_from_the_document() {
     assert!((median - runs[runs.len() / 2]).abs() < 1e-9, "{median} is not the median of {runs:?}");
 }
 
+/// `.output.fields`
+#[test]
+fn json_csv_and_the_page_have_the_columns_of_the_design() {
+    let measured = measured(Shape::default());
+    let document: Value = serde_json::from_str(&json(&measured)).expect("it is JSON");
+    let csv = Form { csv: true, ..Form::default() };
+    let csv = report::answer(&measured, &csv).expect("no column is asked for");
+    let csv = String::from_utf8(csv).expect("CSV is text");
+    let names: Vec<&str> = csv.lines().next().expect("a heading").split(',').collect();
+    assert_eq!(names, stated(&["replay play"]));
+    let page = page(&measured);
+    let found = headings(&page);
+    for (at, name) in ["time", "latencies", "memory", "left"].into_iter().enumerate() {
+        let table: &[&str] = if name == "time" { &["replay play"] } else { &["replay play", name] };
+        let members = document[name][0].as_object().expect("a row").keys();
+        let mut fields = stated(table);
+        fields.sort();
+        assert_eq!(members.cloned().collect::<Vec<_>>(), fields, "{name}");
+        assert!(are_of(&found[at], table), "{name}: {:?}", found[at]);
+    }
+}
+
 /// `.rep.report`: columns are aligned for any numbers.
 #[test]
 fn every_row_of_a_table_is_aligned() {
@@ -127,7 +152,8 @@ fn every_row_of_a_table_is_aligned() {
         let text = text(&measured);
         let mut tables = text.split("\n\n").skip(1).filter(|table| table.lines().count() > 2);
         let aligned = |table: &str| {
-            let ends: Vec<usize> = table.lines().skip(1).map(|line| line.chars().count()).collect();
+            let lines = table.lines().skip(1).filter(|line| !line.starts_with("and "));
+            let ends: Vec<usize> = lines.map(|line| line.chars().count()).collect();
             ends.windows(2).all(|pair| pair[0] == pair[1])
         };
         assert!(tables.all(aligned), "{name}:\n{text}");
@@ -172,7 +198,7 @@ fn a_line_is_drawn_where_its_values_are() {
     };
     let heap = HeapMeasured { timeline: [0, 50, 100].map(sample).to_vec(), ..Default::default() };
     let page = page(&Measured { heaps: vec![heap], ..Measured::default() });
-    let path = page.split("<path class=\"line h0 c0\" d=\"").nth(1).expect("memory is the first");
+    let path = page.split("<path class=\"line s0 c0\" d=\"").nth(1).expect("memory is the first");
     let path = path.split('"').next().expect("an end");
     let places: Vec<(f64, f64)> = path
         .trim_start_matches('M')
@@ -197,19 +223,19 @@ fn a_reader_without_scripts_sees_all_charts() {
     for title in expected {
         assert!(opened.dom.contains(&format!("<b>{title}</b>")), "{title}");
     }
-    assert!(opened.dom.matches("<path class=\"line h0").count() == 3);
+    assert!(opened.dom.matches("<path class=\"line s0").count() == 3);
 }
 
 /// `.rep.page`
 #[test]
 fn a_heap_is_hidden_by_its_name_in_the_legend() {
     let script = "
-        const shown = (heap) => [...document.querySelectorAll(`.h${heap}`)]
+        const shown = (heap) => [...document.querySelectorAll(`.s${heap}`)]
           .filter((of) => getComputedStyle(of).display !== 'none').length;
         say('before', shown(1)); say('other', shown(0));
-        document.getElementById('heap1').click();
+        document.getElementById('series1').click();
         say('after', shown(1)); say('same', shown(0));
-        document.getElementById('heap1').click();
+        document.getElementById('series1').click();
         say('again', shown(1));";
     let opened = Page::used(&page(&measured(Shape::default())), script);
     assert_eq!(opened.console, [""; 0]);
@@ -228,11 +254,11 @@ fn an_axis_ends_at_the_shown_values() {
         const chart = document.querySelector('section[aria-label=Memory] svg.chart');
         const highest = () => [...chart.querySelectorAll('text.y')]
           .filter((text) => text.getClientRects().length > 0).pop().textContent;
-        const path = chart.querySelector('path.h0');
+        const path = chart.querySelector('path.s0');
         const tall = (of) => of.getBoundingClientRect().height;
         const part = () => tall(path) / tall(chart);
         say('top', highest()); say('part', part());
-        const box = document.getElementById('heap1');
+        const box = document.getElementById('series1');
         box.click(); say('nearer', highest()); say('larger', part());
         box.click(); say('again', highest());";
     let opened = Page::used(&page(&measured), script);
@@ -256,7 +282,7 @@ fn the_pointer_shows_the_values_of_visible_heaps() {
         move(0.5);
         say('at', tip.querySelector('b').textContent); say('names', names());
         say('inside', tip.getBoundingClientRect().right <= innerWidth && !tip.hidden);
-        document.getElementById('heap0').click(); move(0.5); say('fewer', names());
+        document.getElementById('series0').click(); move(0.5); say('fewer', names());
         chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
         say('next', tip.querySelector('b').textContent);
         move(1); say('end', tip.getBoundingClientRect().right <= innerWidth);
@@ -301,8 +327,7 @@ fn no_result_becomes_markup_or_a_request() {
     }
     let page = page(&measured);
     assert_eq!(page.matches("</script>").count(), 1);
-    let script = "say('title', document.title === document.querySelector('h1').textContent +
-            ' \u{2013} replay');
+    let script = "say('title', document.title === document.querySelector('h1').textContent);
         say('elements', document.querySelectorAll('img, script').length);";
     let opened = Page::used(&page, script);
     assert_eq!(opened.console, [""; 0]);

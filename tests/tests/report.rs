@@ -92,6 +92,16 @@ impl Page {
         rest.split('"').next().expect("a value")
     }
 
+    /// Asserts that the columns of a table of the page are some of those of a command's rows.
+    fn assert_columns(&self, table: &str, row: &serde_json::Value) {
+        let (_, rest) = self.dom.split_once(&format!("id=\"{table}\"")).expect("the table");
+        let head = rest.split("</thead>").next().expect("a heading");
+        let fields = head.split("data-field=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let fields: Vec<&str> = fields.collect();
+        let known = fields.iter().all(|field| row.get(field).is_some());
+        assert!(fields.len() > 3 && known, "{table}: {fields:?}, not as in {row}");
+    }
+
     fn number(&self, name: &str) -> f64 {
         self.said(name).parse().expect("a number")
     }
@@ -112,6 +122,9 @@ fn the_page_draws_searches_and_zooms_in_a_browser() {
     assert_eq!(whole.said("zoomed"), "0.200000 0.800000");
     assert_eq!(whole.said("reset"), "0.000000 1.000000");
     assert_eq!(whole.said("first"), "ArenaCreate", "the table of types, sorted by name");
+    let stats = run(eventcnv().args(["stats", "--json"]).arg(&log)).stdout;
+    let stats: serde_json::Value = serde_json::from_slice(&stats).expect("it is JSON");
+    whole.assert_columns("types", &stats["event_types"][0]);
     let count = lines(eventcnv().arg(&log)).len();
     assert_eq!(whole.number("found"), count as f64, "a small log is complete");
     let found = Page::open(&page, "check&search=letters%20PoolFree");

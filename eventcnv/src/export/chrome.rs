@@ -13,7 +13,7 @@ use crate::export::processes::Processes;
 use crate::export::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
 use crate::open::select::Selected;
 use crate::show::json::Escaping;
-use crate::text::Real;
+use cli::fields::Real;
 use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;

@@ -34,6 +34,7 @@ use eventlog::reader::{Clock, ClockBase, Event, Faults, Filter, Log, Order, Pick
 use lens::calls::{Graph, Told};
 use lens::slices::Runs;
 use lens::statements::Statements;
+use maud::Markup;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
 }
 
 /// Writes the page, with the markup of a plan if there is one.
-pub(super) fn write(args: &Report, plan: Option<&str>) -> Result<bool, Stop> {
+pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
     let Output { path, force } = &args.output;
     let is_stdout = path.as_os_str() == "-";
     output::refuse_inputs(path, args.input.logs())?;

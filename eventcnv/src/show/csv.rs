@@ -17,8 +17,8 @@ use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text::names::Taken;
 use crate::text::page::{Page, Pen};
+use cli::fields::csv_field as field;
 use eventdef::Sort;
-use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Filter, Param, Registry, Value};
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,8 +26,6 @@ use std::io::Write;
 /// Columns for parameters, at most. Each line has all columns, so a short log with many parameters
 /// would become a huge table.
 const COLUMN_COUNT_MAX: usize = 4096;
-/// A spreadsheet takes a cell for a formula that begins with one of these.
-const FORMULA: [u8; 6] = *b"=+-@\t\r";
 /// The columns before those of the parameters.
 const FIRST: [&str; 4] = ["time", "event", "kind", "thread"];
 
@@ -159,37 +157,4 @@ impl Custom for Csv<'_> {
             _ => {}
         }
     }
-}
-
-/// Appends text, in quotation marks if necessary. Puts an apostrophe before a formula that is not a
-/// number. Replaces characters that steer a terminal by U+FFFD, except tabs and ends of lines.
-pub(crate) fn field(out: &mut Vec<u8>, bytes: &[u8]) {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b',' | b'"');
-    let is_formula = bytes.first().is_some_and(|first| FORMULA.contains(first))
-        && !str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok());
-    if !is_formula && bytes.iter().all(is_plain) {
-        return out.extend_from_slice(bytes);
-    }
-    let is_quoted = bytes.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
-    out.extend_from_slice(if is_quoted { b"\"" } else { b"" });
-    out.extend_from_slice(if is_formula { b"'" } else { b"" });
-    for piece in bytes.utf8_chunks() {
-        let mut letters = piece.valid().chars().peekable();
-        while let Some(letter) = letters.next() {
-            let is_end = letter == '\r' && letters.peek() == Some(&'\n');
-            match letter {
-                '"' => out.extend_from_slice(b"\"\""),
-                c if is_steering(c) && !matches!(c, '\t' | '\n') && !is_end => replace(out),
-                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
-        if !piece.invalid().is_empty() {
-            replace(out);
-        }
-    }
-    out.extend_from_slice(if is_quoted { b"\"" } else { b"" });
-}
-
-fn replace(out: &mut Vec<u8>) {
-    out.extend_from_slice("\u{FFFD}".as_bytes());
 }

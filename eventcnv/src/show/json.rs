@@ -14,12 +14,11 @@ use crate::show::Row;
 use crate::show::clock::{Clock, Form as Time};
 use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
-use crate::text::Real;
 use crate::text::page::{Page, Pen};
+use cli::fields::{Real, escaped};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Value};
-use std::fmt;
 use std::io::{self, Write};
 
 pub(crate) struct Json<'l> {
@@ -152,21 +151,6 @@ pub(super) fn append_labels(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     if has_any {
         out.push(b'}');
     }
-}
-
-/// Returns JSON with the characters escaped that steer a terminal, except ends of lines, which
-/// stand outside of strings.
-pub(crate) fn escaped(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            c if is_steering(c) && c != '\n' => {
-                let _ = fmt::Write::write_fmt(&mut escaped, format_args!("\\u{:04x}", c as u32));
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Makes serde_json escape the characters that steer a terminal.

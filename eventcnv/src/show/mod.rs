@@ -1,4 +1,4 @@
-//! Events and tables as text, for people and for programs. A view knows no file.
+//! Events as text, for people and for programs. A view knows no file.
 //!
 //! ```text
 //!  Event ─┬─ numeric.rs   000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
@@ -6,7 +6,6 @@
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
 //!         └─ json.rs, csv.rs, lisp.rs   the same for other programs
 //!              line.rs, recipe.rs       the definition of a form, and its prepared lines
-//!  rows ─── table.rs      one table: aligned text, CSV, JSON
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
 //!
@@ -22,13 +21,14 @@ pub(crate) mod named;
 pub(crate) mod numeric;
 pub(crate) mod recipe;
 pub(crate) mod registry;
-pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::text;
 use crate::text::page::Page;
+use cli::table::Cell;
 use eventlog::reader::{Event, EventType, Param, Registry};
+use lens::slices::Percentile;
 
 /// Least width of the names of event types: the length of the longest name of the MPS.
 const NAME_WIDTH_MIN: usize = 19;
@@ -65,6 +65,11 @@ impl<'r> Row<'r> {
     pub(crate) fn kind_name(&self) -> &'r str {
         self.registry.kind(self.kind).map_or("?", |kind| &kind.name)
     }
+}
+
+/// Returns the cell of a percentile.
+pub(crate) fn percentile(found: Percentile) -> Cell {
+    if found.is_exact { Cell::Number(found.ns) } else { Cell::About(found.ns) }
 }
 
 /// Returns the width of the longest name of an event type.

@@ -13,32 +13,7 @@ pub(crate) mod names;
 pub(crate) mod page;
 
 use eventlog::format::text::is_steering;
-use serde::ser::{Serialize, Serializer};
 use std::io::Write;
-
-/// A double in JSON: a number, or a string if JSON lacks the number.
-pub(crate) struct Real(pub(crate) f64);
-
-impl Real {
-    /// Returns the string of a number that JSON lacks, as protocol buffers have it in JSON.
-    pub(crate) fn string(&self) -> Option<&'static str> {
-        match self.0 {
-            value if value.is_finite() => None,
-            value if value.is_nan() => Some("NaN"),
-            value if value > 0.0 => Some("Infinity"),
-            _ => Some("-Infinity"),
-        }
-    }
-}
-
-impl Serialize for Real {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.string() {
-            None => serializer.serialize_f64(self.0),
-            Some(string) => serializer.serialize_str(string),
-        }
-    }
-}
 
 /// Appends a value as 16 upper-case hexadecimal digits.
 #[inline]

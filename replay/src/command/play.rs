@@ -16,9 +16,10 @@ use crate::show::Gather;
 use crate::source::input::{Input, Opened};
 use crate::workload::Workload;
 use cli::output::{self, Pending};
+use cli::table::Form;
 use cli::units::{bytes, number};
 use cli::{Stop, complain};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) const ABOUT: &str = "\
@@ -101,9 +102,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
 
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 
     #[command(flatten)]
     modify: Modify,
@@ -112,6 +112,7 @@ pub(crate) struct Args {
 /// Plays a log against each heap. Returns whether all of it was played.
 pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
     let selection = select(&args.heap, contenders)?;
+    report::answer(&Measured::default(), &args.form)?;
     // An error here must not come after minutes of playing.
     let begin = |path: &Path| {
         output::refuse_inputs(path, &args.input.logs)?;
@@ -211,16 +212,13 @@ fn words(args: &Args) -> String {
     words.join(", ")
 }
 
-/// Writes the page, and the table or JSON, even if the page cannot be written.
+/// Writes the page, and the tables, even if the page cannot be written.
 fn write(args: &Args, page: Option<Pending>, measured: &Measured) -> Result<(), Stop> {
     let paged = page.map_or(Ok(()), |page| {
         page.write(|out| report::page(measured, out)).and_then(|()| page.finish())
     });
-    let mut out = BufWriter::new(io::stdout().lock());
-    match args.json {
-        true => report::json(measured, &mut out)?,
-        false => report::table(measured, &mut out)?,
-    }
+    let mut out = io::stdout().lock();
+    out.write_all(&report::answer(measured, &args.form)?)?;
     out.flush()?;
     paged
 }

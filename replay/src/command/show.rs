@@ -1,15 +1,16 @@
 //! Shows the counts of a workload.
 //!
 //! ```text
-//!  LOG ─▶ operations ─ modify ─▶ Shown ─▶ text │ JSON
+//!  LOG ─▶ operations ─ modify ─▶ Shown ─▶ text │ CSV │ JSON
 //! ```
 //!
 //! Design: `.rep.show` in `design/replay.md`.
 
 use crate::script::Modify;
-use crate::show::{Gather, text};
+use crate::show::{Gather, answer};
 use crate::source::input::{Input, Opened};
 use cli::Stop;
+use cli::table::Form;
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
@@ -38,9 +39,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Print JSON, for other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 
     /// Number of call stacks in each list
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -72,13 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let facts = operations.facts();
     shown.subject.program = facts.program().filter(|_| args.modify.list.is_empty());
     shown.subject.malloc = facts.malloc();
-    let mut out = Vec::new();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &shown).map_err(io::Error::from)?;
-        out.push(b'\n');
-    } else {
-        text::write(&shown, &args.modify.to_string(), args.stacks, &mut out)?;
-    }
+    let out = answer::answer(&shown, &args.modify.to_string(), args.stacks, &args.form)?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(&out)?;
     stdout.flush()?;

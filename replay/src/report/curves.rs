@@ -7,10 +7,10 @@
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::chart::{Chart, Line};
-use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, short_name};
 use crate::measured::{HeapMeasured, Sample};
+use cli::page::chart::{Chart, Line};
+use cli::page::scale::{Scale, Tick, halved};
 use cli::units::{Unit, bytes, latency, nanoseconds, three_digits};
 
 const COLUMN_COUNT: usize = 200;
@@ -28,7 +28,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(parts: Parts<'_>) -> Run {
+    fn new(parts: &Parts<'_>) -> Run {
         let samples = parts.measured.heaps.iter().flat_map(|heap| &heap.timeline);
         Run { most: samples.map(|sample| sample.time_ns as f64).fold(1.0, f64::max) }
     }
@@ -70,7 +70,7 @@ impl Run {
 }
 
 /// Returns the chart of resident memory of each heap, and of live bytes.
-pub(super) fn memory(parts: Parts<'_>) -> Chart {
+pub(super) fn memory(parts: &Parts<'_>) -> Chart {
     let run = Run::new(parts);
     let heaps = &parts.measured.heaps;
     let resident: Vec<Vec<Option<f64>>> = heaps
@@ -83,7 +83,7 @@ pub(super) fn memory(parts: Parts<'_>) -> Chart {
     let live = run.values(timeline, |sample| Some(sample.live as f64));
     let scale = Scale::linear(resident.iter().chain([&live]).flatten().flatten().copied());
     let name = source.map_or("live".to_owned(), |heap| format!("live ({})", short_name(heap)));
-    let area = Line { heap: None, name, points: points(&live, scale, bytes) };
+    let area = Line { series: None, name, points: points(&live, scale, bytes) };
     Chart {
         title: "Memory",
         note: "resident, by time since the first operation; filled: live",
@@ -97,7 +97,7 @@ pub(super) fn memory(parts: Parts<'_>) -> Chart {
 }
 
 /// Returns the chart of resident over live memory of each heap.
-pub(super) fn fragmentation(parts: Parts<'_>) -> Chart {
+pub(super) fn fragmentation(parts: &Parts<'_>) -> Chart {
     let run = Run::new(parts);
     let heaps = &parts.measured.heaps;
     let samples = heaps.iter().flat_map(|heap| &heap.timeline);
@@ -120,7 +120,7 @@ pub(super) fn fragmentation(parts: Parts<'_>) -> Chart {
     }
 }
 
-pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
+pub(super) fn quantiles(parts: &Parts<'_>) -> Chart {
     let heaps = &parts.measured.heaps;
     let counts = heaps.iter().map(|heap| heap.latency.all.count);
     let nines = counts.max().map_or(1.0, nines_of).clamp(1.0, NINES_MAX);
@@ -168,7 +168,7 @@ fn lines(
     text: impl Fn(f64) -> String,
 ) -> Vec<Line> {
     let line = |(index, (heap, values)): (usize, (&HeapMeasured, Vec<Option<f64>>))| Line {
-        heap: Some(index),
+        series: Some(index),
         name: short_name(heap).to_owned(),
         points: points(&values, scale, &text),
     };
@@ -198,7 +198,6 @@ fn percent_text(nines: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::Summary;
     use super::{COLUMN_COUNT, Parts, Run, percent_text, quantiles, value_at};
     use crate::measured::{HeapMeasured, Latency, Measured, Quantiles, Sample};
 
@@ -225,10 +224,9 @@ mod tests {
         let latency = Latency { all, ..Latency::default() };
         let heaps = vec![HeapMeasured { latency, ..HeapMeasured::default() }];
         let measured = Measured { heaps, ..Measured::default() };
-        let summaries = Summary::of_all(&measured);
-        let parts = Parts { measured: &measured, summaries: &summaries };
+        let parts = Parts::new(&measured);
         // The slowest ten of 20,000 are beyond 99.95 %.
-        let last = quantiles(parts).columns.last().map(|column| column.text.clone());
+        let last = quantiles(&parts).columns.last().map(|column| column.text.clone());
         assert_eq!(last.as_deref(), Some("99.95 % of operations"));
     }
 

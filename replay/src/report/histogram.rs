@@ -1,56 +1,24 @@
-//! Draws a histogram as SVG: a bar for each power of two.
+//! Histograms of a workload: a bar for each power of two.
 //!
 //! ```text
-//!  600 k ┤   █
-//!  300 k ┤   █ █
-//!      0 ┼─▄─█─█─▂─
-//!         16 32 64 128 B
+//!  (8, 1), (64, 2) ──▶ 8 │ 16 │ 32 │ 64: 1 │ 0 │ 0 │ 2 ──▶ the kit of `cli`
 //! ```
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::chart::{bottom, percent, side};
-use super::scale::{Scale, Tick};
-use cli::units::{Unit, number};
-use maud::{Markup, html};
-
-const NAMED_COUNT_MAX: usize = 8;
-/// The part of its place that a bar takes.
-const BAR_PART: f64 = 0.86;
+use cli::page::chart::{Bar, bars};
+use cli::units::Unit;
+use maud::Markup;
 
 /// Draws the counts of classes; a class is named by its greatest value.
 pub(super) fn histogram(title: &str, note: &str, classes: &[(u64, u64)], unit: Unit) -> Markup {
-    let classes = without_gaps(classes);
-    let scale = Scale::linear(classes.iter().map(|class| class.1 as f64));
-    let width = 1.0 / classes.len().max(1) as f64;
-    let name = |class: u64| unit.round(class as f64);
-    let every = classes.len().div_ceil(NAMED_COUNT_MAX).max(1);
-    let named = classes.iter().enumerate().step_by(every);
-    let x: Vec<Tick> = named
-        .map(|(index, class)| Tick { at: (index as f64 + 0.5) * width, text: name(class.0) })
-        .collect();
-    html! {
-        figure {
-            figcaption { b { (title) } " " span.soft { (note) } }
-            @if classes.is_empty() {
-                p.none { "No data." }
-            } @else {
-                svg.chart.histogram role="img" aria-label=(title) {
-                    (side(&scale.ticks(Unit::Count)))
-                    (bottom(&x))
-                    @for (index, class) in classes.iter().enumerate().filter(|(_, of)| of.1 > 0) {
-                        // Even a small count is visible.
-                        @let tallness = scale.place(class.1 as f64).max(0.006);
-                        rect.column x=(percent((index as f64 + (1.0 - BAR_PART) / 2.0) * width))
-                            width=(percent(width * BAR_PART)) y=(percent(1.0 - tallness))
-                            height=(percent(tallness)) {
-                            title { "up to " (name(class.0)) ": " (number(class.1)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let bar = |(class, value): (u64, u64)| Bar {
+        name: unit.round(class as f64),
+        value,
+        class: String::new(),
+    };
+    let all: Vec<Bar> = without_gaps(classes).into_iter().map(bar).collect();
+    bars(title, note, &all, Unit::Count)
 }
 
 /// Returns all powers of two from the first class to the last, in order.

@@ -8,7 +8,6 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use crate::measured::{HeapMeasured, Measured, Run};
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NS_PER_S: f64 = 1e9;
@@ -16,7 +15,7 @@ const NS_PER_S: f64 = 1e9;
 const SYSTEM: &str = "system";
 
 /// A figure of several runs: the median and the extremes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The median of the runs.
     pub median: f64,
@@ -27,7 +26,7 @@ pub struct Spread {
 }
 
 /// The summary of all runs of a heap. A figure that no run has is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Operations a second.
     pub ops_per_s: Option<Spread>,

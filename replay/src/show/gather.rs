@@ -30,15 +30,18 @@ pub(crate) struct Shown {
     /// The number of objects that were live then.
     pub(crate) live_peak_count: u64,
     /// The most live bytes in each stretch of time, and the beginning of the stretch.
+    #[serde(skip)]
     pub(crate) live: Vec<(u64, u64)>,
+    #[serde(skip)]
     pub(crate) threads: Vec<Part>,
+    #[serde(skip)]
     pub(crate) pools: Vec<Part>,
     /// The stacks that held or allocated most, if the log has any.
     pub(crate) stacks: Vec<StackShown>,
 }
 
 /// The operations of a thread, or in a pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) index: u32,
     pub(crate) allocation_count: u64,

@@ -61,6 +61,7 @@ fn the_tab_of_calls_shows_the_numbers_of_the_command() {
     let page = Page::open(&page_of(&shop(), directory.path()), "tab=calls");
     assert_eq!(page.console, [""; 0]);
     let functions = rows(&shop(), &[]);
+    page.assert_columns("functions", &functions[0]);
     let listed: Vec<String> = functions
         .iter()
         .map(|row| format!("{} {}", name(&row["function"]), row["calls"]))

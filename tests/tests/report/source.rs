@@ -214,6 +214,7 @@ fn shades_follow_counts_and_times() {
     let program = shop();
     let page = program.page(&[]);
     let rows = program.lines(&[]);
+    page.assert_columns("statements", &rows[0]);
     let of_line = |line: &str, name: &str| -> Vec<f64> {
         let is_of =
             |row: &&Value| row["place"].as_str().expect("text").contains(&format!(":{line}:"));

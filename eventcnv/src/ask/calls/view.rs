@@ -10,7 +10,8 @@ use crate::ask::calls::reading::Found;
 use crate::ask::calls::summary::{By, Cutoff, Extra, demangled, links};
 use crate::ask::pairs::summary::{Row, Tally, Threads};
 use crate::ask::pairs::view::PERCENTS;
-use crate::show::table::{Cell, Column, Table, count, percent, text, time};
+use crate::show::percentile;
+use cli::table::{Cell, Column, Table, count, percent, text, time};
 use eventlog::reader::{Clock, Log};
 use lens::calls::{Function, Functions, Graph, Sum, Tree, clusters};
 use std::cmp::Reverse;
@@ -91,7 +92,7 @@ impl Summary<'_> {
         let group = self.extra.durations.group(at as usize);
         let percent = (all > 0).then(|| sum.own as f64 * 100.0 / all as f64);
         let [p50, p90, p99, p99_9] =
-            PERCENTS.map(|(_, percent)| Cell::from(group.percentile(percent)));
+            PERCENTS.map(|(_, percent)| Cell::from(group.percentile(percent).map(percentile)));
         [
             sum.count.into(),
             sum.own.into(),

@@ -10,8 +10,8 @@
 use crate::ask::diff::summary::{Both, Difference, significance};
 use crate::ask::stats::summary::Count;
 use crate::ask::stats::summary::overview::Overview;
-use crate::show::table::{Around, Cell, Form, Sheet, Table, count, percent, rate, text};
 use cli::Stop;
+use cli::table::{Around, Cell, Form, Sheet, Table, count, percent, rate, text};
 use cli::units::three_digits;
 use serde_json::json;
 use std::collections::HashMap;

@@ -9,9 +9,8 @@
 
 use crate::ask::lines::summary::{By, Group, Line, Pair, Which, groups, lines, pairs};
 use crate::ask::pairs::view::PERCENTS;
-use crate::show::csv;
-use crate::show::table::{Cell, Column, Table, count, percent, text, time};
-use lens::slices::Percentile;
+use cli::fields::csv_field;
+use cli::table::{Cell, Column, Table, count, percent, text, time};
 use lens::statements::{Facts, Statements, Times, Value};
 use std::io::Write;
 
@@ -77,7 +76,7 @@ pub(crate) fn by_statement(
             (value, _) if value.is_below() => Some(cell(&value)),
             (value, is_exact) => {
                 let ns = value.ns.round() as u64;
-                Some(Percentile { ns, is_exact }.into())
+                Some(if is_exact { Cell::Number(ns) } else { Cell::About(ns) })
             }
         };
         let [p50, p90, p99, p99_9] = PERCENTS.map(|(_, percent)| percentile(percent).into());
@@ -227,7 +226,7 @@ pub(crate) fn tdk(found: &Statements, which: Which) -> Vec<u8> {
         ];
         let [min, mean, max, total] = values.map(us);
         let _ = write!(out, "{},", line.count);
-        csv::field(&mut out, line.facts.file.as_deref().unwrap_or(&line.facts.label).as_bytes());
+        csv_field(&mut out, line.facts.file.as_deref().unwrap_or(&line.facts.label).as_bytes());
         let _ = writeln!(out, ",{number},{min},{mean},{max},{total},{offset},{size}");
     }
     out

@@ -14,8 +14,8 @@ use crate::ask::stats::summary::overview::Overview;
 use crate::ask::stats::summary::{Summary, Wanted};
 use crate::open::select::{Select, Selection};
 use crate::open::{Input, Reading};
-use crate::show::table::Form;
 use cli::Stop;
+use cli::table::Form;
 use eventlog::reader::{Faults, Format};
 use std::io::{self, Write};
 

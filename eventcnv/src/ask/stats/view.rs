@@ -11,9 +11,9 @@ use crate::ask::stats::summary::overview::{
 };
 use crate::ask::stats::summary::params::TopOf;
 use crate::ask::stats::summary::{Count, seconds};
-use crate::show::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
 use crate::text;
 use cli::Stop;
+use cli::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
 use cli::units::three_digits;
 use eventdef::Sort;
 use eventlog::reader::{CAUSES, ClockBase, Stream};
@@ -54,10 +54,15 @@ pub(crate) fn answer(overview: &Overview<'_>, form: &Form) -> Result<Vec<u8>, St
     });
     let before = String::from_utf8_lossy(&before).into_owned();
     let around = Around { before, after, facts, ..Around::default() };
+    form.answer_all("event_types", sheets(overview), around)
+}
+
+/// Returns the tables of the statistics.
+pub(crate) fn sheets(overview: &Overview<'_>) -> Vec<Sheet<'static>> {
     let mut sheets = overview.counts();
     sheets.extend(overview.has_params.then(|| overview.params()));
     sheets.extend(overview.gaps());
-    form.answer_all("event_types", sheets, around)
+    sheets
 }
 
 impl Overview<'_> {

@@ -10,7 +10,7 @@
 use crate::ask::waits::reading::{Explained, Kernel, Question};
 use crate::ask::waits::view::Shown;
 use crate::open::{Known, Reading};
-use crate::show::table::Form;
+use cli::table::Form;
 use cli::{Stop, output, said};
 use eventlog::writer::MakeError;
 use lens::waits::answer::Answer;

@@ -32,20 +32,14 @@ const callsTab = (root, data, page) => {
 
   const [most, ...next] = [...functions].sort((a, b) => b.own - a.own);
   const summary = () => {
-    const facts = node("div", undefined, "facts");
     const untimed = data.untimedCount;
-    for (const [name, value, bad] of [["calls", count(data.count)],
-      ["functions called", count(data.calledCount)],
-      ["never called", count(data.unused.count)], ["time in calls", time(data.time)],
-      ["in progress at the end", count(data.openCount)], ["calls without a time", count(untimed), untimed > 0]]) {
-      const fact = node("div", undefined, bad ? "fact bad" : "fact");
-      const part = { "never called": "unused", "in progress at the end": "open" }[name];
-      fact.append(node("b", value), part && value !== "0"
-        ? button(name, () => document.getElementById(part).scrollIntoView({ block: "start" }), "link")
-        : node("span", name, "soft"));
-      facts.append(fact);
-    }
-    root.append(facts);
+    const to = (name, part, many) => (many
+      ? button(name, () => byId(part).scrollIntoView({ block: "start" }), "link") : name);
+    root.append(factBoxes([["calls", count(data.count)], ["functions called", count(data.calledCount)],
+      [to("never called", "unused", data.unused.count), count(data.unused.count)],
+      ["time in calls", time(data.time)],
+      [to("in progress at the end", "open", data.openCount), count(data.openCount)],
+      ["calls without a time", count(untimed), untimed > 0]]));
     if (!most || !data.time) {
       section("Where the time goes", node("p", data.count
         ? functions.some(({ mean }) => mean !== null)
@@ -108,12 +102,13 @@ const callsTab = (root, data, page) => {
   // The table of functions.
   const table = node("table");
   const listed = node("p", undefined, "note");
-  const detail = node("div");
+  const detail = node("div", undefined, "about");
   const sorted = { by: "own", down: true };
-  const COLUMNS = [["name", "Function", "", true], ["calls", "Calls", "how often it ran"],
+  const COLUMNS = tools.named([["name", "Function", "", true], ["calls", "Calls", "how often it ran"],
     ["own", "Own time", "in the function itself"], ["total", "Total time", "with all calls in it"],
     ["mean", "Average", "time of one call"], ["p50", "Median", "half of the calls are shorter"],
-    ["p99", "p99", "99 of 100 calls are shorter"], ["max", "Longest", "the slowest call"]];
+    ["p99", "p99", "99 of 100 calls are shorter"], ["max", "Longest", "the slowest call"]],
+  { name: "function", calls: "calls", total: "" });
   const drawTable = () => {
     const shown = functions.filter(({ at }) => !found || found.has(at));
     sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {
@@ -228,13 +223,7 @@ const callsTab = (root, data, page) => {
   summary();
   if (functions.length) {
     const [made, row] = section("Flame graph");
-    search.id = "callSearch";
-    search.type = "search";
-    search.placeholder = "Search functions";
-    search.setAttribute("aria-label", "Search functions");
-    search.oninput = find;
-    hits.setAttribute("aria-live", "polite");
-    hits.id = "callHits";
+    tools.prepare(search, "callSearch", "functions", find, hits, "callHits");
     flame.fill(made, row);
     row.append(search, hits);
     const scroll = node("div", undefined, "scroll");

@@ -15,7 +15,7 @@ use crate::ask::calls::view::Summary;
 use crate::ask::pairs::summary::Threads;
 use crate::page::view::encoded::{encoded, end_of};
 use crate::page::view::weights::Weights;
-use crate::show::table::Cell;
+use cli::table::Cell;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Clock, ClockBase, Log};
 use lens::calls::{

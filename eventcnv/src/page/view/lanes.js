@@ -6,14 +6,11 @@
 // A lane is as tall as its rows. The canvas shows a part of all lanes, which a box around it scrolls.
 "use strict";
 const laneChart = (data, box, page, tools, on) => {
-  const { node, css, fit, scale, viewport, bytes, count, PALETTE } = page;
+  const { css, bytes, count, PALETTE } = page;
   const { brief, time, told } = tools;
-  const [ROW, TICKS, GAP, FOOT, HEAD] = [18, 9, 10, 26, 17]; // Heights in pixels.
-  const MOST_MIN = 240; // The lanes may take this height in any window.
-  const NARROW = 640; // Below this width, names of lanes lie above them.
+  const [ROW, TICKS, GAP] = [18, 9, 10]; // Heights in pixels.
   const ARROWS_MAX = 400; // Arrows that are drawn at once.
   const LETTER = 6.4; // The width of a letter in a bar, about.
-  const FONT = "11px ui-monospace, \"DejaVu Sans Mono\", Menlo, Consolas, monospace";
   const doubles = (text) => new Float64Array(bytes(text).buffer);
   const numbers = (text) => new Uint32Array(bytes(text).buffer);
   const table = (all) => ({ ...all, begins: doubles(all.begins), lengths: doubles(all.lengths),
@@ -50,46 +47,23 @@ const laneChart = (data, box, page, tools, on) => {
   const pileList = [...piles.values()];
   const pileOf = new Map(pileList.flatMap((pile) => pile.cells.map((i) => [i, pile])));
 
-  const canvas = node("canvas");
-  canvas.tabIndex = 0;
-  canvas.role = "img";
-  const room = node("div", undefined, "room");
-  const foot = node("canvas", undefined, "axis");
-  room.append(canvas);
-  box.append(room);
-  const length = data.length || 1;
-  const { timeBy, drawAxis } = scale(data.isNs ? length / 1e9 : length, data.isNs);
-  const unit = data.isNs ? 1e9 : 1;
-  const moment = (at) => timeBy(at / unit, data.isNs ? 1e-9 : 1);
   let shown = lanes; // The lanes that are drawn.
   let tops = []; // By lane, the pixels above it; undefined if it is not drawn.
   let hits = []; // What is drawn: place, table, index.
   let found = null; // The names that a search finds.
   let picked = null; // { all, i }
-  let isNarrow = false;
-  const tints = new Map(); // Colours of the theme, asked for once a drawing.
-  const tint = (name) => {
-    if (!tints.has(name)) tints.set(name, css(name));
-    return tints.get(name);
-  };
-  const left = () => (isNarrow ? 0 : 168);
-  const view = viewport(canvas, Math.min(1, (data.isNs ? 1000 : 10) / length), left, () => draw(),
-    (by) => { box.scrollTop -= by; });
-
-  const layout = () => {
-    isNarrow = box.clientWidth < NARROW;
+  let head = 0; // The height of a name above a lane.
+  const layout = (above) => {
+    head = above;
     tops = [];
     let at = 4;
     for (const lane of shown) {
       tops[lane.at] = at;
-      at += (isNarrow ? HEAD : 0) + (lane.hasTicks ? TICKS : 0) + Math.max(1, lane.rows) * ROW + GAP;
+      at += head + (lane.hasTicks ? TICKS : 0) + Math.max(1, lane.rows) * ROW + GAP;
     }
-    const tall = Math.min(at, Math.max(MOST_MIN, Math.round(window.innerHeight * 0.64)));
-    box.style.height = `${tall + 2}px`;
-    room.style.height = `${at}px`;
-    canvas.style.height = `${tall}px`;
+    return at;
   };
-  const firstRow = (at) => tops[at] + (isNarrow ? HEAD : 0) + (lanes[at].hasTicks ? TICKS : 0);
+  const firstRow = (at) => tops[at] + head + (lanes[at].hasTicks ? TICKS : 0);
   const nameOf = (all, i) => (all === ticks ? data.ticks.types[all.names[i]] : data.names[all.names[i]][0]);
   const classOf = (i, all) => data.names[all.names[i]][1];
   const hues = new Map();
@@ -101,8 +75,8 @@ const laneChart = (data, box, page, tools, on) => {
     }
     return hues.get(name);
   };
-  const { label, fitted, stripe } = barPaint(tint, brief);
-  const color = (all, i) => ["", tint("--run"), tint("--wait"), tint("--disk")][classOf(i, all)] ||
+  const { label, fitted, stripe } = barPaint(brief);
+  const color = (all, i) => ["", css("--run"), css("--wait"), css("--disk")][classOf(i, all)] ||
     hue(nameOf(all, i));
   const drawBars = (context, x, inRange, top, bottom) => {
     const lasts = new Map(); // By row, where the last narrow bar ended.
@@ -127,21 +101,21 @@ const laneChart = (data, box, page, tools, on) => {
       stripe(context, kind, from, high, wide, tall);
       const flag = flagOf(bars, i);
       if (flag > 0 && wide > 6) { // Not whole: a broken edge.
-        context.fillStyle = tint("--card");
+        context.fillStyle = css("--card");
         for (let at = high + 1; at < high + tall; at += 4) context.fillRect(from + wide - 3, at, 2, 2);
       }
       const letters = Math.floor((wide - 8) / LETTER);
       if (letters >= 3) {
         const text = fitted(name, letters);
-        context.fillStyle = tint("--card");
+        context.fillStyle = css("--card");
         if (kind > 1) context.fillRect(from + 3, high + 1, LETTER * [...text].length + 3, tall - 2);
-        context.fillStyle = kind > 1 ? tint("--ink") : label(color(bars, i));
+        context.fillStyle = kind > 1 ? css("--ink") : label(color(bars, i));
         context.textAlign = "left";
         context.fillText(text, from + 4, high + tall / 2 + 4);
       }
       context.globalAlpha = 1;
       if (isPicked) {
-        context.strokeStyle = tint("--ink");
+        context.strokeStyle = css("--ink");
         context.lineWidth = 2;
         context.strokeRect(from + 1, high + 1, Math.max(2, wide - 2), tall - 2);
       }
@@ -161,7 +135,7 @@ const laneChart = (data, box, page, tools, on) => {
         const part = Math.min(1 - base, pile.to > pile.from ? cells.busy[i] / (pile.to - pile.from) : 1);
         const high = Math.max(1, part * tall);
         context.globalAlpha = found && !found.has(cells.names[i]) ? 0.2 : 0.85;
-        context.fillStyle = flagOf(cells, i) && !classOf(i, cells) ? tint("--many") : color(cells, i);
+        context.fillStyle = flagOf(cells, i) && !classOf(i, cells) ? css("--many") : color(cells, i);
         const low = y + tall - base * tall;
         context.fillRect(from, low - high, wide, high);
         stripe(context, classOf(i, cells), from, low - high, wide, high);
@@ -172,7 +146,7 @@ const laneChart = (data, box, page, tools, on) => {
       context.globalAlpha = 1;
       const isPicked = picked && picked.all === cells && pile.cells.includes(picked.i);
       if (wide > 3) {
-        context.strokeStyle = tint(isPicked ? "--ink" : "--many");
+        context.strokeStyle = css(isPicked ? "--ink" : "--many");
         context.lineWidth = isPicked ? 2 : 1;
         context.strokeRect(from + 0.5, y + 0.5, wide - 1, tall - 1);
       }
@@ -180,9 +154,9 @@ const laneChart = (data, box, page, tools, on) => {
       const [one] = pile.cells;
       const text = sum > 1 ? `${count(sum)} slices` : nameOf(cells, one);
       if (text.length * LETTER + 8 < wide) {
-        context.fillStyle = tint("--card");
+        context.fillStyle = css("--card");
         context.fillRect(from + 3, y + 2, text.length * LETTER + 3, tall - 4);
-        context.fillStyle = tint("--ink");
+        context.fillStyle = css("--ink");
         context.textAlign = "left";
         context.fillText(text, from + 4, y + tall / 2 + 4);
       }
@@ -190,11 +164,11 @@ const laneChart = (data, box, page, tools, on) => {
   };
   const drawTicks = (context, x, inRange, top, bottom) => {
     const lasts = new Map();
-    context.fillStyle = tint("--tick");
+    context.fillStyle = css("--tick");
     ticks.begins.forEach((begin, i) => {
       const [lane, end] = [laneOf(ticks, i), begin + ticks.lengths[i]];
       if (tops[lane] === undefined || !inRange(begin, end)) return;
-      const y = tops[lane] + (isNarrow ? HEAD : 0) - top;
+      const y = tops[lane] + head - top;
       if (y + TICKS < 0 || y > bottom) return;
       const from = x(begin);
       const wide = Math.max(1.4, x(end) - from);
@@ -205,7 +179,7 @@ const laneChart = (data, box, page, tools, on) => {
       context.fillRect(from, y + (isOne ? 0 : 3), wide, isOne ? TICKS - 2 : TICKS - 5);
       context.globalAlpha = 1;
       if (picked && picked.all === ticks && picked.i === i) {
-        context.strokeStyle = tint("--ink");
+        context.strokeStyle = css("--ink");
         context.lineWidth = 2;
         context.strokeRect(from - 3, y - 2, wide + 6, TICKS + 2);
       }
@@ -228,7 +202,7 @@ const laneChart = (data, box, page, tools, on) => {
     for (const a of drawn) {
       const [from, to] = [x(arrows.froms[a]), x(arrows.tos[a])];
       const [high, low] = [arrows.fromLanes[a], arrows.toLanes[a]].map((at) => firstRow(at) + ROW / 2 - top);
-      context.strokeStyle = context.fillStyle = tint(own.has(a) ? "--accent" : "--flow");
+      context.strokeStyle = context.fillStyle = css(own.has(a) ? "--accent" : "--flow");
       context.lineWidth = own.has(a) ? 2 : 1;
       const bend = Math.min(40, Math.max(10, Math.abs(low - high) / 4));
       context.beginPath();
@@ -246,7 +220,7 @@ const laneChart = (data, box, page, tools, on) => {
 
   // Hatches the time before the history of each lane.
   const drawLates = (context, x, top, height) => {
-    context.strokeStyle = tint("--line");
+    context.strokeStyle = css("--line");
     for (const lane of shown.filter((one) => one.late > 0)) {
       const [y, end] = [firstRow(lane.at) - top, Math.max(x(0), x(lane.late))];
       const tall = Math.max(1, lane.rows) * ROW;
@@ -278,23 +252,15 @@ const laneChart = (data, box, page, tools, on) => {
     if (cut.most !== most) cut = { most, texts: cutTo(most) };
     return cut.texts;
   };
-  const draw = () => {
-    if (!box.offsetParent) return;
-    layout();
-    tints.clear();
-    const [context, width, height] = fit(canvas);
-    const [from, to] = view.range.map((part) => part * length);
-    const inner = Math.max(10, width - left());
+  const drawn = { titles: [], arrowCount: 0, hidden: 0 };
+  const draw = ({ context, width, height, from, to, inner, top }) => {
     const x = (at) => left() + ((at - from) / (to - from)) * inner;
     const inRange = (begin, end) => begin <= to && end >= from;
-    const top = box.scrollTop;
     hits = [];
-    context.clearRect(0, 0, width, height);
-    context.font = FONT;
     for (const lane of shown) {
       const y = tops[lane.at] - top;
       if (y > height || firstRow(lane.at) + lane.rows * ROW + GAP - top < 0) continue;
-      context.fillStyle = tint("--line");
+      context.fillStyle = css("--line");
       context.fillRect(0, y - GAP / 2, width, 1);
     }
     context.save();
@@ -305,71 +271,46 @@ const laneChart = (data, box, page, tools, on) => {
     drawPiles(context, x, inRange, top, height);
     drawBars(context, x, inRange, top, height);
     drawTicks(context, x, inRange, top, height);
-    const [arrowCount, hidden] = drawArrows(context, x, inRange, top);
+    [drawn.arrowCount, drawn.hidden] = drawArrows(context, x, inRange, top);
     context.restore();
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
-    const titles = [];
+    drawn.titles = [];
     for (const lane of shown) {
       const y = tops[lane.at] - top;
       if (y > height || y < -60) continue;
-      context.fillStyle = tint("--soft");
-      const most = isNarrow ? width : left() - 8;
+      context.fillStyle = css("--soft");
+      const most = head ? width : left() - 8;
       const text = texts(Math.floor(most / 6.3))[lane.at];
       context.fillText(text, 0, y + 12, most);
-      titles.push(text);
+      drawn.titles.push(text);
     }
-    const [below, wide, tall] = fit(foot);
-    below.clearRect(0, 0, wide, tall);
-    below.font = "12px system-ui, sans-serif";
-    const labels = drawAxis(below, from / unit, (to - from) / unit, [left(), inner], [2, FOOT]);
-    const step = (to - from) / 1e4 / unit;
-    const ends = [from, to].map((at) => timeBy(at / unit, step));
-    on.drawn({ from, to, ends, labels, titles, hits, arrowCount, hidden });
   };
   // What lies at a place of the canvas, a small thing before the large one below it.
-  const hitAt = (event) => {
-    const at = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - at.left, event.clientY - at.top];
+  const hitAt = (x, y) => {
     const near = hits.filter((hit) => x >= hit.x - 1.5 && x <= hit.x + hit.wide + 1.5 &&
       y >= hit.y && y <= hit.y + hit.tall + 1);
     return near.sort((a, b) => a.wide - b.wide)[0] || null;
   };
-  view.pointed = (event) => on.pointed(hitAt(event), view.range[0] * length +
-    view.place(event) * (view.range[1] - view.range[0]) * length);
-  let pressed = null;
-  canvas.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; });
-  canvas.addEventListener("click", (event) => {
-    const isDrag = pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4;
-    if (!isDrag) on.picked(hitAt(event));
-  });
-  canvas.ondblclick = (event) => {
-    const hit = hitAt(event);
-    if (hit) reveal(hit.all.begins[hit.i], hit.all.begins[hit.i] + hit.all.lengths[hit.i]);
-    else view.show(0, 1);
-  };
-  box.addEventListener("scroll", draw);
-
+  const own = scene(box, data, tools, page, { least: 240, layout, draw, hitAt, ...on,
+    drawn: (range) => on.drawn({ ...range, ...drawn, hits }),
+    zoomed: ({ all, i }) => reveal(all.begins[i], all.begins[i] + all.lengths[i]) });
+  const { canvas, left } = own;
   // Shows a stretch of time, and scrolls to a lane.
   const reveal = (from, to, lane) => {
     if (lane !== undefined && tops[lane] === undefined) {
       shown = lanes;
-      layout();
+      own.layout();
     }
-    const margin = Math.max(to - from, 20) * 0.6;
-    view.show((from - margin) / length, (to + margin) / length);
-    if (lane === undefined) return;
-    const at = tops[lane];
-    if (at < box.scrollTop || at + 60 > box.scrollTop + box.clientHeight)
-      box.scrollTop = Math.max(0, at - box.clientHeight / 3);
+    own.reveal(from, to, Math.max(to - from, 20) * 0.6, tops[lane]);
   };
-  return { canvas, foot, view, lanes, bars, cells, ticks, arrows, order, draw, hits: () => hits, reveal,
-    moment, time, laneOf, rowOf, flagOf, nameOf, classOf, flowsOf, length, pileOf,
-    mark: (names) => { found = names; draw(); },
-    pick: (thing) => { picked = thing; draw(); },
+  return { ...own, lanes, bars, cells, ticks, arrows, order, hits: () => hits, reveal,
+    time, laneOf, rowOf, flagOf, nameOf, classOf, flowsOf, pileOf,
+    mark: (names) => { found = names; own.draw(); },
+    pick: (thing) => { picked = thing; own.draw(); },
     choose: (at) => {
       shown = at === null ? lanes : [lanes[at]];
       box.scrollTop = 0;
-      draw();
+      own.draw();
     } };
 };

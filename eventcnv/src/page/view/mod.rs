@@ -1,10 +1,10 @@
 //! A page that shows a log: one file, which needs no other.
 //!
 //! ```text
-//!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
-//!  report/calls.rs, source.rs, threads.rs, waitflame.rs ────┤
-//!  report/page.{html,css,js}, calls.{css,js}, … ────────┴──▶ page.html
-//!  the markup of a plan: its tab, or with plan.html its page
+//!  Overview, Sample ──▶ JSON, counts in base64 ───────┐
+//!  calls.rs, source.rs, threads.rs, waitflame.rs ─────┤
+//!  tables of `stats`, labels, the markup of a plan ───┼──▶ the kit of `cli` ──▶ page.html
+//!  events.html, page.{css,js}, calls.{css,js}, … ─────┘
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
@@ -23,19 +23,22 @@ pub(crate) use crate::page::view::threads::{Threads, wanted};
 use crate::page::view::waitflame::WaitFlame;
 
 use crate::ask::stats::summary::overview::{
-    Counted, Identity, Overview, find_registry, identity, kind_name, prefixes,
+    Identity, Overview, find_registry, identity, kind_name, prefixes,
 };
+use crate::ask::stats::view;
 use crate::page::flame::Flame;
 use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::text;
-use eventlog::reader::{CAUSES, Event, Registry, Value as Param};
+use cli::page::{self, Page, chart};
+use cli::table::{self, Cell, Table, time};
+use cli::units::{Unit, nanoseconds, number, or_nothing};
+use eventlog::reader::{Event, Registry, Value as Param};
+use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{Hash, Hasher};
 use std::io::{self, Write};
 
-const PAGE: &str = include_str!("page.html");
+const EVENTS: &str = include_str!("events.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 const CALLS_STYLE: &str = include_str!("calls.css");
@@ -61,13 +64,11 @@ const WAIT_FLAME_SCRIPT: &str = concat!(
 const SOURCE_STYLE: &str = include_str!("source.css");
 const SOURCE_SCRIPT: &str = include_str!("source.js");
 
-#[cfg(feature = "paths")]
-const PLAN_PAGE: &str = include_str!("plan.html");
 const PLAN_STYLE: &str = include_str!("plan.css");
 
 /// Bytes of the page for the parameters of one event, at most.
 const TEXT_SIZE_MAX: usize = 160;
-/// Rows of event types, and of threads, at most.
+/// Rows of a table, at most.
 const ROW_COUNT_MAX: usize = 1000;
 
 /// The contents of the page.
@@ -88,69 +89,34 @@ pub(crate) struct Report<'a> {
     /// The pseudo-stacks, if the log has any.
     pub(crate) flame: Option<&'a Flame>,
     /// The markup of a plan of paths, if one is shown with the log.
-    pub(crate) plan: Option<&'a str>,
+    pub(crate) plan: Option<Markup>,
 }
 
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    // No text of a log can end the script element that contains it.
-    let data = report.data().to_string().replace('<', "\\u003c");
-    let mut hasher = DefaultHasher::new();
-    data.hash(&mut hasher);
-    let nonce = format!("{:016x}", hasher.finish());
-    let title = escaped(report.name);
     let (styles, scripts): (Vec<_>, Vec<_>) = report.tabs().into_iter().unzip();
-    fill(PAGE, out, |name| match name {
-        "nonce" => vec![&nonce],
-        "title" => vec![&title],
-        "style" => [&[STYLE], &styles[..]].concat(),
-        "script" => [&scripts[..], &[SCRIPT]].concat(),
-        "data" => vec![&data],
-        "plan" => report.plan.into_iter().collect(),
-        other => unreachable!("the page has no place {other}"),
-    })
+    let page = Page {
+        title: file(report.name),
+        about: &report.programs(),
+        styles: &[&[STYLE], &styles[..]].concat(),
+        scripts: &[&scripts[..], &[SCRIPT]].concat(),
+        body: report.body(),
+        data: Some(report.data()),
+    };
+    page.write(out)
+}
+
+/// Returns the last part of a path.
+fn file(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Writes the page of a plan of paths, from its markup.
 #[cfg(feature = "paths")]
-pub(crate) fn write_plan(name: &str, plan: &str, out: &mut dyn Write) -> io::Result<()> {
-    let title = escaped(name);
-    fill(PLAN_PAGE, out, |name| match name {
-        "title" => vec![&title],
-        "style" => vec![STYLE, PLAN_STYLE],
-        "plan" => vec![plan],
-        other => unreachable!("the page has no place {other}"),
-    })
-}
-
-/// Writes a page, with texts in its places.
-fn fill<'t>(
-    page: &str,
-    out: &mut dyn Write,
-    texts: impl Fn(&str) -> Vec<&'t str>,
-) -> io::Result<()> {
-    let mut rest = page;
-    while let Some((before, after)) = rest.split_once('{') {
-        out.write_all(before.as_bytes())?;
-        let Some((name, after)) = after.split_once('}') else { break };
-        texts(name).into_iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
-        rest = after;
-    }
-    out.write_all(rest.as_bytes())
-}
-
-/// Returns text with the characters of markup escaped.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        match c {
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '&' => escaped += "&amp;",
-            '"' => escaped += "&quot;",
-            c => escaped.push(c),
-        }
-    }
-    escaped
+pub(crate) fn write_plan(title: &str, plan: Markup, out: &mut dyn Write) -> io::Result<()> {
+    let body = html! { div #planTab { (plan) } };
+    let title = file(title);
+    Page { title, about: "", styles: &[chart::STYLE, PLAN_STYLE], scripts: &[], body, data: None }
+        .write(out)
 }
 
 /// Appends the parameters of an event: words in decimal, pointers and addresses in hexadecimal with
@@ -198,7 +164,7 @@ fn clip(out: &mut Vec<u8>) {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; that of source looks like that of calls.
-    fn tabs(&self) -> [(&'static str, &'static str); 7] {
+    fn tabs(&self) -> [(&'static str, &'static str); 8] {
         let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let has_calls = self.calls.is_some() || self.source.is_some();
@@ -207,14 +173,80 @@ impl Report<'_> {
         let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
         let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
-        let plan = self.plan.map(|_| (PLAN_STYLE, ""));
-        [tools, graph, calls, source, threads, wait_flame, plan].map(Option::unwrap_or_default)
+        let plan = self.plan.as_ref().map(|_| (PLAN_STYLE, ""));
+        let charts = plan.map(|_| (chart::STYLE, ""));
+        [tools, graph, calls, source, threads, wait_flame, charts, plan]
+            .map(Option::unwrap_or_default)
     }
 
     /// Returns the pseudo-stacks; their rows are threads of the log.
     fn wait_flame(&self) -> Option<WaitFlame<'_>> {
         let threads = self.threads.as_ref()?;
         Some(WaitFlame { flame: self.flame?, threads })
+    }
+
+    /// Returns what is in the page below its title, for the scripts to fill.
+    fn body(&self) -> Markup {
+        html! {
+            div.row.tabs #tabs role="tablist" aria-label="Parts of the page" hidden {}
+            div #eventsTab {
+                (page::facts(self.facts()))
+                (PreEscaped(EVENTS))
+                div.columns #more { (self.tables()) }
+            }
+            @for tab in ["callsTab", "sourceTab", "threadsTab", "waitFlameTab"] {
+                div id=(tab) hidden {}
+            }
+            div #planTab hidden { @if let Some(plan) = &self.plan { (plan) } }
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String, bool)> {
+        let Report { overview, axis, .. } = self;
+        let time = |length: f64| match axis.is_seconds {
+            true => nanoseconds(length * 1e9),
+            false => format!("{} ticks", Unit::Count.text(length)),
+        };
+        let before = overview.longest_before(axis.is_seconds).map(|length| {
+            let reason = overview.reason().unwrap_or("missing");
+            (format!("before: {reason}"), time(length), false)
+        });
+        let fact = |name: &str, value| (name.to_owned(), value, false);
+        let count = |name: &str, count: usize| fact(name, number(count as u64));
+        let loss = |name: &str, count: u64| (name.to_owned(), number(count), count > 0);
+        let rate = overview.rates.map(|(events, _)| events);
+        let facts = [
+            fact("events", number(overview.total.events)),
+            fact("bytes", Unit::Count.text(overview.total.bytes as f64)),
+            fact("duration", time(overview.seconds.unwrap_or(axis.length))),
+            fact("events/s", or_nothing(rate, |rate| Unit::Count.text(rate))),
+            count("event types", overview.types.len()),
+            count("threads", overview.threads.len()),
+            loss("lost", overview.all_losses().total()),
+            loss("faults", overview.fault_count),
+        ];
+        before.into_iter().chain(facts).collect()
+    }
+
+    /// Returns the tables that need no script: those of `stats`, the labels, the streams.
+    fn tables(&self) -> Markup {
+        let mut tables: Vec<(&str, Table<'_>)> = vec![("Labels", self.labels())];
+        for sheet in view::sheets(self.overview) {
+            let title = match sheet.name {
+                "threads" => "Threads",
+                "gaps" => "Longest gaps",
+                "holes" => "Missing events",
+                "losses" => "Not in the log",
+                _ => continue,
+            };
+            tables.push((title, sheet.table));
+        }
+        tables.push(("Streams", self.streams()));
+        tables.iter_mut().for_each(|(_, table)| table.rows.truncate(ROW_COUNT_MAX));
+        tables.retain(|(_, table)| !table.rows.is_empty());
+        html! {
+            @for (title, table) in &tables { (page::section(title, table)) }
+        }
     }
 
     fn data(&self) -> Value {
@@ -236,35 +268,15 @@ impl Report<'_> {
                 "bytes": row.count.bytes, "cells": types.get(&row.name).map(|cells| counts(cells)),
             })
         });
-        let threads = overview.threads.iter().take(ROW_COUNT_MAX);
-        let thread = |row: &Counted| json!([row.name, row.count.events, row.count.bytes]);
         let (sample, names, thread_names) = self.sample();
         json!({
-            "name": self.name,
-            "programs": self.programs(),
             "events": overview.total.events,
-            "bytes": overview.total.bytes,
-            "rate": overview.rates.map(|(events, _)| events),
             "length": self.axis.length,
-            "duration": overview.seconds.unwrap_or(self.axis.length),
             "isSeconds": self.axis.is_seconds,
             "cellCount": KIND_CELL_COUNT,
             "kinds": kinds.collect::<Value>(),
             "types": types.collect::<Value>(),
-            "threads": threads.map(thread).collect::<Value>(),
-            "labels": self.labels.iter().map(|(label, of, at)| json!([label, of, self.time(*at)]))
-                .collect::<Value>(),
-            "gaps": self.gaps(),
-            "causes": CAUSES,
-            "losses": overview.losses.iter().map(|(kind, losses)| {
-                let counts = losses.causes().into_iter().map(|count| json!(count));
-                [json!(kind)].into_iter().chain(counts).collect::<Value>()
-            }).collect::<Value>(),
-            "lost": overview.all_losses().total(),
-            "faults": overview.fault_count,
-            "before": overview.longest_before(self.axis.is_seconds),
             "reason": overview.reason(),
-            "streams": self.streams(),
             "sample": sample,
             "names": names,
             "threadNames": thread_names,
@@ -347,47 +359,37 @@ impl Report<'_> {
         programs.join(", ")
     }
 
-    fn gaps(&self) -> Value {
-        let row = |gap: &crate::ask::stats::summary::overview::GapOverview| {
-            let time = |ticks| self.axis.time(gap.stream, ticks).unwrap_or(0.0);
-            let (from, to) = (time(gap.gap.from), time(gap.gap.to));
-            json!([gap.of, from, to - from])
-        };
-        self.overview.gaps.iter().map(row).collect()
+    fn labels(&self) -> Table<'static> {
+        let mut table = Table::new([table::text("label"), table::text("of"), time("from")]);
+        for (label, of, at) in self.labels {
+            let shown = self.time(*at);
+            let at = Cell::Words(shown, json!(at));
+            table.row([label.clone().into(), of.clone().into(), at]);
+        }
+        table
     }
 
-    fn streams(&self) -> Value {
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for (index, stream) in self.overview.streams.iter().enumerate().take(20) {
+    fn streams(&self) -> Table<'static> {
+        let names = ["program", "written by", "platform", "process", "end"].map(table::text);
+        let mut table = Table::new([table::count("stream")].into_iter().chain(names));
+        for (index, stream) in (0u64..).zip(self.overview.streams).take(20) {
             let platform = stream.platform;
             let order = if platform.big_endian { "big-endian" } else { "little-endian" };
-            let end = if stream.closed { "closed" } else { "not closed" };
-            let mut row = |name: &str, value: String| rows.push((format!("{index} {name}"), value));
-            row("program", stream.program.to_string());
-            row("written by", format!("{}, format {}", stream.producer, stream.version));
-            row("platform", format!("{}-bit {order}", platform.word_size * 8));
-            if stream.pid > 0 {
-                row("process", format!("{} on {}", stream.pid, stream.host));
-            }
-            row("end", end.to_owned());
+            let process = (stream.pid > 0).then(|| format!("{} on {}", stream.pid, stream.host));
+            table.row([
+                index.into(),
+                stream.program.to_string().into(),
+                format!("{}, format {}", stream.producer, stream.version).into(),
+                format!("{}-bit {order}", platform.word_size * 8).into(),
+                process.into(),
+                (if stream.closed { "closed" } else { "not closed" }).to_owned().into(),
+            ]);
         }
-        rows.into_iter().map(|(name, value)| json!([name, value])).collect()
+        table
     }
 }
 
 fn type_name(registry: &Registry, code: u16) -> String {
     let known = registry.event_type(code).map(|row| row.name.to_string());
     known.unwrap_or_else(|| format!("{code:04X}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    /// `.cnv.report`
-    #[test]
-    fn text_is_never_markup() {
-        let name = "<script>\"a\" & b</script>";
-        assert_eq!(escaped(name), "&lt;script&gt;&quot;a&quot; &amp; b&lt;/script&gt;");
-    }
 }

@@ -4,7 +4,6 @@
 //   the range that is shown, what is searched ◀─▶ location.hash, so that a view can be sent
 "use strict";
 (() => {
-  const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("data").textContent);
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const numbers = (text) => new Uint32Array(bytes(text).buffer);
@@ -34,13 +33,6 @@
   let first = "eventsTab"; // The tab on which the page opens.
   let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
 
-  const node = (name, text, cls) => {
-    const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;
-    if (cls) made.className = cls;
-    return made;
-  };
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const count = (n) => Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
   const short = (n) => {
     for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]])
@@ -217,42 +209,10 @@
     found.forEach((n, i) => n > 0 && context.fillRect(i, height, 1, -Math.max(1, (n / top) * height)));
   };
 
-  // Draws a table that its headings sort. A column has a key, a title, what it means, and whether
-  // it is text; `fill` writes the row of an item.
-  const sortTable = (table, columns, items, sorted, redraw, most, fill) => {
-    const focused = table.contains(document.activeElement) && document.activeElement;
-    const heading = focused && focused.closest("th");
-    table.replaceChildren();
-    const head = table.createTHead().insertRow();
-    for (const [key, title, meaning, isText] of columns) {
-      const cell = node("th", undefined, isText ? "left" : "");
-      const is = sorted.by === key;
-      cell.setAttribute("aria-sort", is ? (sorted.down ? "descending" : "ascending") : "none");
-      const button = node("button", title + (is && key ? (sorted.down ? " ↓" : " ↑") : ""));
-      button.type = "button";
-      button.onclick = () => {
-        [sorted.by, sorted.down] = [key, is ? !sorted.down : !isText];
-        redraw();
-      };
-      cell.append(key ? button : title);
-      if (meaning) cell.append(node("small", meaning));
-      head.append(cell);
-    }
-    const value = (item) => item[sorted.by] ?? -1;
-    const order = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0);
-    const rows = [...items].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
-    const body = table.createTBody();
-    rows.slice(0, most).forEach((item) => fill(body.insertRow(), item));
-    // The keyboard stays where it was.
-    const again = focused && (heading ? head.cells[heading.cellIndex].firstChild
-      : table.querySelector("tr.picked"));
-    if (again) again.focus({ preventScroll: true });
-  };
-
   const drawTypes = () => {
-    const titles = [["name", "Event type", "", true], ["kind", "Kind", "", true],
-      ["events", "Events"], ["bytes", "Bytes"], ["listed", "Listed below"],
-      ["", "Over time", "", true]];
+    const titles = [["name", "Event type", "", true, "event_type"], ["kind", "Kind", "", true, "kind"],
+      ["events", "Events", "", false, "events"], ["bytes", "Bytes", "", false, "bytes"],
+      ["listed", "Listed below"], ["", "Over time", "", true]];
     const sparks = [];
     sortTable(byId("types"), titles, types, sorted, drawTypes, types.length, (row, type) => {
       row.className = "pick" + (picked === type ? " picked" : "");
@@ -416,7 +376,7 @@
   // What a list or a row of buttons does with keys by itself.
   const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
-    const own = OWN_KEYS.includes(event.key) ? "input, select, .scroll, .tabs" : "input, select";
+    const own = OWN_KEYS.includes(event.key) ? "input:not(#theme), select, .scroll, .tabs" : "input:not(#theme), select";
     const inside = event.target.closest && event.target.closest(own);
     const known = tabKeys()[event.key];
     if (inside || event.ctrlKey || event.metaKey || event.altKey || !known) return;
@@ -428,15 +388,13 @@
   byId("reset").onclick = keys[0];
   byId("search").oninput = draw;
 
-  const setTheme = (theme) => {
-    document.documentElement.dataset.theme = theme;
+  const redraw = () => {
     drawTypes();
     draw();
     if (threads) threads.draw();
     if (waitFlame) waitFlame.draw();
   };
-  byId("theme").onclick = () =>
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  byId("theme").onchange = redraw;
 
   // Shows the events, the calls, the source, the threads, the flame of waits or the plan.
   const parts = [["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
@@ -472,38 +430,7 @@
     tab.focus();
   };
 
-  const tableOf = (title, heading, rows) => {
-    if (!rows.length) return;
-    const section = node("section");
-    const scroll = node("div", undefined, "scroll");
-    const table = node("table");
-    const head = table.createTHead().insertRow();
-    heading.forEach((text, i) => head.append(node("th", text, i ? "" : "left")));
-    const body = table.createTBody();
-    for (const cells of rows) {
-      const row = body.insertRow();
-      cells.forEach((text, i) => row.append(node("td", text, i ? "" : "left name")));
-    }
-    scroll.append(table);
-    section.append(node("h2", title), scroll);
-    byId("more").append(section);
-  };
   const build = () => {
-    byId("title").textContent = data.name.split("/").pop();
-    byId("title").title = data.name;
-    byId("when").textContent = data.programs;
-    const facts = [["events", count(data.events)], ["bytes", short(data.bytes)],
-      ["duration", data.isSeconds ? time(data.duration / data.length, 4)
-        : short(data.length) + "\u202fticks"],
-      ...(data.before ? [[`before: ${data.reason}`, timeBy(data.before, data.before / 1e3)]] : []),
-      ["events/s", data.rate ? short(data.rate) : "–"], ["event types", count(types.length)],
-      ["threads", count(data.threads.length)], ["lost", count(data.lost), data.lost > 0],
-      ["faults", count(data.faults), data.faults > 0]];
-    for (const [name, value, bad] of facts) {
-      const fact = node("div", undefined, bad ? "fact bad" : "fact");
-      fact.append(node("b", value), node("span", name, "soft"));
-      byId("facts").append(fact);
-    }
     for (const kind of kinds) {
       const button = node("button");
       const dot = node("span", undefined, "dot");
@@ -524,14 +451,6 @@
         `A sample: all events of ${count(whole)} of ${count(types.length)} event types, and of the ` +
         "other types some, spread over time. The column “Listed below” says how many.";
     }
-    tableOf("Threads", ["Thread", "Events", "Bytes"],
-      data.threads.map(([name, events, size]) => [name, count(events), short(size)]));
-    tableOf("Labels", ["Label", "Of", "From"], data.labels);
-    tableOf("Longest gaps", ["No events of", "After", "For"], data.gaps.map(([of, after, long]) =>
-      [of, timeBy(after, long / 1e3), timeBy(long, long / 1e3)]));
-    tableOf("Not in the log", ["Kind", ...data.causes],
-      data.losses.map(([kind, ...counts]) => [kind, ...counts.map(count)]));
-    tableOf("Streams", ["", ""], data.streams);
   };
 
   // What a view was sent with; `check` has the page say of itself what tests ask.
@@ -575,7 +494,8 @@
   if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
   if (waitFlame && state.get("stack")) waitFlame.showAt(state.get("stack"));
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  setTheme(state.get("theme") || (isDark ? "dark" : "light"));
+  byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
+  redraw();
   drawEvents();
   new ResizeObserver(draw).observe(chart);
   const said = document.documentElement.dataset;

@@ -12,7 +12,7 @@ const sourceTab = (root, data, page) => {
   const LINES_MAX = 1500; // Lines of a folded file that are seen at first.
   const OPENED_MAX = 1000; // Lines that a click adds.
   const TEXT_MAX = 90; // Letters of a statement in the table.
-  const { time, share, many, button, section } =
+  const { time, share, many, button, section, named, prepare } =
     tabTools(root, { isNs: data.isNs, time: data.own }, [], page);
   const columns = ["count", "own", "ownError", "percent", "total", "totalError", "mean", "min",
     "traced", "p50", "p90", "p99", "p999", "max", "deviation", "waiting"];
@@ -82,19 +82,14 @@ const sourceTab = (root, data, page) => {
   };
 
   const summary = () => {
-    const facts = node("div", undefined, "facts");
     const waits = waiting.reduce((sum, row) => sum + (row.waiting || 0), 0);
-    for (const [name, value] of [["statements", count(data.count)], ["ran", count(data.ran)],
-      ["never ran", count(data.never)],
+    const never = data.never
+      ? button("never ran", () => { choose("never"); head.scrollIntoView({ block: "start" }); }, "link")
+      : "never ran";
+    root.append(factBoxes([["statements", count(data.count)], ["ran", count(data.ran)],
+      [never, count(data.never)],
       ...(data.hasTimes ? [["time in statements", time(data.own)]] : []),
-      ...(waiting.length ? [["waiting time", time(waits)]] : [])]) {
-      const fact = node("div", undefined, "fact");
-      fact.append(node("b", value), name === "never ran" && data.never
-        ? button(name, () => { choose("never"); head.scrollIntoView({ block: "start" }); }, "link")
-        : node("span", name, "soft"));
-      facts.append(fact);
-    }
-    root.append(facts);
+      ...(waiting.length ? [["waiting time", time(waits)]] : [])]));
     const lead = node("p", undefined, "lead");
     lead.id = "hottestLine";
     const most = data.hasTimes ? hot[0] : ran[0];
@@ -175,8 +170,9 @@ const sourceTab = (root, data, page) => {
   };
   const drawTable = () => {
     const shown = seen();
-    const heading = [["order", "Statement", "in order of files and lines", true], ...COLUMNS[chosen],
-      ["name", "Function", "", true]];
+    const heading = named([["order", "Statement", "in order of files and lines", true],
+      ...COLUMNS[chosen], ["name", "Function", "", true]],
+    { order: "place", name: "function", count: "count" });
     sortTable(table, heading, shown, sorted, drawTable, LISTED_MAX, (tr, row) => {
       tr.className = "pick" + (picked === row ? " picked" : "");
       tr.tabIndex = 0;
@@ -477,13 +473,7 @@ const sourceTab = (root, data, page) => {
   };
 
   summary();
-  search.id = "lineSearch";
-  search.type = "search";
-  search.placeholder = "Search files, functions, text";
-  search.setAttribute("aria-label", "Search statements");
-  search.oninput = () => { drawTable(); changed(); };
-  hits.id = "lineHits";
-  hits.setAttribute("aria-live", "polite");
+  prepare(search, "lineSearch", "files, functions, text", () => { drawTable(); changed(); }, hits, "lineHits");
   table.id = "statements";
   const scroll = node("div", undefined, "scroll");
   scroll.append(table);

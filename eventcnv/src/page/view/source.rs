@@ -14,11 +14,10 @@ use crate::ask::lines::summary::{Line, Which, lines, method_name};
 use crate::ask::lines::view::by_statement;
 use crate::open::input::sources::Sources;
 use crate::page::view::calls::text;
-use crate::show::table::Cell;
+use cli::table::Cell;
 use eventlog::format::text::is_steering;
 use eventlog::reader::ClockBase;
 use lens::calls::Function;
-use lens::slices::Percentile;
 use lens::statements::{Facts, Statements};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -323,10 +322,9 @@ fn number(cell: &Cell) -> Value {
         Cell::Text(text) => json!(text),
         Cell::Words(_, value) => value.clone(),
         Cell::Number(number) => json!(number),
+        Cell::About(number) => json!([number, 1]),
         Cell::Real(value) => json!((value * 10.0).round() / 10.0),
         Cell::Bound(number) => json!([number, 0]),
-        Cell::Percentile(Percentile { ns, is_exact: true }) => json!(ns),
-        Cell::Percentile(found) => json!([found.ns, 1]),
     }
 }
 

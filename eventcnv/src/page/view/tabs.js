@@ -84,16 +84,36 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     made.onclick = onclick;
     return made;
   };
+  // Columns with their names for programs, as the command of the tab has them.
+  const named = (columns, names) => columns.map(([key, title, meaning, isText]) =>
+    [key, title, meaning, isText, names[key] ?? `${key}_${data.isNs ? "ns" : "ticks"}`]);
+  // Prepares a search of the tab, and what it found.
+  const prepare = (search, id, what, oninput, hits, hitsId) => {
+    Object.assign(search, { id, type: "search", placeholder: `Search ${what}`, oninput });
+    search.setAttribute("aria-label", search.placeholder);
+    hits.id = hitsId;
+    hits.setAttribute("aria-live", "polite");
+  };
+  // What the colours of a drawing mean.
+  const legendOf = (all) => {
+    const legend = node("div", undefined, "row legend");
+    for (const [cls, text] of all) {
+      const made = node("span", undefined, "swatch");
+      made.append(node("i", undefined, cls), text);
+      legend.append(made);
+    }
+    return legend;
+  };
   // What Enter and Space do on an element that is no button.
   const onPress = (act) => (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     act();
   };
-  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told };
+  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told, named, prepare, legendOf };
 };
 // What is drawn on a canvas for a bar: the label, as far as there is room, and stripes.
-const barPaint = (tint, brief) => {
+const barPaint = (brief) => {
   // The colour of a label on a bar: the one that is seen better.
   const label = (hex) => {
     const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
@@ -113,7 +133,7 @@ const barPaint = (tint, brief) => {
     context.beginPath();
     context.rect(x, y, wide, tall);
     context.clip();
-    context.strokeStyle = tint("--stripes");
+    context.strokeStyle = css("--stripes");
     context.lineWidth = 1;
     context.beginPath();
     const lean = kind === 2 ? tall : 0;
@@ -125,4 +145,101 @@ const barPaint = (tint, brief) => {
     context.restore();
   };
   return { label, fitted, stripe };
+};
+// A drawing over time in a box that scrolls, with the axis below it. `on` lays out and draws rows, and
+// finds what lies at a place of the canvas.
+const scene = (box, data, tools, { node, fit, scale, viewport }, on) => {
+  const NARROW = 640; // Below this width, names of rows lie above them.
+  const [HEAD, FOOT] = [17, 26]; // Heights in pixels.
+  const [canvas, room, foot] = [node("canvas"), node("div"), node("canvas", undefined, "axis")];
+  canvas.tabIndex = 0;
+  canvas.role = "img";
+  room.append(canvas);
+  box.append(room);
+  const length = data.length || 1;
+  const unit = data.isNs ? 1e9 : 1;
+  const { timeBy, drawAxis } = scale(length / unit, data.isNs);
+  const moment = (at) => timeBy(at / unit, data.isNs ? 1e-9 : 1);
+  let head = 0; // The height of a name above a row.
+  const left = () => (head ? 0 : 168);
+  const view = viewport(canvas, Math.min(1, (data.isNs ? 1000 : 10) / length), left, () => draw(),
+    (by) => { box.scrollTop -= by; });
+  const range = () => view.range.map((part) => part * length);
+  const layout = () => {
+    head = box.clientWidth < NARROW ? HEAD : 0;
+    const all = on.layout(head);
+    const tall = Math.min(all, Math.max(on.least, Math.round(window.innerHeight * 0.64)));
+    box.style.height = `${tall + 2}px`;
+    room.style.height = `${all}px`;
+    canvas.style.height = `${tall}px`;
+  };
+  const draw = () => {
+    if (!box.offsetParent) return;
+    layout();
+    const [context, width, height] = fit(canvas);
+    const [from, to] = range();
+    const inner = Math.max(10, Math.floor(width - left()));
+    context.clearRect(0, 0, width, height);
+    context.font = "11px ui-monospace, \"DejaVu Sans Mono\", Menlo, Consolas, monospace";
+    on.draw({ context, width, height, from, to, inner, top: box.scrollTop });
+    const [below, wide, tall] = fit(foot);
+    below.clearRect(0, 0, wide, tall);
+    below.font = "12px system-ui, sans-serif";
+    const labels = drawAxis(below, from / unit, (to - from) / unit, [left(), inner], [2, FOOT]);
+    const step = (to - from) / 1e4 / unit;
+    on.drawn({ from, to, labels, ends: [from, to].map((at) => timeBy(at / unit, step)) });
+  };
+  const hitAt = (event) => {
+    const at = canvas.getBoundingClientRect();
+    return on.hitAt(event.clientX - at.left, event.clientY - at.top);
+  };
+  view.pointed = (event) => on.pointed(hitAt(event), (view.range[0] +
+    view.place(event) * (view.range[1] - view.range[0])) * length);
+  let pressed = null;
+  canvas.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; });
+  canvas.addEventListener("click", (event) => {
+    const isDrag = pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4;
+    if (!isDrag) on.picked(hitAt(event));
+  });
+  canvas.ondblclick = (event) => {
+    const hit = hitAt(event);
+    if (hit) on.zoomed(hit);
+    else view.show(0, 1);
+  };
+  box.addEventListener("scroll", draw);
+  // Shows a stretch of time with a margin, and scrolls to a place.
+  const reveal = (from, to, margin, top) => {
+    view.show((from - margin) / length, (to + margin) / length);
+    if (top !== undefined && (top < box.scrollTop || top + 60 > box.scrollTop + box.clientHeight))
+      box.scrollTop = Math.max(0, top - box.clientHeight / 3);
+  };
+  // Keys of the drawing; with Shift, arrows go from one thing to the next. Enter on a button is its own.
+  const keys = (step, down, own, isOwn = () => false) => {
+    const shifted = (usual, other) => (event) => (event && event.shiftKey ? other() : usual());
+    const scrollBy = (by) => () => { box.scrollTop += by; };
+    const all = { ...view.keys, ...own,
+      ArrowLeft: shifted(view.keys.ArrowLeft, () => step(-1, 0)),
+      ArrowRight: shifted(view.keys.ArrowRight, () => step(1, 0)),
+      ArrowUp: shifted(scrollBy(-80), () => step(down, -1)),
+      ArrowDown: shifted(scrollBy(80), () => step(down, 1)) };
+    const isButton = (event) => event.key === "Enter" && event.target.closest("button");
+    return Object.fromEntries(Object.entries(all).map(([key, act]) => [key, (event) => {
+      const target = event && event.target.closest && (isButton(event) || isOwn(event));
+      if (!target) act(event);
+      else if (key === "Enter") event.target.click();
+    }]));
+  };
+  const buttons = [["+", "Zoom in", "+"], ["−", "Zoom out", "-"], ["Whole log", "Whole log", 0]]
+    .map(([text, label, key]) => {
+      const made = tools.button(text, view.keys[key]);
+      made.setAttribute("aria-label", label);
+      return made;
+    });
+  // The range, and what is picked, as the address has them.
+  const place = (picked) => {
+    const isWhole = view.range[0] <= 0 && view.range[1] >= 1;
+    return isWhole && !picked ? "" : range().map(Math.round).join("-") + picked;
+  };
+  const showAt = (from, to) => { if (from < to) view.show(from / length, to / length); };
+  return { canvas, foot, view, length, moment, left, range, layout, draw, reveal, keys, buttons, place, showAt };
 };

@@ -11,13 +11,13 @@ const threadsTab = (root, data, page) => {
     "Events are missing in between: its duration is doubtful.",
     "It began again before it ended.", "It has no end in the log."];
   const tools = tabTools(root, { isNs: data.isNs, time: 0 }, [], page);
-  const { time, many, button, section } = tools;
+  const { time, many, button, section, prepare, legendOf } = tools;
   const box = node("div", undefined, "lanes");
   const tip = node("p", "Point at a bar to read about it.", "note");
   const note = node("p", undefined, "note");
   const hits = node("span", undefined, "soft");
   const search = node("input");
-  const details = node("div");
+  const details = node("div", undefined, "about");
   const select = node("select");
   const rangeText = node("span", undefined, "soft");
   let picked = null; // { all, i }
@@ -238,23 +238,10 @@ const threadsTab = (root, data, page) => {
     hits.textContent = `${count(atMatch + 1)} of ${many(matches.length, "bar")}`;
   };
 
-  const scrollBy = (by) => { box.scrollTop += by; };
-  const shifted = (usual, other) => (event) => (event && event.shiftKey ? other() : usual());
-  const keys = { ...chart.view.keys, "/": () => search.focus(),
-    ArrowLeft: shifted(chart.view.keys.ArrowLeft, () => step(-1, 0)),
-    ArrowRight: shifted(chart.view.keys.ArrowRight, () => step(1, 0)),
-    ArrowUp: shifted(() => scrollBy(-80), () => step(1, -1)),
-    ArrowDown: shifted(() => scrollBy(80), () => step(1, 1)),
-    Enter: () => { if (picked) goTo(picked); }, Escape: () => pick(null) };
-  const isControl = (event) => event.key === "Enter" && event.target.closest && event.target.closest("button");
+  const keys = chart.keys(step, 1, { "/": () => search.focus(),
+    Enter: () => { if (picked) goTo(picked); }, Escape: () => pick(null) });
 
-  search.id = "laneSearch";
-  search.type = "search";
-  search.placeholder = "Search names of slices";
-  search.setAttribute("aria-label", "Search slices");
-  search.oninput = find;
-  hits.id = "laneHits";
-  hits.setAttribute("aria-live", "polite");
+  prepare(search, "laneSearch", "names of slices", find, hits, "laneHits");
   chart.canvas.id = "lanes";
   chart.canvas.setAttribute("aria-label", "What each thread does over time; arrow keys move, plus and minus " +
     "zoom, 0 shows all, Shift and arrow keys go from bar to bar, Enter zooms to a bar");
@@ -267,29 +254,15 @@ const threadsTab = (root, data, page) => {
   lanes.forEach((lane) => select.append(new Option(`${lane.name}: ${many(lane.slices, "slice")}, ` +
     `${many(lane.events, "event")}`, String(lane.at))));
   select.onchange = () => chart.choose(select.value === "" ? null : Number(select.value));
-  const legend = node("div", undefined, "row legend");
-  const swatch = (cls, text) => {
-    const made = node("span", undefined, "swatch");
-    made.append(node("i", undefined, cls), text);
-    legend.append(made);
-  };
   const has = (kind) => data.names.some(([, own]) => own === kind);
-  if (has(1)) swatch("run", "runs");
-  if (has(2)) swatch("wait", "waits");
-  if (has(3)) swatch("disk", "waits for a disk");
-  if (merged) swatch("merged", "many short slices");
-  if (ticks.begins.length) swatch("tick", "other events");
-  if (shownFlows) swatch("flow", "flows");
+  const legend = legendOf([[has(1), "run", "runs"], [has(2), "wait", "waits"],
+    [has(3), "disk", "waits for a disk"], [merged, "merged", "many short slices"],
+    [ticks.begins.length, "tick", "other events"], [shownFlows, "flow", "flows"]]
+    .filter(([isThere]) => isThere).map(([, ...swatch]) => swatch));
   const [, row] = section("Threads over time", legend, box, chart.foot, tip,
     node("p", "Wheel or + − zoom, drag or arrow keys move, 0 shows all, / searches; Shift and arrow keys go from " +
       "bar to bar, Enter or a double click zooms to a bar.", "note"), note);
-  const tight = [["+", "Zoom in", chart.view.keys["+"]], ["−", "Zoom out", chart.view.keys["-"]],
-    ["Whole log", "Whole log", chart.view.keys[0]]].map(([text, label, act]) => {
-    const made = button(text, act);
-    made.setAttribute("aria-label", label);
-    return made;
-  });
-  row.append(rangeText, search, hits, select, ...tight);
+  row.append(rangeText, search, hits, select, ...chart.buttons);
   section("Details", details);
   drawDetails();
   new ResizeObserver(chart.draw).observe(box);
@@ -305,18 +278,11 @@ const threadsTab = (root, data, page) => {
       const lane = laneOf(number);
       if (lane) linkAt("", lane.at, at).click();
     },
-    keys: Object.fromEntries(Object.entries(keys).map(([key, act]) =>
-      [key, (event) => (event && isControl(event) ? event.target.click() : act(event))])),
-    // The range and the picked bar, as the address has them.
-    place: () => {
-      const range = chart.view.range.map((part) => Math.round(part * chart.length));
-      const isWhole = chart.view.range[0] <= 0 && chart.view.range[1] >= 1;
-      const bar = picked && picked.all === bars ? `-${picked.i}` : "";
-      return isWhole && !bar ? "" : range.join("-") + bar;
-    },
+    keys,
+    place: () => chart.place(picked && picked.all === bars ? `-${picked.i}` : ""),
     showAt: (text) => {
       const [from, to, i] = text.split("-").map(Number);
       if (Number.isInteger(i) && i < exact) pick({ all: bars, i });
-      if (from < to) chart.view.show(from / chart.length, to / chart.length);
+      chart.showAt(from, to);
     } };
 };

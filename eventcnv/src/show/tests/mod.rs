@@ -203,8 +203,7 @@ fn counted(registries: &[Registry], fault_count: u64) -> String {
     let history = &History::default();
     let parts = Parts { streams: &[], registries, history, recorded: &[] };
     let overview = Overview::of(summary, &parts, Default::default(), fault_count);
-    String::from_utf8(view::answer(&overview, &crate::show::table::Form::default()).unwrap())
-        .unwrap()
+    String::from_utf8(view::answer(&overview, &cli::table::Form::default()).unwrap()).unwrap()
 }
 
 #[test]

@@ -4,9 +4,9 @@
 //!  Event ── params ──▶ Value ── format! ──▶ the line that a recipe must write
 //! ```
 
-use crate::show::csv::field;
 use crate::show::json::{append_labels, string};
 use crate::text;
+use cli::fields::csv_field as field;
 use eventlog::reader::{Event, Value};
 
 fn double(value: f64, write: fn(&mut Vec<u8>, f64)) -> String {

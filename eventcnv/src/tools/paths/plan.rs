@@ -10,6 +10,7 @@ use crate::tools::paths::inputs::{graph, say_all, stop};
 use crate::tools::paths::walk::Measured;
 use crate::tools::paths::{view, walk};
 use cli::Stop;
+use cli::table::Form;
 use lens_paths::Weights;
 use lens_paths::graph::{Element, Program};
 use lens_paths::plan::{Kind, Options, PlanError, plan, spare, text};
@@ -48,6 +49,7 @@ Exit status:
 
 /// Find the cheapest events that tell the whole path of a program
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("top", |top| top.alias(None)))]
 pub(crate) struct Plan {
     /// The graph of the program
     #[arg(value_name = "GRAPH")]
@@ -85,6 +87,9 @@ pub(crate) struct Plan {
     /// Replace an existing plan
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    form: Form,
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(flatten)]
@@ -149,11 +154,13 @@ pub(crate) fn run(args: &Plan) -> Result<bool, Stop> {
             return Ok(true);
         }
     }
-    let mut out = io::stdout().lock();
-    out.write_all(view::table(&program, &weights, &plans).as_bytes())?;
-    if let (Some(log), Some(own)) = (&args.log, &measured) {
-        let spare = spare(&program, &weights, &own.profile).map_err(|error| stop(log, &error))?;
-        out.write_all(view::spare(&program, &weights, &own.profile, &spare).as_bytes())?;
-    }
+    let own = args.log.as_ref().zip(measured.as_ref()).map(|(log, own)| {
+        let found = spare(&program, &weights, &own.profile).map_err(|error| stop(log, &error))?;
+        Ok::<_, Stop>((&own.profile, found))
+    });
+    let own = own.transpose()?;
+    let spared = own.as_ref().map(|(profile, found)| (*profile, &**found));
+    let answer = view::answer(&program, &weights, &plans, spared, &args.form)?;
+    io::stdout().lock().write_all(&answer)?;
     Ok(true)
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let Some(log) = args.log.clone() else {
         let inputs = [args.graph.clone(), args.plan.clone()];
         let name = cli::log::name(&args.plan);
-        output.write(&inputs, |out| page::view::write_plan(&name, &markup, out))?;
+        output.write(&inputs, |out| page::view::write_plan(&name, markup, out))?;
         return Ok(true);
     };
     let page = page::Report {
@@ -78,5 +78,5 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
         method: None,
         source: ".".into(),
     };
-    page::write(&page, Some(&markup))
+    page::write(&page, Some(markup))
 }

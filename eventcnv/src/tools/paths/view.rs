@@ -7,11 +7,16 @@
 //!
 //! Design: `.paths.plan` in `design/paths.md`.
 
-use crate::page::view::escaped;
-use cli::table::Table;
+use cli::Stop;
+use cli::page::chart::{Bar, bars, series};
+use cli::page::section;
+use cli::table::{Around, Cell, Form, Sheet, Table, count, text};
+use cli::units::Unit;
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId, Program};
 use lens_paths::plan::{Plans, Run, loads};
 use lens_paths::{Profile, Weights};
+use maud::{Markup, PreEscaped, html};
+use serde_json::json;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -23,83 +28,95 @@ const COLUMN: usize = 150;
 const ROW: usize = 64;
 const BOX_WIDTH: usize = 120;
 const BOX_HEIGHT: usize = 30;
-/// Colours of machines.
-const COLOURS: [&str; 6] = ["#c0392b", "#2471a3", "#1e8449", "#b9770e", "#7d3c98", "#117a65"];
-
-/// Returns all plans, and the runs and witnesses of the best.
-pub(crate) fn table(program: &Program, weights: &Weights, plans: &Plans) -> String {
-    let mut all = Table::new(1, &["plan", "machines", "runs", "witnesses", "cost"]);
+/// Returns all plans, and the runs and witnesses of the best; with the profile of a run, the
+/// elements whose events tell nothing.
+pub(crate) fn answer(
+    program: &Program,
+    weights: &Weights,
+    plans: &Plans,
+    spared: Option<(&Profile, &[ElementId])>,
+    form: &Form,
+) -> Result<Vec<u8>, Stop> {
+    let counts = ["machines", "runs", "witnesses", "cost"].map(count);
+    let columns = [text("plan")].into_iter().chain(counts);
+    let mut all = Table::new(columns.chain([text("best").for_programs()]));
     for (at, plan) in plans.all.iter().enumerate() {
-        let name = format!("{}{}", plan.strategy, if at == plans.best { " *" } else { "" });
+        let (name, is_best) = (plan.strategy.to_string(), at == plans.best);
+        let shown = if is_best { format!("{name} *") } else { name.clone() };
         let size: usize = plan.runs.iter().map(|run| run.profile.size()).sum();
         let machines = loads(&plan.runs).iter().filter(|load| **load > 0).count().max(1);
         let numbers = [machines as u64, plan.runs.len() as u64, size as u64, plan.cost()];
-        all.row(std::iter::once(name).chain(numbers.map(|own| own.to_string())));
+        let cells = [Cell::Words(shown, json!(name))].into_iter().chain(numbers.map(Cell::from));
+        all.row(cells.chain([is_best.into()]));
     }
-    let mut text = all.to_string();
-    let Some(best) = plans.best() else { return text };
-    let (runs, more) = tables(program, weights, &best.runs, SHOWN_COUNT_MAX);
-    let _ = write!(text, "\n{runs}");
-    if more > 0 {
-        let _ = writeln!(text, "and {more} more: -o PLAN writes all");
+    let plans_sheet = Sheet::new("plans", all).between(String::new(), String::new());
+    let mut sheets = vec![plans_sheet];
+    if let Some(best) = plans.best() {
+        let [runs, witnesses] = tables(program, weights, &best.runs);
+        sheets.push(Sheet::new("runs", runs));
+        sheets.push(Sheet::new("witnesses", witnesses).most(SHOWN_COUNT_MAX));
     }
-    text
+    let mut around = Around { facts: json!({}), ..Around::default() };
+    if let Some((profile, spare)) = spared {
+        let (count, size) = (spare.len(), profile.size());
+        let what = format!("\nof {size} elements with events, {count} tell nothing");
+        if spare.is_empty() {
+            around.after = format!("{what}\n");
+        }
+        let mut table = elements(["weight", "element", "event"]);
+        spare.iter().for_each(|own| table.row(element(program, weights, *own)));
+        let before = format!("{what} that the others leave open:\n");
+        let sheet = Sheet::new("spare", table).between(before, String::new());
+        sheets.push(sheet.most(SHOWN_COUNT_MAX));
+    }
+    form.answer_all("plans", sheets, around)
 }
 
-/// Returns runs and their witnesses, at most some, and how many more they have.
-fn tables(program: &Program, weights: &Weights, own: &[Run], most: usize) -> (String, usize) {
-    let mut runs = Table::new(0, &["run", "machine", "witnesses", "cost"]);
-    for (number, run) in own.iter().enumerate() {
-        let numbers = [number as u64, run.machine as u64, run.profile.size() as u64, run.cost];
-        runs.row(numbers.map(|own| own.to_string()));
+/// Returns a table of elements of a program.
+fn elements<const N: usize>(names: [&'static str; N]) -> Table<'static> {
+    let column = |(at, name)| if at + 1 == N { text(name) } else { count(name) };
+    Table::new(names.into_iter().enumerate().map(column))
+}
+
+/// Returns the weight, the number and the name of an element.
+fn element(program: &Program, weights: &Weights, own: ElementId) -> [Cell; 3] {
+    let name = program.element(own).map_or("?".into(), |own| program.say(own));
+    [weights.of(own).into(), u64::from(own.0).into(), name.into()]
+}
+
+/// Returns runs, and their witnesses.
+fn tables(program: &Program, weights: &Weights, own: &[Run]) -> [Table<'static>; 2] {
+    let mut runs = Table::new(["run", "machine", "witnesses", "cost"].map(count));
+    let mut witnesses = elements(["run", "weight", "element", "witness"]);
+    for (number, run) in (0u64..).zip(own) {
+        let numbers = [number, run.machine as u64, run.profile.size() as u64, run.cost];
+        runs.row(numbers.map(Cell::from));
+        for (at, _) in run.profile.letters() {
+            witnesses.row([number.into()].into_iter().chain(element(program, weights, *at)));
+        }
     }
-    let mut witnesses = Table::new(0, &["run", "weight", "element", "witness"]);
-    witnesses.end_left();
-    let own = own.iter().enumerate();
-    let mut each =
-        own.flat_map(|(run, own)| own.profile.letters().iter().map(move |at| (run, at.0)));
-    for (run, element) in each.by_ref().take(most) {
-        let name = program.element(element).map_or("?".into(), |own| program.say(own));
-        let numbers = [run as u64, weights.of(element), u64::from(element.0)];
-        witnesses.row(numbers.map(|own| own.to_string()).into_iter().chain([name]));
-    }
-    (format!("{runs}\n{witnesses}"), each.count())
+    [runs, witnesses]
 }
 
 /// Returns the runs of a plan as markup: their tables, and the drawing of the graph.
-pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> String {
-    let (tables, more) = tables(program, weights, runs, DRAWN_COUNT_MAX);
-    let left = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    let drawing = drawing(program, weights, runs);
-    format!(
-        "<section>\n{drawing}</section>\n<section>\n<pre>{}{left}</pre>\n</section>\n",
-        escaped(&tables)
-    )
-}
-
-/// Returns which events of a run tell nothing.
-pub(crate) fn spare(
-    program: &Program,
-    weights: &Weights,
-    profile: &Profile,
-    spare: &[ElementId],
-) -> String {
-    let (count, size) = (spare.len(), profile.size());
-    let mut text = format!("\nof {size} elements with events, {count} tell nothing");
-    if count == 0 {
-        return text + "\n";
+pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> Markup {
+    let [runs_table, mut witnesses] = tables(program, weights, runs);
+    witnesses.rows.truncate(DRAWN_COUNT_MAX);
+    let bar = |(machine, load): (usize, &u64)| Bar {
+        name: format!("machine {machine}"),
+        value: *load,
+        class: series(machine),
+    };
+    let machines: Vec<Bar> = loads(runs).iter().enumerate().map(bar).collect();
+    let drawing = PreEscaped(drawing(program, weights, runs));
+    html! {
+        section aria-label="Graph" {
+            (bars("Machines", "the cost of each", &machines, Unit::Count))
+            (drawing)
+        }
+        (section("Runs", &runs_table))
+        (section("Witnesses", &witnesses))
     }
-    let mut table = Table::new(0, &["weight", "element", "event"]);
-    table.end_left();
-    for element in spare.iter().take(SHOWN_COUNT_MAX) {
-        let name = program.element(*element).map_or("?".into(), |own| program.say(own));
-        table.row([weights.of(*element).to_string(), element.0.to_string(), name]);
-    }
-    let _ = write!(text, " that the others leave open:\n{table}");
-    if let more @ 1.. = count.saturating_sub(SHOWN_COUNT_MAX) {
-        let _ = writeln!(text, "and {more} more");
-    }
-    text
 }
 
 /// The place of each block of a function: column and row.
@@ -131,22 +148,7 @@ fn places(function: &Function) -> Vec<(usize, usize)> {
 
 /// Returns a drawing of a plan.
 fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
-    let (mut body, mut top, mut width, mut drawn) = (String::new(), 30, 600, 0);
-    let loads = loads(runs);
-    let cost = loads.iter().copied().max().unwrap_or(0);
-    for (machine, load) in loads.iter().enumerate() {
-        let bar = (*load as f64 / cost.max(1) as f64 * 300.0).round();
-        let colour = COLOURS[machine % COLOURS.len()];
-        let y = top + 4;
-        let _ = writeln!(
-            body,
-            "<rect x='110' y='{top}' width='{bar}' height='14' fill='{colour}'/>\
-             <text x='10' y='{y}' dy='8'>machine {machine}</text>\
-             <text x='{}' y='{y}' dy='8'>{load}</text>",
-            bar + 118.0
-        );
-        top += 22;
-    }
+    let (mut body, mut top, mut width, mut drawn) = (String::new(), 0, 600, 0);
     for (id, function) in program.ids().zip(program.functions()) {
         if drawn + function.blocks().len() > DRAWN_COUNT_MAX {
             top += 24;
@@ -155,7 +157,7 @@ fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
         }
         drawn += function.blocks().len();
         top += 34;
-        let name = escaped(function.name());
+        let name = html! { (function.name()) }.into_string();
         let _ = writeln!(body, "<text x='10' y='{top}' class='name'>{name}</text>");
         top += 14;
         let places = places(function);
@@ -168,8 +170,7 @@ fn drawing(program: &Program, weights: &Weights, runs: &[Run]) -> String {
     top += 20;
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{top}' \
-         viewBox='0 0 {width} {top}'>\n<text x='10' y='18' class='name'>cost {cost}</text>\n\
-         {body}</svg>\n"
+         viewBox='0 0 {width} {top}'>\n{body}</svg>\n"
     )
 }
 
@@ -189,9 +190,8 @@ fn draw(
     };
     let marks = |body: &mut String, element: Element, x: usize, y: usize| {
         for (at, machine) in machines(element).into_iter().enumerate() {
-            let colour = COLOURS[machine % COLOURS.len()];
-            let x = x + at * 9;
-            let _ = writeln!(body, "<circle cx='{x}' cy='{y}' r='4' fill='{colour}'/>");
+            let (x, class) = (x + at * 9, series(machine));
+            let _ = writeln!(body, "<circle class='{class}' cx='{x}' cy='{y}' r='4'/>");
         }
     };
     let corner = |block: BlockId| {
@@ -217,7 +217,10 @@ fn draw(
     }
     for (at, block) in (0..).map(BlockId).zip(function.blocks()) {
         let (x, y) = corner(at);
-        let label = block.label.as_deref().map_or_else(|| at.0.to_string(), escaped);
+        let label = block
+            .label
+            .as_deref()
+            .map_or_else(|| at.0.to_string(), |own| html! { (own) }.into_string());
         let short: String = label.chars().take(14).collect();
         let weight = weight(Element::Block(id, at));
         let _ = writeln!(

@@ -8,8 +8,9 @@
 //! The first rows decide how wide columns are. Design: `.cnv.query` in `design/eventcnv.md`; CSV:
 //! RFC 4180; JSON: RFC 8259.
 
-use crate::show::{csv, json};
+use crate::show::json;
 use crate::text;
+use cli::fields::csv_field;
 use eventlog::format::text::OneLine;
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
@@ -106,7 +107,7 @@ impl<'o> Answer<'o> {
             }
             match value {
                 ValueRef::Null => {}
-                ValueRef::Text(text) => csv::field(&mut self.line, text),
+                ValueRef::Text(text) => csv_field(&mut self.line, text),
                 value => self.line.extend_from_slice(cell(value).0.as_bytes()),
             }
         }

@@ -10,8 +10,9 @@
 use crate::ask::calls::summary::demangled;
 use crate::ask::pairs::summary::Row;
 use crate::ask::pairs::view::Overview;
-use crate::show::table::{Around, Cell, Table, clock, count as tally, percent, text, time};
+use crate::show::percentile;
 use cli::Stop;
+use cli::table::{Around, Cell, Table, clock, count as tally, percent, text, time};
 use lens::slices::{Comparison, Group, Percent, Percentile};
 use serde_json::json;
 use std::borrow::Cow;
@@ -179,7 +180,7 @@ fn table<'o>(new: &'o Overview<'_>, rows: &[Compared<'_>], count: usize) -> Tabl
         let [old_count, count_now] = row.groups.map(|group| group.map_or(0, Group::count).into());
         let [p50, p99] = [Percent::P50, Percent::P99].map(|percent| {
             let found = row.groups.map(|group| group.and_then(|group| group.percentile(percent)));
-            let [old, new] = found.map(Cell::from);
+            let [old, new] = found.map(|found| found.map(percentile).into());
             [old, new, change(found).map(Cell::Change).into()]
         });
         let [old_runs, runs] = row.runs.map(|count| (count as u64).into());

@@ -9,7 +9,8 @@
 pub(crate) mod against;
 
 use crate::ask::pairs::summary::{Row, Tally};
-use crate::show::table::{Around, Cell, Column, Table, clock, count, rate, text, time};
+use crate::show::percentile;
+use cli::table::{Around, Cell, Column, Table, clock, count, rate, text, time};
 use cli::units::latency;
 use eventlog::reader::ClockBase;
 use lens::slices::{Group, Percent};
@@ -97,7 +98,8 @@ impl Overview<'_> {
         for row in &self.rows {
             let group = row.durations;
             let rate = row.seconds.map(|seconds| group.count() as f64 / seconds);
-            let percentiles = PERCENTS.map(|(_, percent)| group.percentile(percent).into());
+            let percentiles =
+                PERCENTS.map(|(_, percent)| group.percentile(percent).map(percentile).into());
             let max = group.range().map(|(_, max)| max);
             table.row(
                 [row.name.to_string().into(), self.value_of(&row.value)]

@@ -10,10 +10,8 @@
 pub(crate) mod tables;
 
 use crate::ask::waits::reading::Explained;
-use crate::show::table::{
-    Around as Lines, Cell, Column, Form, Sheet, Table, count, percent, text, time,
-};
 use cli::Stop;
+use cli::table::{Around as Lines, Cell, Column, Form, Sheet, Table, count, percent, text, time};
 use cli::units::{counted_in_groups, nanoseconds};
 use lens::waits::critical::{Piece, Share};
 use lens::waits::delay::Holder;

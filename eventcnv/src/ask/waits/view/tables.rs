@@ -3,7 +3,7 @@
 //! Design: `.waits.answer` in `design/waits.md`.
 
 use crate::ask::waits::view::Shown;
-use crate::show::table::{Table, count, text, time};
+use cli::table::{Table, count, text, time};
 use lens::waits::model::{Cause, NEVER};
 use lens::waits::under::Around;
 use serde_json::{Value, json};

@@ -1,26 +1,43 @@
-//! Writes the results for people at a terminal.
+//! The results in the form that a command line asks for.
 //!
 //! ```text
-//!  sort.ops: 1,234,567 operations of 2 threads: …
-//!
-//!  heap      ops/s  vs first  ns/op     spread   net    p50    p99
-//!  system   34.2 M     1.00×   29.2  28.9–30.1  27.1  21 ns  88 ns
+//!  Measured ─┬─ words: the workload, the mode, the machine, what went wrong ─┐
+//!            └─ tables.rs: time, memory, what is left, latencies ────────────┴──▶ text, CSV, JSON
 //! ```
 //!
-//! Design: `.rep.report` in `design/replay.md`.
+//! JSON has all of [`Measured`] next to the rows, and can be read back as such. Design:
+//! `.rep.report`, `.rep.json` in `design/replay.md`.
 
-use super::summary::Summary;
-use super::tables::{Columns, NOISE, NOT_IN_TIMES, Parts, trouble};
+use super::tables::{NOISE, NOT_IN_TIMES, Parts, trouble};
 use crate::measured::{Measured, Subject};
-use cli::table::Table;
+use cli::Stop;
+use cli::table::{Around, Form};
 use cli::units::{bytes, counted_in_groups, nanoseconds, number};
 use eventlog::format::text::OneLine;
-use std::io::{self, Write};
+use serde_json::json;
+use std::fmt::{Result, Write};
 
-/// Writes the workload, the tables, and failures.
-pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
-    let summaries = Summary::of_all(measured);
-    let parts = Parts { measured, summaries: &summaries };
+/// The version of the JSON. New fields leave it; a changed or removed field raises it.
+const FORMAT: u32 = 2;
+
+/// Returns the results in a form; CSV has the times.
+///
+/// # Errors
+///
+/// The times lack the column of `--sort`.
+pub fn answer(measured: &Measured, form: &Form) -> std::result::Result<Vec<u8>, Stop> {
+    let parts = Parts::new(measured);
+    let mut around = Around { none: "\nno heap was played", ..Around::default() };
+    // Writing to a string cannot fail.
+    let _ = words(&parts, &mut around.before);
+    around.facts = json!(measured);
+    around.facts["format"] = json!(FORMAT);
+    form.answer_all("time", parts.sheets(), around)
+}
+
+/// Writes the workload, how it was played, and failures.
+fn words(parts: &Parts<'_>, out: &mut String) -> Result {
+    let measured = parts.measured;
     subject(&measured.workload, out)?;
     for (what, text) in [("played", &measured.mode), ("on", &measured.machine)] {
         if !text.is_empty() {
@@ -42,27 +59,16 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  {} (!): {}", line(&heap.name), line(&why))?;
         }
     }
-    if measured.heaps.is_empty() {
-        return writeln!(out, "\nno heap was played");
-    }
-    writeln!(out, "  {NOT_IN_TIMES}")?;
-    if parts.has_noise() {
-        writeln!(out, "  {NOISE}")?;
-    }
-    columns("Time", parts.time(), out)?;
-    columns("Memory", parts.memory(), out)?;
-    if let Some(note) = parts.of_program() {
-        writeln!(out, "{}", line(&note))?;
-    }
-    columns("After all was freed; page faults; allocations that failed", parts.left(), out)?;
-    let classes = parts.classes();
-    if !classes.rows.is_empty() {
-        columns("Allocations by size: p50 · p99.9", classes, out)?;
+    if !measured.heaps.is_empty() {
+        writeln!(out, "  {NOT_IN_TIMES}")?;
+        if parts.has_noise() {
+            writeln!(out, "  {NOISE}")?;
+        }
     }
     Ok(())
 }
 
-fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
+fn subject(subject: &Subject, out: &mut String) -> Result {
     let parts = subject.parts();
     writeln!(
         out,
@@ -137,11 +143,4 @@ impl Subject {
 /// Returns a text from outside on one line, without characters that steer a terminal.
 fn line(text: &str) -> String {
     OneLine(text.as_bytes()).to_string()
-}
-
-fn columns(title: &str, columns: Columns, out: &mut dyn Write) -> io::Result<()> {
-    let clean = |row: Vec<String>| row.iter().map(|cell| line(cell)).collect::<Vec<_>>();
-    let mut table = Table::new(1, &clean(columns.heading));
-    columns.rows.into_iter().for_each(|row| table.row(clean(row)));
-    write!(out, "\n{title}\n{table}")
 }

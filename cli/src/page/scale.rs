@@ -5,9 +5,9 @@
 //!  log      1 ns ─ 10 ns ─ 100 ns ─ 1 µs          from a round value to a round value
 //! ```
 //!
-//! Design: `.rep.page` in `design/replay.md`.
+//! Design: `.output.page` in `design/output.md`.
 
-use cli::units::Unit;
+use crate::units::Unit;
 
 /// The number of labels of an axis, about.
 const TICK_COUNT: f64 = 5.0;
@@ -21,34 +21,39 @@ const HEADROOM: f64 = 1.06;
 
 /// A place on an axis, and its label.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tick {
+pub struct Tick {
     /// From 0 to 1.
-    pub(super) at: f64,
-    pub(super) text: String,
+    pub at: f64,
+    /// What stands there.
+    pub text: String,
 }
 
 /// The mapping of values to places on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Scale {
+pub enum Scale {
+    /// From 0 on.
     Linear {
+        /// The value at the end.
         most: f64,
     },
     /// Both are above 0, and differ.
     Log {
+        /// The value at the beginning.
         least: f64,
+        /// The value at the end.
         most: f64,
     },
 }
 
 impl Scale {
     /// Returns an axis from 0 to the greatest value.
-    pub(super) fn linear(values: impl Iterator<Item = f64>) -> Scale {
+    pub fn linear(values: impl Iterator<Item = f64>) -> Scale {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         Scale::Linear { most: if most > 0.0 { most * HEADROOM } else { 1.0 } }
     }
 
     /// Returns a log axis from the least to the greatest of the values above 0.
-    pub(super) fn log(values: impl Iterator<Item = f64>) -> Scale {
+    pub fn log(values: impl Iterator<Item = f64>) -> Scale {
         let fits = |value: &f64| value.is_finite() && *value > 0.0;
         let (least, most) = values
             .filter(fits)
@@ -70,7 +75,8 @@ impl Scale {
         }
     }
 
-    pub(super) fn place(self, value: f64) -> f64 {
+    /// Returns the place of a value, from 0 to 1.
+    pub fn place(self, value: f64) -> f64 {
         let place = match self {
             Scale::Linear { most } => value / most,
             Scale::Log { least, most } => (value.max(least) / least).ln() / (most / least).ln(),
@@ -78,7 +84,8 @@ impl Scale {
         place.clamp(0.0, 1.0)
     }
 
-    pub(super) fn ticks(self, unit: Unit) -> Vec<Tick> {
+    /// Returns the labels.
+    pub fn ticks(self, unit: Unit) -> Vec<Tick> {
         let values = match self {
             Scale::Linear { most } => linear_steps(most, unit),
             Scale::Log { least, most } => log_steps(least, most),
@@ -89,8 +96,8 @@ impl Scale {
 }
 
 /// Returns the labels of an axis that ends at a half, a quarter, … of the greatest value: they
-/// appear when heaps with greater values are hidden.
-pub(super) fn halved(scale: Scale, unit: Unit) -> Vec<Vec<Tick>> {
+/// appear when lines with greater values are hidden.
+pub fn halved(scale: Scale, unit: Unit) -> Vec<Vec<Tick>> {
     let Scale::Linear { most } = scale else { return Vec::new() };
     let halves = (1..=HALVING_COUNT).map(|n| most / f64::from(1 << n));
     halves.map(|most| Scale::Linear { most }.ticks(unit)).collect()
@@ -133,13 +140,12 @@ fn steps_of(digits: &[f64], low: i32, high: i32) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::Scale;
-    use cli::units::Unit;
+    use crate::units::Unit;
 
     fn texts(scale: Scale, unit: Unit) -> Vec<String> {
         scale.ticks(unit).into_iter().map(|tick| tick.text).collect()
     }
 
-    /// `.rep.page`
     #[test]
     fn the_labels_of_an_axis_are_round() {
         let scale = Scale::linear([7e6, 3.0, f64::NAN].into_iter());

@@ -1,4 +1,4 @@
-//! Draws a line chart as SVG, in parts of its size: it fits any width, and its text has the size of
+//! Draws charts as SVG, in parts of their size: they fit any width, and their text has the size of
 //! the page's text.
 //!
 //! ```text
@@ -6,11 +6,15 @@
 //!        │  ╭───╯  │        an inner svg, 0 to 1000 both ways: the lines, whose strokes are
 //!      0 ┼──┴──────┴──      not stretched
 //!         0    1 M   2 M    data-points: the values that the script shows under the pointer
+//!
+//!  600 k ┤   █              bars: a value each, with a name below
+//!      0 ┼─▄─█─█─▂─
 //! ```
 //!
-//! Design: `.rep.page` in `design/replay.md`.
+//! Design: `.output.page` in `design/output.md`.
 
-use super::scale::Tick;
+use super::scale::{Scale, Tick};
+use crate::units::{Unit, number};
 use maud::{Markup, html};
 use serde_json::json;
 use std::fmt::Write;
@@ -19,44 +23,131 @@ use std::fmt::Write;
 const MARKED_COUNT_MAX: usize = 48;
 /// The size of the inner drawing, both ways.
 const INNER: f64 = 1000.0;
-/// The number of colours; further heaps have the same colours, dashed.
+/// The number of colours; further series have the same colours, dashed.
 const COLOR_COUNT: usize = 12;
+/// Names below bars, at most.
+const NAMED_COUNT_MAX: usize = 8;
+/// The part of its place that a bar takes.
+const BAR_PART: f64 = 0.86;
 
+/// The style of charts, for a page that has some.
+pub const STYLE: &str = include_str!("chart.css");
+/// The script of line charts.
+pub const SCRIPT: &str = include_str!("chart.js");
+
+/// A line chart.
 #[derive(Default)]
-pub(super) struct Chart {
-    pub(super) title: &'static str,
-    pub(super) note: &'static str,
-    pub(super) x: Vec<Tick>,
-    pub(super) y: Vec<Tick>,
+pub struct Chart {
+    /// The title.
+    pub title: &'static str,
+    /// What is drawn, in words.
+    pub note: &'static str,
+    /// The labels of the horizontal axis.
+    pub x: Vec<Tick>,
+    /// The labels of the vertical axis.
+    pub y: Vec<Tick>,
     /// The labels instead of `y` for an axis that ends at a half, a quarter, … of its length.
-    pub(super) closer: Vec<Vec<Tick>>,
+    pub closer: Vec<Vec<Tick>>,
     /// The horizontal places with values, and their names.
-    pub(super) columns: Vec<Tick>,
-    pub(super) lines: Vec<Line>,
+    pub columns: Vec<Tick>,
+    /// The lines.
+    pub lines: Vec<Line>,
     /// The filled area behind the lines.
-    pub(super) area: Option<Line>,
+    pub area: Option<Line>,
 }
 
 /// A line: for each column its place from below, and the text of its value.
-pub(super) struct Line {
-    /// The heap, from 0; none for the area.
-    pub(super) heap: Option<usize>,
-    pub(super) name: String,
-    pub(super) points: Vec<Option<Tick>>,
+pub struct Line {
+    /// The series, from 0; none for the area.
+    pub series: Option<usize>,
+    /// The name.
+    pub name: String,
+    /// For each column, the place and the text of the value, if it has one.
+    pub points: Vec<Option<Tick>>,
 }
 
-/// Returns the CSS classes of a heap: its index, and its colour.
-pub(super) fn heap_classes(heap: usize) -> String {
-    let again = if heap >= COLOR_COUNT { " again" } else { "" };
-    format!("h{heap} c{}{again}", heap % COLOR_COUNT)
+/// A bar.
+pub struct Bar {
+    /// What stands below it.
+    pub name: String,
+    /// Its height.
+    pub value: u64,
+    /// The classes of its series, if it has one.
+    pub class: String,
 }
 
-pub(super) fn percent(part: f64) -> String {
+/// Returns the CSS classes of a series: its index, and its colour.
+pub fn series(index: usize) -> String {
+    let again = if index >= COLOR_COUNT { " again" } else { "" };
+    format!("s{index} c{}{again}", index % COLOR_COUNT)
+}
+
+/// Returns boxes that show and hide series, by their long and short names.
+pub fn legend<'n>(label: &str, names: impl Iterator<Item = (&'n str, &'n str)>) -> Markup {
+    html! {
+        div.boxes role="group" aria-label=(label) {
+            @for (index, (name, short)) in names.enumerate() {
+                @let id = format!("series{index}");
+                // The entry does not have the class that it hides.
+                label class=(series(index).replacen(&format!("s{index}"), "entry", 1)) for=(id) {
+                    input type="checkbox" id=(id) checked;
+                    svg.key aria-hidden="true" { line.line x1="0" x2="100%" y1="50%" y2="50%" {} }
+                    span title=(name) { (short) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the rules that hide a series whose box in the legend is not checked.
+pub fn toggles(count: usize) -> String {
+    let rule = |at| format!(":root:has(#series{at}:not(:checked)) .s{at} {{ display: none }}\n");
+    (0..count).map(rule).collect()
+}
+
+/// Draws bars, as high as their values.
+pub fn bars(title: &str, note: &str, bars: &[Bar], unit: Unit) -> Markup {
+    let scale = Scale::linear(bars.iter().map(|bar| bar.value as f64));
+    let width = 1.0 / bars.len().max(1) as f64;
+    let every = bars.len().div_ceil(NAMED_COUNT_MAX).max(1);
+    let named = bars.iter().enumerate().step_by(every);
+    let place = |(index, bar): (usize, &Bar)| Tick {
+        at: (index as f64 + 0.5) * width,
+        text: bar.name.clone(),
+    };
+    let x: Vec<Tick> = named.map(place).collect();
+    html! {
+        figure {
+            figcaption { b { (title) } " " span.soft { (note) } }
+            @if bars.is_empty() {
+                p.none { "No data." }
+            } @else {
+                svg.chart.bars role="img" aria-label=(title) {
+                    (side(&scale.ticks(unit)))
+                    (bottom(&x))
+                    @for (index, bar) in bars.iter().enumerate().filter(|(_, of)| of.value > 0) {
+                        // Even a small value is visible.
+                        @let tallness = scale.place(bar.value as f64).max(0.006);
+                        rect class={ "column " (bar.class) }
+                            x=(percent((index as f64 + (1.0 - BAR_PART) / 2.0) * width))
+                            width=(percent(width * BAR_PART)) y=(percent(1.0 - tallness))
+                            height=(percent(tallness)) {
+                            title { (bar.name) ": " (number(bar.value)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn percent(part: f64) -> String {
     format!("{:.2}%", part * 100.0)
 }
 
 impl Chart {
-    pub(super) fn draw(&self) -> Markup {
+    /// Draws the chart.
+    pub fn draw(&self) -> Markup {
         html! {
             figure {
                 figcaption { b { (self.title) } " " span.soft { (self.note) } }
@@ -93,7 +184,7 @@ impl Chart {
             let at = |point: &Option<Tick>| point.as_ref().map(|tick| place(1.0 - tick.at));
             let text = |point: &Option<Tick>| point.as_ref().map(|tick| tick.text.clone());
             json!({
-                "heap": line.heap,
+                "series": line.series,
                 "name": line.name,
                 "y": line.points.iter().map(at).collect::<Vec<_>>(),
                 "text": line.points.iter().map(text).collect::<Vec<_>>(),
@@ -109,7 +200,7 @@ impl Chart {
 }
 
 /// Draws the labels and lines of the vertical axis.
-pub(super) fn side(y: &[Tick]) -> Markup {
+fn side(y: &[Tick]) -> Markup {
     html! {
         @for tick in y {
             @let at = percent(1.0 - tick.at);
@@ -120,7 +211,7 @@ pub(super) fn side(y: &[Tick]) -> Markup {
 }
 
 /// Draws the labels of the horizontal axis.
-pub(super) fn bottom(x: &[Tick]) -> Markup {
+fn bottom(x: &[Tick]) -> Markup {
     // A narrow page has no room for each label.
     let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
     html! {
@@ -137,7 +228,7 @@ impl Line {
     }
 
     fn classes(&self) -> String {
-        self.heap.map(heap_classes).unwrap_or_default()
+        self.series.map(series).unwrap_or_default()
     }
 
     /// Returns the points in the inner drawing.

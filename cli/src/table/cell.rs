@@ -2,25 +2,28 @@
 //!
 //! Design: `.output.fields` in `design/output.md`.
 
-use crate::show::csv;
-use crate::show::table::Unit;
-use crate::text::Real;
-use cli::units::{NOTHING, latency, three_digits};
+use super::Of;
+use crate::fields::{Real, csv_field};
+use crate::units::{self, NOTHING, bytes, latency, three_digits};
 use eventlog::format::text::OneLine;
-use lens::slices::Percentile;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 
 /// A value of a row.
 #[derive(Clone, Debug)]
-pub(crate) enum Cell {
+pub enum Cell {
+    /// A value that does not exist, or is not known.
     None,
+    /// A text.
     Text(String),
+    /// A count, or a whole number of a unit.
     Number(u64),
+    /// A number.
     Real(f64),
+    /// Yes or no.
     Truth(bool),
-    /// A time; `~` marks one that is not exact.
-    Percentile(Percentile),
+    /// A time that is not exact; `~` marks it.
+    About(u64),
     /// A time that is at most so long; `≤` marks it.
     Bound(u64),
     /// A change; its sign is shown.
@@ -59,12 +62,6 @@ impl From<bool> for Cell {
     }
 }
 
-impl From<Percentile> for Cell {
-    fn from(value: Percentile) -> Cell {
-        Cell::Percentile(value)
-    }
-}
-
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Cell {
         value.map_or(Cell::None, Into::into)
@@ -75,10 +72,9 @@ impl Cell {
     /// Returns what orders it among numbers.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
-            Cell::Number(number) => Some(*number as f64),
+            Cell::Number(number) | Cell::About(number) => Some(*number as f64),
             // What is too short to be measured has no rank.
             Cell::Bound(_) => Some(0.0),
-            Cell::Percentile(found) => Some(found.ns as f64),
             Cell::Real(value) | Cell::Change(value) => Some(*value),
             Cell::Truth(value) => Some(f64::from(u8::from(*value))),
             Cell::Words(_, value) => value.as_f64(),
@@ -96,21 +92,21 @@ impl Cell {
     }
 
     /// Returns the text for people.
-    pub(super) fn shown(&self, unit: Unit, is_ticks: bool) -> String {
-        let value = |value: f64| match unit {
-            Unit::Time if !is_ticks => latency(value),
-            Unit::Time => format!("{value:.0}"),
-            Unit::Percent => format!("{value:.1}"),
-            Unit::Rate => three_digits(value),
+    pub(super) fn shown(&self, of: Of, is_ticks: bool) -> String {
+        let value = |value: f64| match of {
+            Of::Time if !is_ticks => latency(value),
+            Of::Time => format!("{value:.0}"),
+            Of::Bytes => bytes(value),
+            Of::Ratio => units::Unit::Ratio.text(value),
+            Of::Percent => format!("{value:.1}"),
+            Of::Rate => three_digits(value),
             // A small number has its digits: a probability, a distance.
-            Unit::Text | Unit::Number if value != 0.0 && value.abs() < 0.001 => {
-                format!("{value:.2e}")
-            }
-            Unit::Text | Unit::Number if value.fract() != 0.0 => format!("{value:.3}"),
-            Unit::Text | Unit::Number if value.abs() >= 1e15 => format!("{value:.4e}"),
-            Unit::Text | Unit::Number => format!("{value}"),
+            Of::Text | Of::Number if value != 0.0 && value.abs() < 0.001 => format!("{value:.2e}"),
+            Of::Text | Of::Number if value.fract() != 0.0 => format!("{value:.3}"),
+            Of::Text | Of::Number if value.abs() >= 1e15 => format!("{value:.4e}"),
+            Of::Text | Of::Number => format!("{value}"),
         };
-        let is_scaled = unit == Unit::Time && !is_ticks;
+        let is_scaled = of == Of::Bytes || of == Of::Time && !is_ticks;
         let whole = |number: u64| match is_scaled {
             true => value(number as f64),
             false => number.to_string(),
@@ -123,11 +119,10 @@ impl Cell {
             Cell::Number(number) => whole(*number),
             Cell::Real(real) => value(*real),
             Cell::Bound(number) => format!("≤{}", whole(*number)),
-            Cell::Percentile(Percentile { ns, is_exact: true }) => whole(*ns),
-            Cell::Percentile(Percentile { ns, .. }) => format!("~{}", whole(*ns)),
+            Cell::About(number) => format!("~{}", whole(*number)),
             Cell::Change(change) => {
                 let sign = if *change < 0.0 { '-' } else { '+' };
-                let number = unit == Unit::Number;
+                let number = of == Of::Number;
                 let size = change.abs();
                 if number { format!("{sign}{size}") } else { format!("{sign}{}", value(size)) }
             }
@@ -138,22 +133,21 @@ impl Cell {
         match self {
             Cell::None => Value::Null,
             Cell::Text(text) => json!(text),
-            Cell::Number(number) | Cell::Bound(number) => json!(number),
+            Cell::Number(number) | Cell::About(number) | Cell::Bound(number) => json!(number),
             Cell::Truth(truth) => json!(truth),
             Cell::Real(value) => json!(Real(*value)),
             Cell::Change(value) if value.fract() == 0.0 => json!(*value as i64),
             Cell::Change(value) => json!(Real(*value)),
-            Cell::Percentile(found) => json!(found.ns),
             Cell::Words(_, value) => value.clone(),
         }
     }
 
     pub(super) fn csv(&self, out: &mut Vec<u8>) {
         match self {
-            Cell::None => {}
+            Cell::None | Cell::Words(_, Value::Null) => {}
             Cell::Text(text)
             | Cell::Words(_, Value::String(text))
-            | Cell::Words(text, Value::Array(_)) => csv::field(out, text.as_bytes()),
+            | Cell::Words(text, Value::Array(_)) => csv_field(out, text.as_bytes()),
             Cell::Real(value) => out.extend(value.to_string().bytes()),
             cell => out.extend(cell.json().to_string().bytes()),
         }

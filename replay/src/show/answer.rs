@@ -1,4 +1,4 @@
-//! Prints the counts of a workload for people.
+//! The counts of a workload in the form that a command line asks for.
 //!
 //! ```text
 //!  Shown ─▶ counts │ live bytes over time │ sizes │ lifetimes │ threads │ pools │ stacks
@@ -9,39 +9,48 @@
 use super::gather::{Part, Shown};
 use super::stacks::StackShown;
 use crate::report::of_program;
-use cli::table::Table;
-use cli::units::{Unit, bytes, nanoseconds, number};
+use cli::Stop;
+use cli::table::{Around, Cell, Column, Form, Sheet, Table, count, size, text, time};
+use cli::units::{bytes, nanoseconds, number};
 use eventlog::format::text::OneLine;
+use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{self, Write};
 
 const BAR_WIDTH: u64 = 40;
-/// The number of lines for live bytes over time.
+/// The number of lines for live bytes over time, for people.
 const LIVE_COUNT: usize = 16;
-/// The maximum number of threads and pools that are printed.
+/// The maximum number of threads and pools that people see.
 const PART_COUNT_MAX: usize = 16;
 const FRAME_COUNT_MAX: usize = 12;
 
-pub(crate) fn write(
+/// Returns the counts in a form; CSV has the sizes.
+pub(crate) fn answer(
     shown: &Shown,
     modified: &str,
     stack_count: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut text = String::new();
+    form: &Form,
+) -> Result<Vec<u8>, Stop> {
+    let mut around = Around { facts: json!(shown), ..Around::default() };
     if !modified.is_empty() {
-        let _ = writeln!(text, "modified: {modified}");
+        let _ = writeln!(around.before, "modified: {modified}");
     }
-    counts(shown, &mut text);
-    live(shown, &mut text);
+    counts(shown, &mut around.before);
     if let Some(of_program) = of_program(&shown.subject) {
-        let _ = writeln!(text, "{}", OneLine(of_program.as_bytes()));
+        let _ = writeln!(around.before, "{}", OneLine(of_program.as_bytes()));
     }
-    histogram("sizes", &shown.subject.sizes, Unit::Bytes, &mut text);
-    histogram("lifetimes", &shown.subject.lifetimes, Unit::Nanoseconds, &mut text);
-    parts("thread", &shown.threads, &mut text);
-    if shown.pools.len() > 1 {
-        parts("pool", &shown.pools, &mut text);
+    let titled = |name, title: &str, table| {
+        Sheet::new(name, table).between(format!("\n{title}\n"), String::new())
+    };
+    let (sizes, lifetimes) = (&shown.subject.sizes, &shown.subject.lifetimes);
+    let most = "the most live bytes in each stretch of time";
+    let mut sheets = vec![
+        titled("live", most, live(shown, form.is_text())).whole(),
+        titled("sizes", "sizes", histogram(size("up to"), sizes)),
+        titled("lifetimes", "lifetimes", histogram(time("up to"), lifetimes)),
+        Sheet::new("threads", parts("thread", &shown.threads)).most(PART_COUNT_MAX),
+    ];
+    if shown.pools.len() > 1 || !form.is_text() {
+        sheets.push(Sheet::new("pools", parts("pool", &shown.pools)).most(PART_COUNT_MAX));
     }
     let sorts: [Sort; 4] = [
         ("bytes at the peak", |shown| shown.peak_bytes),
@@ -50,9 +59,9 @@ pub(crate) fn write(
         ("bytes left at the end", |shown| shown.left_bytes),
     ];
     for sort in sorts {
-        stacks(sort, &shown.stacks, stack_count, &mut text);
+        stacks(sort, &shown.stacks, stack_count, &mut around.after);
     }
-    out.write_all(text.as_bytes())
+    form.answer_all("sizes", sheets, around)
 }
 
 type Sort = (&'static str, fn(&StackShown) -> u64);
@@ -87,58 +96,44 @@ fn counts(shown: &Shown, text: &mut String) {
     }
 }
 
-fn bar(value: u64, greatest: u64) -> String {
+fn bar(value: u64, greatest: u64) -> Cell {
     let width = u128::from(value) * u128::from(BAR_WIDTH) / u128::from(greatest.max(1));
-    "█".repeat(width as usize)
+    "█".repeat(width as usize).into()
 }
 
-fn live(shown: &Shown, text: &mut String) {
-    let step = shown.live.len().div_ceil(LIVE_COUNT).max(1);
-    let _ = writeln!(text, "\nlive bytes over time: the most in each stretch from");
+/// Returns live bytes over time; people see fewer stretches.
+fn live(shown: &Shown, is_text: bool) -> Table<'static> {
+    let mut table = Table::new([time("from"), size("live"), text("").for_people()]);
+    let step = if is_text { shown.live.len().div_ceil(LIVE_COUNT).max(1) } else { 1 };
     for points in shown.live.chunks(step) {
         let greatest = points.iter().map(|point| point.1).max().unwrap_or(0);
         let from = points.first().map_or(0, |point| point.0);
-        let bar = bar(greatest, shown.subject.live_peak);
-        let _ = writeln!(
-            text,
-            "{:>12} {:>10}  {bar}",
-            nanoseconds(from as f64),
-            bytes(greatest as f64)
-        );
+        table.row([from.into(), greatest.into(), bar(greatest, shown.subject.live_peak)]);
     }
+    table
 }
 
-fn histogram(title: &str, counts: &[(u64, u64)], unit: Unit, text: &mut String) {
-    if counts.is_empty() {
-        return;
-    }
-    let _ = writeln!(text, "\n{title}: up to, count");
+fn histogram(class: Column<'static>, counts: &[(u64, u64)]) -> Table<'static> {
+    let mut table = Table::new([class, count("count"), text("").for_people()]);
     let greatest = counts.iter().map(|count| count.1).max().unwrap_or(0);
     for (value, count) in counts {
-        let line = format!(
-            "{:>12} {:>14}  {}",
-            unit.round(*value as f64),
-            number(*count),
-            bar(*count, greatest)
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+        table.row([(*value).into(), (*count).into(), bar(*count, greatest)]);
     }
+    table
 }
 
-fn parts(what: &str, parts: &[Part], text: &mut String) {
-    let mut table = Table::new(0, &["", what, "allocations", "reallocations", "frees", "bytes"]);
+/// Returns what threads or pools did, those with the most bytes first.
+fn parts(what: &'static str, parts: &[Part]) -> Table<'static> {
+    let counts = [what, "allocations", "reallocations", "frees"].map(count);
+    let mut table = Table::new(counts.into_iter().chain([size("requested")]));
     let mut sorted: Vec<&Part> = parts.iter().collect();
     sorted.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    for part in sorted.iter().take(PART_COUNT_MAX) {
-        let counts = [part.allocation_count, part.reallocation_count, part.free_count].map(number);
-        let [allocations, reallocations, frees] = counts;
-        let (index, bytes) = (part.index.to_string(), bytes(part.bytes as f64));
-        table.row(vec![String::new(), index, allocations, reallocations, frees, bytes]);
+    for part in sorted {
+        let Part { index, allocation_count, reallocation_count, free_count, bytes } = *part;
+        let numbers = [index.into(), allocation_count, reallocation_count, free_count, bytes];
+        table.row(numbers.map(Cell::from));
     }
-    let _ = write!(text, "\n{table}");
-    if let Some(more) = sorted.len().checked_sub(PART_COUNT_MAX + 1) {
-        let _ = writeln!(text, "  and {} more", more + 1);
-    }
+    table
 }
 
 fn stacks((what, key): Sort, stacks: &[StackShown], count: usize, text: &mut String) {

@@ -1,20 +1,13 @@
-// The script of the report: shows the values of a chart under the pointer, or by the arrow keys.
+// Line charts: shows the values under the pointer, or by the arrow keys.
 // The page is complete without it.
 //
 //   data-points of a chart ─▶ the nearest column ─▶ a vertical line, a mark on each line, the values
-"use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const tip = document.getElementById("tip");
+  const tip = byId("tip");
   const percent = (part) => `${part * 100}%`;
-  const isShown = (heap) => heap === null || document.getElementById(`heap${heap}`).checked;
-  const classOf = (heap) => (heap === null ? "" : `c${heap % 12}`);
-  const node = (parent, name, text, cls) => {
-    const made = parent.appendChild(document.createElement(name));
-    if (text !== undefined) made.textContent = text;
-    if (cls) made.className = cls;
-    return made;
-  };
+  const isShown = (series) => series === null || byId(`series${series}`).checked;
+  const classOf = (series) => (series === null ? "" : `c${series % 12}`);
   const shape = (parent, name, values) => {
     const made = parent.appendChild(document.createElementNS(SVG, name));
     for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
@@ -31,7 +24,7 @@
     // The greatest shown value is in the upper half.
     const fit = () => {
       if (levels.length < 2) return;
-      const shown = points.lines.filter((line) => isShown(line.heap)).flatMap((line) => line.y);
+      const shown = points.lines.filter((line) => isShown(line.series)).flatMap((line) => line.y);
       const top = shown.reduce((most, y) => (y === null ? most : Math.max(most, 1 - y)), 0);
       let level = 0;
       while (level + 1 < levels.length && top * 2 ** (level + 1) <= 1) level += 1;
@@ -55,16 +48,16 @@
       tip.replaceChildren();
       const x = percent(points.x[index]);
       shape(layer, "line", { class: "cross", x1: x, x2: x, y1: "0", y2: "100%" });
-      node(tip, "b", points.at[index]);
-      const there = points.lines.filter((line) => line.y[index] !== null && isShown(line.heap));
+      tip.append(node("b", points.at[index]));
+      const there = points.lines.filter((line) => line.y[index] !== null && isShown(line.series));
       there.sort((a, b) => a.y[index] - b.y[index]);
       for (const line of there) {
-        shape(layer, "circle", { class: `mark ${classOf(line.heap)}`, r: 4, cx: x,
+        shape(layer, "circle", { class: `mark ${classOf(line.series)}`, r: 4, cx: x,
           cy: percent(place(line.y[index])) });
-        const row = node(tip, "div");
-        node(row, "i", "", classOf(line.heap));
-        node(row, "span", line.name);
-        node(row, "span", line.text[index]);
+        const row = node("div");
+        row.append(node("i", "", classOf(line.series)), node("span", line.name),
+          node("span", line.text[index]));
+        tip.append(row);
       }
       tip.hidden = false;
       const box = chart.getBoundingClientRect();

@@ -1,0 +1,1 @@
+../../../eventcnv/tests/support/design.rs

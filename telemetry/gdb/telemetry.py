@@ -8,7 +8,7 @@
                                 └────────▶ switches.py ◀─ set, reset, flush
 
 Every program that records carries these files (but this one) as one text, and gdb runs it by itself
-if the program's path is in `auto-load safe-path` (src/inspect/debug.rs). Such a text has no
+if the program's path is in `auto-load safe-path` (src/inspect/debug/mod.rs). Such a text has no
 directory that it could import from. Hence the form of these files: all run in the one namespace
 that gdb has; what they put there is called Telemetry… or telemetry_…; and none uses another while
 it is being run. This file does nothing but run them, for those who `source` it.

@@ -4,7 +4,7 @@
 //!  EventInit, EventClockSync │ ArenaCreateVM ─▶ VMInit … ArenaAlloc, ArenaFree … ─▶ ArenaDestroy
 //! ```
 //!
-//! A part of the list in `mps.rs`.
+//! A part of the list in `mod.rs`.
 
 crate::events! {
     part of super;

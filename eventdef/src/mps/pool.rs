@@ -5,7 +5,7 @@
 //!  ─▶ PoolFinish
 //! ```
 //!
-//! A part of the list in `mps.rs`.
+//! A part of the list in `mod.rs`.
 
 crate::events! {
     part of super;

@@ -5,7 +5,7 @@
 //!  ─▶ SegReclaim ─▶ SegFree ─▶ VMUnmap
 //! ```
 //!
-//! A part of the list in `mps.rs`. Two annotations of MPS 1.118 give their arguments in another
+//! A part of the list in `mod.rs`. Two annotations of MPS 1.118 give their arguments in another
 //! order than their row has parameters; the doc strings say what a log holds.
 
 crate::events! {

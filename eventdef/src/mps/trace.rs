@@ -6,7 +6,7 @@
 //!  ─▶ TraceStatScan, TraceStatFix, TraceStatReclaim ─▶ TraceDestroy
 //! ```
 //!
-//! A part of the list in `mps.rs`.
+//! A part of the list in `mod.rs`.
 
 crate::events! {
     part of super;

@@ -1,7 +1,7 @@
 //! The atomics of the models: loom's inside a model, core's outside.
 //!
 //! ```text
-//!  src/rings/ring.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
+//!  src/rings/ring/mod.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
 //!                                                 └ no ─────────▶ Release ─▶ loom
 //! ```
 //!

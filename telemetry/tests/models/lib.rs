@@ -9,8 +9,8 @@
 //!        models, sums ─▶ scenarios ─▶ weakenings: relaxes each ordering; some model must fail
 //! ```
 //!
-//! The models replace the memory of the product, which Miri checks: `src/block/memory.rs` lays the
-//! same words and bytes in pages. Design: `.sol.ordering` in `design/telemetry.md`.
+//! The models replace the memory of the product, which Miri checks: `src/block/memory/mod.rs` lays
+//! the same words and bytes in pages. Design: `.sol.ordering` in `design/telemetry.md`.
 
 #![cfg(test)]
 

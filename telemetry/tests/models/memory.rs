@@ -5,7 +5,7 @@
 //!  cells   │ 2 for each event: one thread writes, others read, or loom fails the model │
 //! ```
 //!
-//! Replaces `src/block/memory.rs`: the same interface, and the same protocol of
+//! Replaces `src/block/memory/mod.rs`: the same interface, and the same protocol of
 //! `src/block/header_words.rs`. Design: `.sol.ordering` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "references for as long as an execution; cells that loom watches")]
 

@@ -72,7 +72,7 @@ fn the_names_of_many_programs_take_bounded_memory() {
     assert!(!errors.contains("no longer printed"), "{errors}");
 }
 
-/// `CONNECTION_COUNT_MAX` of `eventcnv/src/listen.rs`.
+/// `CONNECTION_COUNT_MAX` of `eventcnv/src/tools/listen.rs`.
 #[test]
 fn the_257th_connection_waits_until_another_ends() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "3600"]);

@@ -18,7 +18,7 @@ use tests::programs::{eventcnv, root, run};
 use waits::{RunBegin, RunEnd, WaitBegin, WaitEnd, WakeReceive, WakeSend};
 
 /// The registries of waits.
-#[path = "../../../lens/src/waits/events.rs"]
+#[path = "../../../lens/src/waits/events/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the lens uses the rest")]
 pub(super) mod registries;
 use registries::waits;

@@ -321,5 +321,5 @@ pub mod kernel {
 }
 
 // The path holds for a test that includes this file, too.
-#[path = "events/waits.rs"]
+#[path = "waits.rs"]
 pub mod waits;

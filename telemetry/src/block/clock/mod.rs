@@ -11,9 +11,9 @@
 // Elsewhere the module has no counter.
 #[cfg_attr(
     all(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")), not(miri)),
-    path = "clock/x86.rs"
+    path = "x86.rs"
 )]
-#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "clock/arm.rs")]
+#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "arm.rs")]
 mod counter;
 
 use crate::os::sys;

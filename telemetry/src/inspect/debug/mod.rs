@@ -94,13 +94,13 @@ extern "C" fn flush() -> c_long {
 /// text in Python, whose first line is its name.
 const TEXT: &str = concat!(
     "\x04telemetry\n",
-    include_str!("../../gdb/memory.py"),
-    include_str!("../../gdb/root.py"),
-    include_str!("../../gdb/core.py"),
-    include_str!("../../gdb/stream.py"),
-    include_str!("../../gdb/report.py"),
-    include_str!("../../gdb/switches.py"),
-    include_str!("../../gdb/commands.py"),
+    include_str!("../../../gdb/memory.py"),
+    include_str!("../../../gdb/root.py"),
+    include_str!("../../../gdb/core.py"),
+    include_str!("../../../gdb/stream.py"),
+    include_str!("../../../gdb/report.py"),
+    include_str!("../../../gdb/switches.py"),
+    include_str!("../../../gdb/commands.py"),
     "\0"
 );
 

@@ -62,7 +62,7 @@ L4:
  movb $0, 8(%rax)
  cmpq $5, %rsi
  jae L1
- callq *_ZN5calls5table4told11count_againE@GOTPCREL(%rip)
+ callq *_ZN5calls5table6output11count_againE@GOTPCREL(%rip)
  jmp L1
 L5:
  movq %rsp, %rdi

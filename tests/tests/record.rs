@@ -99,6 +99,43 @@ fn children_and_earlier_programs_have_separate_logs() {
     assert!(!out.contains("a.log-") || out.lines().count() == 1, "{out}");
 }
 
+/// `.rep.record.logs`
+#[test]
+fn a_name_without_a_log_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    programs::run(Command::new("mkfifo").arg(folder.path().join("pipe")));
+    fs::write(folder.path().join("a.log-2026"), "notes").unwrap();
+    let names = [
+        ("-", "-: a recording goes to files"),
+        ("..", "..: a recording goes to files"),
+        ("new/", "new/: a recording goes to files"),
+        ("ring:?size=1G", "ring:?size=1G: a recording goes to files"),
+        ("tcp://localhost:1", "tcp://localhost:1: a recording goes to files"),
+        ("none/b.log", "none/b.log: the folder none does not exist; make it first (mkdir -p)"),
+        ("ring:pipe", "pipe: exists and is not a regular file"),
+        ("a.log", "a.log-2026: already exists, and is not a log; give another name"),
+    ];
+    let tools = [("replay", programs::replay as fn() -> Command), ("eventcnv", programs::eventcnv)];
+    let mut kinds = vec![("--malloc", &names[..])];
+    kinds.push(("--kernel", &[("ring:k.log", "k.log: the kernel's log is a plain file")]));
+    for (kind, names) in kinds {
+        for ((name, why), (tool, program)) in
+            names.iter().flat_map(|name| tools.map(|it| (name, it)))
+        {
+            let mut command = program();
+            command.current_dir(&folder).args(["record", kind, "--force", "-o", name]);
+            command.args(["--", "touch", "ran"]);
+            let (code, _, errors) = output(command);
+            assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
+            assert!(errors.starts_with(&format!("{tool}: {why}")), "{errors}");
+        }
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["a.log-2026", "pipe"]);
+}
+
 #[test]
 fn a_signal_for_the_recorder_reaches_the_program() {
     let folder = tempfile::tempdir().unwrap();

@@ -341,6 +341,21 @@ fn the_next_recording_removes_what_a_killed_one_left() {
 }
 
 #[test]
+fn the_kernels_log_has_the_whole_name_of_the_log() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (log, of_kernel) in [("a.1", "a.1.kernel.log"), ("a.2.log", "a.2.kernel.log")] {
+        let mut command = programs::eventcnv();
+        command.current_dir(&folder).args(["record", "--malloc", "--kernel", "-o", log, "true"]);
+        let (_, code, _, errors) = end(start(command));
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(!rows(&folder.path().join(of_kernel)).is_empty(), "{errors}");
+    }
+}
+
+#[test]
 fn losses_are_rows_and_words() {
     if !can_record() {
         return;
@@ -399,6 +414,19 @@ fn a_user_without_rights_gets_clear_words() {
         assert!(errors.contains(words), "{errors}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn a_folder_without_permission_is_refused_before_the_run() {
+    let folder = folder_of_nobody();
+    let mode = |mode| programs::run(Command::new("chmod").arg(mode).arg(folder.path()));
+    mode("0555");
+    for (words, log) in [(&[][..], "k.log"), (&["--malloc"], "k.kernel.log")] {
+        let words = [words, &["--", "true"]].concat();
+        let (_, code, _, errors) = end(start(as_nobody(folder.path(), &words)));
+        assert_eq!((code, &*errors), (Some(2), &*format!("eventcnv: {log}: permission denied\n")));
+    }
+    mode("0755");
 }
 
 #[test]

@@ -33,7 +33,7 @@ recording ends by Ctrl-C, SIGTERM, or after --seconds.
 --malloc and --calls record any dynamically linked program, in any language, with its threads, the \
 processes that it forks and the programs that it executes. Each process has its own log, LOG-PID. \
 LOG is the log of the program itself (of the last program that it executed, if any). The kernel's \
-log has the name of LOG with the ending .kernel.log; of --kernel alone it is LOG.
+log has the name of LOG with the ending .kernel.log in place of .log; of --kernel alone it is LOG.
 
 --kernel needs root, or CAP_SYS_ADMIN and the rights on tracefs, which need not be mounted. \
 Without these rights, and with a program, the log has what the kernel tells any user: the switches \

@@ -12,6 +12,7 @@ use cli::units::bytes;
 use cli::{Stop, output, said};
 use record_waits::{CollectError, Options, OwnRecording, Recording};
 use std::fs::File;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,14 +34,23 @@ enum Begun {
 pub(crate) fn log(args: &Args) -> Result<PathBuf, Stop> {
     let log = match (args.what(), &args.output, args.command.first()) {
         (Some(_), name, Some(program)) => {
-            logs::split(name.as_deref(), program).1.with_extension("kernel.log")
+            let mut log = logs::split(name.as_deref(), program)?.1;
+            let is_log = log.extension().is_some_and(|extension| extension == "log");
+            log.as_mut_os_string().push(if is_log { "" } else { ".log" });
+            log.with_extension("kernel.log")
         }
-        (_, Some(log), _) => log.clone(),
-        (_, None, _) => PathBuf::from("kernel.log"),
+        (_, Some(log), _) if log.as_os_str() == "-" => return Ok(log.clone()),
+        (_, name, _) => match logs::split(name.as_deref(), OsStr::new("kernel"))? {
+            (word, log, _) if word.is_empty() => log,
+            (_, log, _) => {
+                return Err(Stop::Message(format!(
+                    "{}: the kernel's log is a plain file; give its name alone",
+                    said(&log)
+                )));
+            }
+        },
     };
-    if log.as_os_str() != "-" {
-        output::check(&log, args.force)?;
-    }
+    output::check(&log, args.force)?;
     Ok(log)
 }
 

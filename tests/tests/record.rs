@@ -137,6 +137,17 @@ fn a_name_without_a_log_is_refused_before_the_run() {
 }
 
 #[test]
+fn a_program_with_lost_events_is_not_called_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = programs::replay();
+    command.current_dir(&folder).args(["record", "-o", "ring:a.log?size=much", "ls", "/"]);
+    let (code, _, errors) = output(command);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("replay: ls: nothing was recorded\n"), "{errors}");
+    assert!(errors.ends_with(" events were lost, by the processes' notes\n"), "{errors}");
+}
+
+#[test]
 fn a_signal_for_the_recorder_reaches_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let script =

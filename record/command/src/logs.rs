@@ -171,12 +171,17 @@ impl Logs {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
             let never = missing.what.never();
-            // If any log exists, the library was loaded.
-            let or = match names.is_empty() {
-                true => ", or the recording library was not loaded (is it of another C library?)",
-                false => "",
+            let why = match (missing.lost, names.is_empty()) {
+                (0, true) => format!(
+                    ": {never}, or the recording library was not loaded (is it of another C \
+                     library?)"
+                ),
+                // If any log exists, the library was loaded.
+                (0, false) => format!(": {never}"),
+                // Another line reports the loss.
+                _ => String::new(),
             };
-            lines.push(format!("{program}: {died}nothing was recorded: {never}{or}"));
+            lines.push(format!("{program}: {died}nothing was recorded{why}"));
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();

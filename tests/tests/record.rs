@@ -136,6 +136,20 @@ fn a_name_without_a_log_is_refused_before_the_run() {
     assert_eq!(left, ["a.log-2026", "pipe"]);
 }
 
+/// `.rep.record.logs`
+#[test]
+fn a_file_that_the_program_makes_keeps_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--force", "sh", "-c", "echo mine > a.log; echo $$"];
+    let (code, process, errors) = output(record(folder.path(), &words));
+    let name = format!("a.log-{}", process.trim());
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.starts_with(&format!("replay: {name}: sh: ")), "{errors}");
+    assert!(errors.ends_with("; a.log was made meanwhile, and stays\n"), "{errors}");
+    assert_eq!(fs::read_to_string(folder.path().join("a.log")).unwrap(), "mine\n");
+    assert!(Log::open(folder.path().join(name)).is_ok());
+}
+
 #[test]
 fn a_program_with_lost_events_is_not_called_idle() {
     let folder = tempfile::tempdir().unwrap();

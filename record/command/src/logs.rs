@@ -200,13 +200,13 @@ impl Logs {
         missing: &Missing,
     ) -> (Recorded, String) {
         let mut files = Vec::new();
+        // The program may have made a file of this name.
+        let is_taken = !self.volumes().is_empty();
         for (volume, path) in own.files {
             let mut to = self.path.clone().into_os_string();
             to.push(volume.map_or(String::new(), |volume| format!(".{volume}")));
-            files.push(match fs::rename(&path, &to) {
-                Ok(()) => PathBuf::from(to),
-                Err(_) => path,
-            });
+            let is_renamed = !is_taken && fs::rename(&path, &to).is_ok();
+            files.push(if is_renamed { PathBuf::from(to) } else { path });
         }
         let is_ring = self.words.0 == RING;
         let is_seen = missing.lost == 0 && missing.is_reached(own.process);
@@ -226,7 +226,11 @@ impl Logs {
             |content| content.describe(death, is_ring, is_seen),
         );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
-        (recorded, format!("{path}: {program}: {description}"))
+        let taken = match is_taken {
+            true => format!("; {} was made meanwhile, and stays", from_here(&self.path).display()),
+            false => String::new(),
+        };
+        (recorded, format!("{path}: {program}: {description}{taken}"))
     }
 }
 
@@ -259,6 +263,13 @@ fn of_others(names: &[Name], process: u32, is_bounded: bool, missing: &Missing) 
     (text, unread == 0 && endless == 0 && sum.lost == 0 && !sum.is_cut)
 }
 
+/// Returns whether a file is a log, or the beginning of one: nothing, or zeros.
+fn is_log(path: &Path) -> bool {
+    let mut head = [0; STREAM_MAGIC.len()];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut head));
+    read.is_ok_and(|size| size == 0 || head == STREAM_MAGIC || head == [0; STREAM_MAGIC.len()])
+}
+
 /// Returns a path relative to the current folder, as a user would type it.
 fn from_here(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
@@ -272,13 +283,6 @@ pub(crate) fn split(
     program: &OsStr,
 ) -> Result<(OsString, PathBuf, OsString), Stop> {
     let Some(name) = name else {
-/// Returns whether a file is a log, or the beginning of one: nothing, or zeros.
-fn is_log(path: &Path) -> bool {
-    let mut head = [0; STREAM_MAGIC.len()];
-    let read = fs::File::open(path).and_then(|mut file| file.read(&mut head));
-    read.is_ok_and(|size| size == 0 || head == STREAM_MAGIC || head == [0; STREAM_MAGIC.len()])
-}
-
         let mut file = Path::new(program).file_name().unwrap_or(program).to_owned();
         file.push(".log");
         return Ok((OsString::new(), file.into(), OsString::new()));
@@ -348,6 +352,9 @@ mod tests {
         assert_eq!(found(&logs), [(9, 1), (9, 2), (9, 10), (10, 1)]);
         let Err(Stop::Message(why)) = name("a%.log", folder.path()) else { panic!("let through") };
         assert!(why.contains("--force"), "{why}");
+        logs.finish(9, "program", None, &Missing::default());
+        assert_eq!(found(&logs).len(), 4, "another file has the name");
+        fs::remove_file(folder.path().join("a%.log")).unwrap();
         logs.finish(9, "program", None, &Missing::default());
         assert_eq!(found(&logs), [(9, 1), (9, 2), (10, 1)]);
     }

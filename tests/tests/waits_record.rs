@@ -356,6 +356,20 @@ fn the_kernels_log_has_the_whole_name_of_the_log() {
 }
 
 #[test]
+fn a_closed_output_ends_a_recording_without_a_word() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = programs::eventcnv();
+    command.current_dir(&folder).args(["record", "--kernel", "-o", "-", "--seconds", "0.05"]);
+    let mut child = start(command);
+    drop(child.stdout.replace(start(Command::new("true")).stdout.unwrap()));
+    let (_, code, _, errors) = end(child);
+    assert_eq!((code, &*errors), (Some(0), ""));
+}
+
+#[test]
 fn losses_are_rows_and_words() {
     if !can_record() {
         return;

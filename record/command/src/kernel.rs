@@ -10,9 +10,10 @@ use crate::args::Args;
 use crate::logs;
 use cli::units::bytes;
 use cli::{Stop, output, said};
+use eventlog::writer::MakeError;
 use record_waits::{CollectError, Options, OwnRecording, Recording};
-use std::fs::File;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,10 @@ impl Kernel {
                 Begun::System(recording) => recording.finish(out),
                 Begun::Own(recording) => recording.finish(out),
             };
-            recorded.map_err(io::Error::other)
+            recorded.map_err(|error| match error {
+                CollectError::Make(MakeError::Io(error)) => error,
+                error => io::Error::other(error),
+            })
         })?;
         let name = said(&self.log);
         let mut lines = vec![format!(

@@ -182,6 +182,18 @@ fn a_signal_for_the_recorder_reaches_the_program() {
     assert_eq!(code, Some(128 + 9), "{errors}");
 }
 
+#[test]
+fn a_parent_that_ignores_sigchld_gets_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(folder.path(), &["sh", "-c", "exit 7"]);
+    let mut command = Command::new("env");
+    command.arg("--ignore-signal=CHLD").arg(recorder.get_program()).args(recorder.get_args());
+    command.current_dir(&folder);
+    let (code, _, errors) = output(command);
+    assert_eq!(code, Some(7), "{errors}");
+    assert!(errors.ends_with(" events, nothing lost\n"), "{errors}");
+}
+
 /// A program that allocates a thousand sizes, and is killed.
 const KILLED: &str = "
 #include <signal.h>

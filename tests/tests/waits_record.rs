@@ -370,6 +370,27 @@ fn a_closed_output_ends_a_recording_without_a_word() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_ends_a_recording_with_words() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(folder.path(), &["--", "true"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 100; exec \"$@\"", "sh"]).current_dir(&folder);
+    command.arg(recorder.get_program()).args(recorder.get_args());
+    let (process, code, _, errors) = end(start(command));
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("k.log: note: events are missing at the end: "), "{errors}");
+    assert!(errors.contains("(File too large"), "{errors}");
+    // The rate of the clock is unknown, unless two clock syncs were kept.
+    let seconds = errors.split_once(" events in ").and_then(|(_, rest)| rest.split_once(" s,"));
+    assert!(seconds.is_none_or(|(time, _)| time.parse::<f64>().unwrap() < 60.0), "{errors}");
+    assert!(!rows(&folder.path().join("k.log")).is_empty());
+    assert_eq!(instances(process), [""; 0]);
+}
+
+#[test]
 fn losses_are_rows_and_words() {
     if !can_record() {
         return;

@@ -8,7 +8,7 @@
 
 use crate::args::Args;
 use crate::logs;
-use cli::units::bytes;
+use cli::units::{bytes, number};
 use cli::{Stop, output, said};
 use eventlog::writer::MakeError;
 use record_waits::{CollectError, Options, OwnRecording, Recording};
@@ -84,16 +84,17 @@ impl Kernel {
         })?;
         let name = said(&self.log);
         let mut lines = vec![format!(
-            "{name}: {} events in {:.3} s, {}",
-            recorded.event_count,
-            recorded.duration as f64 / 1e9,
+            "{name}: {} events{}, {}",
+            number(recorded.event_count),
+            recorded.duration.map_or(String::new(), |ns| format!(" in {:.3} s", ns as f64 / 1e9)),
             bytes(recorded.size as f64),
         )];
         if recorded.counts.gaps > 0 {
             lines.push(format!(
                 "{name}: the kernel lost {} events in {} gaps, which the log states; --buffer \
                  makes its buffers larger",
-                recorded.lost_count, recorded.counts.gaps,
+                number(recorded.lost_count),
+                number(recorded.counts.gaps),
             ));
         }
         lines.extend(recorded.notes.iter().map(|note| format!("{name}: note: {note}")));

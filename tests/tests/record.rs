@@ -422,7 +422,7 @@ fn record_refuses_a_program_with_the_reason() {
     for (program, why) in [
         ("static", "is statically linked"),
         ("script", "static is statically linked"),
-        ("text", "is not an ELF program"),
+        ("text", "is neither an ELF program nor a script with #! in its first line"),
         ("cut", "is a damaged program"),
         ("missing", "program not found"),
     ] {

@@ -162,6 +162,26 @@ fn a_program_with_lost_events_is_not_called_idle() {
 }
 
 #[test]
+fn all_names_of_the_command_have_the_same_help() {
+    let help = |mut command: Command, words: &[&str]| {
+        command.args(words);
+        let (code, help, errors) = output(command);
+        assert_eq!((code, &*errors), (Some(0), ""), "{words:?}");
+        help
+    };
+    let of_eventcnv = |words: &[&str]| help(programs::eventcnv(), words);
+    for option in ["-h", "--help"] {
+        let own = of_eventcnv(&["record", option]);
+        assert_eq!(of_eventcnv(&["waits", "record", option]), own);
+        let beginning = |help: &str| help.split("\nUsage: ").next().unwrap().to_owned();
+        assert_eq!(beginning(&help(programs::replay(), &["record", option])), beginning(&own));
+    }
+    let own = of_eventcnv(&["help", "record"]);
+    assert_eq!(of_eventcnv(&["help", "waits", "record"]), own);
+    assert!(of_eventcnv(&["waits", "--help"]).contains("`eventcnv waits record`"));
+}
+
+#[test]
 fn a_signal_for_the_recorder_reaches_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let script =

@@ -256,7 +256,8 @@ fn switches_lie_between_the_calls_of_malloc_around_them() {
     fs::write(at("sleeper.c"), SLEEPER).unwrap();
     let mut cc = Command::new("cc");
     programs::run(cc.current_dir(&folder).args(["-fno-builtin", "-o", "sleeper", "sleeper.c"]));
-    for words in [&["record", "--malloc", "--kernel"][..], &["waits", "record", "--malloc"]] {
+    let own = &["waits", "record", "--kernel", "--malloc"];
+    for words in [&["record", "--malloc", "--kernel"][..], own] {
         let mut command = programs::eventcnv();
         command.current_dir(&folder).args(words).args(["--force", "--", "./sleeper"]);
         let (_, code, _, errors) = end(start(command));

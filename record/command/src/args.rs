@@ -85,7 +85,7 @@ pub struct Args {
     calls: bool,
 
     /// Record the kernel's events of the whole system, alone or next to one of these
-    #[arg(long)]
+    #[arg(long, overrides_with = "kernel")]
     pub(crate) kernel: bool,
 
     /// The log [default: PROGRAM.log in the current directory; of --kernel alone kernel.log, and

@@ -75,7 +75,7 @@ impl Pending {
     ///
     /// The file exists and `force` is not set, exists and is not a regular file, or cannot be made.
     pub fn new(path: &Path, force: bool) -> Result<Pending, Stop> {
-        check(path, force)?;
+        refuse_other(path, force)?;
         let file = begin(path, |directory| builder(FILE_MODE).tempfile_in(directory))?;
         Ok(Pending { file, path: path.to_owned(), force })
     }
@@ -223,14 +223,22 @@ fn is_missing(error: io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
-/// Refuses a path that cannot become a regular file: a device must not become one. Call it before
-/// work whose result goes to the file later.
+/// Refuses a path that cannot become a regular file. Call it before work whose result goes to the
+/// file later.
 ///
 /// # Errors
 ///
 /// The file exists and `force` is not set, exists and is not a regular file, or its folder does
-/// not exist.
+/// not exist or takes no file.
 pub fn check(path: &Path, force: bool) -> Result<(), Stop> {
+    refuse_other(path, force)?;
+    // The text of the error names the file that is tried.
+    let tried = tempfile::tempfile_in(directory(path));
+    tried.map(|_| ()).map_err(|error| unwritten(path, &error.kind().into()))
+}
+
+/// Refuses an existing path as [`refuse`] does, and a device, which must not become a file.
+fn refuse_other(path: &Path, force: bool) -> Result<(), Stop> {
     refuse(path, force)?;
     match path.metadata() {
         Ok(old) if !old.is_file() => Err(Stop::Message(format!(

@@ -177,6 +177,8 @@ fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     if words.get(1..3).is_some_and(|name| name == ["waits", "record"]) {
         words.splice(1..3, ["record", "--kernel"].map(OsString::from));
+    } else if words.get(1..4).is_some_and(|name| name == ["help", "waits", "record"]) {
+        words.remove(2);
     }
     let is_command = match words.get(2) {
         Some(next) if next == "-" => true,

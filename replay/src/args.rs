@@ -32,7 +32,7 @@ pub(crate) struct Args {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Record a program's calls of malloc
+    /// Record a program: its calls of malloc or of its functions, and the kernel's events
     #[command(long_about = record_command::ABOUT)]
     #[command(after_long_help = record_command::examples("replay"))]
     #[command(after_help = "More, with examples: replay record --help")]

@@ -99,6 +99,88 @@ fn children_and_earlier_programs_have_separate_logs() {
     assert!(!out.contains("a.log-") || out.lines().count() == 1, "{out}");
 }
 
+/// `.rep.record.logs`
+#[test]
+fn a_name_without_a_log_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    programs::run(Command::new("mkfifo").arg(folder.path().join("pipe")));
+    fs::write(folder.path().join("a.log-2026"), "notes").unwrap();
+    let names = [
+        ("-", "-: a recording goes to files"),
+        ("..", "..: a recording goes to files"),
+        ("new/", "new/: a recording goes to files"),
+        ("ring:?size=1G", "ring:?size=1G: a recording goes to files"),
+        ("tcp://localhost:1", "tcp://localhost:1: a recording goes to files"),
+        ("none/b.log", "none/b.log: the folder none does not exist; make it first (mkdir -p)"),
+        ("ring:pipe", "pipe: exists and is not a regular file"),
+        ("a.log", "a.log-2026: already exists, and is not a log; give another name"),
+    ];
+    let tools = [("replay", programs::replay as fn() -> Command), ("eventcnv", programs::eventcnv)];
+    let mut kinds = vec![("--malloc", &names[..])];
+    kinds.push(("--kernel", &[("ring:k.log", "k.log: the kernel's log is a plain file")]));
+    for (kind, names) in kinds {
+        for ((name, why), (tool, program)) in
+            names.iter().flat_map(|name| tools.map(|it| (name, it)))
+        {
+            let mut command = program();
+            command.current_dir(&folder).args(["record", kind, "--force", "-o", name]);
+            command.args(["--", "touch", "ran"]);
+            let (code, _, errors) = output(command);
+            assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
+            assert!(errors.starts_with(&format!("{tool}: {why}")), "{errors}");
+        }
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["a.log-2026", "pipe"]);
+}
+
+/// `.rep.record.logs`
+#[test]
+fn a_file_that_the_program_makes_keeps_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--force", "sh", "-c", "echo mine > a.log; echo $$"];
+    let (code, process, errors) = output(record(folder.path(), &words));
+    let name = format!("a.log-{}", process.trim());
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.starts_with(&format!("replay: {name}: sh: ")), "{errors}");
+    assert!(errors.ends_with("; a.log was made meanwhile, and stays\n"), "{errors}");
+    assert_eq!(fs::read_to_string(folder.path().join("a.log")).unwrap(), "mine\n");
+    assert!(Log::open(folder.path().join(name)).is_ok());
+}
+
+#[test]
+fn a_program_with_lost_events_is_not_called_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = programs::replay();
+    command.current_dir(&folder).args(["record", "-o", "ring:a.log?size=much", "ls", "/"]);
+    let (code, _, errors) = output(command);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("replay: ls: nothing was recorded\n"), "{errors}");
+    assert!(errors.ends_with(" events were lost, by the processes' notes\n"), "{errors}");
+}
+
+#[test]
+fn all_names_of_the_command_have_the_same_help() {
+    let help = |mut command: Command, words: &[&str]| {
+        command.args(words);
+        let (code, help, errors) = output(command);
+        assert_eq!((code, &*errors), (Some(0), ""), "{words:?}");
+        help
+    };
+    let of_eventcnv = |words: &[&str]| help(programs::eventcnv(), words);
+    for option in ["-h", "--help"] {
+        let own = of_eventcnv(&["record", option]);
+        assert_eq!(of_eventcnv(&["waits", "record", option]), own);
+        let beginning = |help: &str| help.split("\nUsage: ").next().unwrap().to_owned();
+        assert_eq!(beginning(&help(programs::replay(), &["record", option])), beginning(&own));
+    }
+    let own = of_eventcnv(&["help", "record"]);
+    assert_eq!(of_eventcnv(&["help", "waits", "record"]), own);
+    assert!(of_eventcnv(&["waits", "--help"]).contains("`eventcnv waits record`"));
+}
+
 #[test]
 fn a_signal_for_the_recorder_reaches_the_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -118,6 +200,18 @@ fn a_signal_for_the_recorder_reaches_the_program() {
     assert_eq!(result.stdout, b"caught\n");
     let (code, _, errors) = output(record(folder.path(), &["--force", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, Some(128 + 9), "{errors}");
+}
+
+#[test]
+fn a_parent_that_ignores_sigchld_gets_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(folder.path(), &["sh", "-c", "exit 7"]);
+    let mut command = Command::new("env");
+    command.arg("--ignore-signal=CHLD").arg(recorder.get_program()).args(recorder.get_args());
+    command.current_dir(&folder);
+    let (code, _, errors) = output(command);
+    assert_eq!(code, Some(7), "{errors}");
+    assert!(errors.ends_with(" events, nothing lost\n"), "{errors}");
 }
 
 /// A program that allocates a thousand sizes, and is killed.
@@ -348,7 +442,7 @@ fn record_refuses_a_program_with_the_reason() {
     for (program, why) in [
         ("static", "is statically linked"),
         ("script", "static is statically linked"),
-        ("text", "is not an ELF program"),
+        ("text", "is neither an ELF program nor a script with #! in its first line"),
         ("cut", "is a damaged program"),
         ("missing", "program not found"),
     ] {

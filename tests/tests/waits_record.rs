@@ -256,7 +256,8 @@ fn switches_lie_between_the_calls_of_malloc_around_them() {
     fs::write(at("sleeper.c"), SLEEPER).unwrap();
     let mut cc = Command::new("cc");
     programs::run(cc.current_dir(&folder).args(["-fno-builtin", "-o", "sleeper", "sleeper.c"]));
-    for words in [&["record", "--malloc", "--kernel"][..], &["waits", "record", "--malloc"]] {
+    let own = &["waits", "record", "--kernel", "--malloc"];
+    for words in [&["record", "--malloc", "--kernel"][..], own] {
         let mut command = programs::eventcnv();
         command.current_dir(&folder).args(words).args(["--force", "--", "./sleeper"]);
         let (_, code, _, errors) = end(start(command));
@@ -341,6 +342,56 @@ fn the_next_recording_removes_what_a_killed_one_left() {
 }
 
 #[test]
+fn the_kernels_log_has_the_whole_name_of_the_log() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (log, of_kernel) in [("a.1", "a.1.kernel.log"), ("a.2.log", "a.2.kernel.log")] {
+        let mut command = programs::eventcnv();
+        command.current_dir(&folder).args(["record", "--malloc", "--kernel", "-o", log, "true"]);
+        let (_, code, _, errors) = end(start(command));
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(!rows(&folder.path().join(of_kernel)).is_empty(), "{errors}");
+    }
+}
+
+#[test]
+fn a_closed_output_ends_a_recording_without_a_word() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = programs::eventcnv();
+    command.current_dir(&folder).args(["record", "--kernel", "-o", "-", "--seconds", "0.05"]);
+    let mut child = start(command);
+    drop(child.stdout.replace(start(Command::new("true")).stdout.unwrap()));
+    let (_, code, _, errors) = end(child);
+    assert_eq!((code, &*errors), (Some(0), ""));
+}
+
+#[test]
+fn a_limit_of_file_sizes_ends_a_recording_with_words() {
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(folder.path(), &["--", "true"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 100; exec \"$@\"", "sh"]).current_dir(&folder);
+    command.arg(recorder.get_program()).args(recorder.get_args());
+    let (process, code, _, errors) = end(start(command));
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("k.log: note: events are missing at the end: "), "{errors}");
+    assert!(errors.contains("(File too large"), "{errors}");
+    // The rate of the clock is unknown, unless two clock syncs were kept.
+    let seconds = errors.split_once(" events in ").and_then(|(_, rest)| rest.split_once(" s,"));
+    assert!(seconds.is_none_or(|(time, _)| time.parse::<f64>().unwrap() < 60.0), "{errors}");
+    assert!(!rows(&folder.path().join("k.log")).is_empty());
+    assert_eq!(instances(process), [""; 0]);
+}
+
+#[test]
 fn losses_are_rows_and_words() {
     if !can_record() {
         return;
@@ -399,6 +450,19 @@ fn a_user_without_rights_gets_clear_words() {
         assert!(errors.contains(words), "{errors}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn a_folder_without_permission_is_refused_before_the_run() {
+    let folder = folder_of_nobody();
+    let mode = |mode| programs::run(Command::new("chmod").arg(mode).arg(folder.path()));
+    mode("0555");
+    for (words, log) in [(&[][..], "k.log"), (&["--malloc"], "k.kernel.log")] {
+        let words = [words, &["--", "true"]].concat();
+        let (_, code, _, errors) = end(start(as_nobody(folder.path(), &words)));
+        assert_eq!((code, &*errors), (Some(2), &*format!("eventcnv: {log}: permission denied\n")));
+    }
+    mode("0755");
 }
 
 #[test]

@@ -33,7 +33,7 @@ recording ends by Ctrl-C, SIGTERM, or after --seconds.
 --malloc and --calls record any dynamically linked program, in any language, with its threads, the \
 processes that it forks and the programs that it executes. Each process has its own log, LOG-PID. \
 LOG is the log of the program itself (of the last program that it executed, if any). The kernel's \
-log has the name of LOG with the ending .kernel.log; of --kernel alone it is LOG.
+log has the name of LOG with the ending .kernel.log in place of .log; of --kernel alone it is LOG.
 
 --kernel needs root, or CAP_SYS_ADMIN and the rights on tracefs, which need not be mounted. \
 Without these rights, and with a program, the log has what the kernel tells any user: the switches \
@@ -49,7 +49,8 @@ error reports how much was recorded.
 A program that a signal ends loses the events that were not yet in a full block: at most 64 KiB for
 each thread; the line at the end reports this. So does a child; one that is killed early may have no
 log. With MPS_TELEMETRY_CRASH=1 in the environment, which adds signal handlers to the program, only
-SIGKILL loses events. `-o ring:FILE?size=1G` keeps the newest events through any end.
+SIGKILL loses events. `-o ring:FILE?size=1G` keeps the newest events through any end. If the kernel
+drops events, its log and standard error state how many, and the exit status stays as it is.
 
 Examples:
   TOOL record sort -o sorted.txt words.txt          log: sort.log
@@ -64,7 +65,7 @@ Examples:
 
 Exit status: that of the program, or 128 plus the number of the signal that ended it; 0 without a
 program. If that is 0, or the program was not run:
-  1  parts are missing from the logs; standard error names them and the causes
+  1  parts are missing from the logs of --malloc or --calls; standard error names the causes
   2  the program was not run, nothing was recorded, or the kernel's log cannot be written";
 
 /// Returns the help after the options, with examples of the tool that has the command.
@@ -84,7 +85,7 @@ pub struct Args {
     calls: bool,
 
     /// Record the kernel's events of the whole system, alone or next to one of these
-    #[arg(long)]
+    #[arg(long, overrides_with = "kernel")]
     pub(crate) kernel: bool,
 
     /// The log [default: PROGRAM.log in the current directory; of --kernel alone kernel.log, and

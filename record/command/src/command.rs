@@ -12,6 +12,7 @@ use crate::kernel::{self, Kernel};
 use crate::logs::Recorded;
 use crate::program;
 use cli::{Stop, complain, said};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -85,6 +86,9 @@ fn not_run(program: &OsStr, error: &io::Error) -> Stop {
     let name = said(Path::new(program));
     Stop::Message(match error.kind() {
         io::ErrorKind::NotFound => format!("{name}: program not found"),
+        _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => format!(
+            "{name}: cannot be run (exec format error); a script needs its interpreter: sh {name}"
+        ),
         _ => format!("{name}: cannot be run ({error})"),
     })
 }

@@ -8,9 +8,11 @@
 
 use crate::args::Args;
 use crate::logs;
-use cli::units::bytes;
+use cli::units::{bytes, number};
 use cli::{Stop, output, said};
+use eventlog::writer::MakeError;
 use record_waits::{CollectError, Options, OwnRecording, Recording};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,14 +35,23 @@ enum Begun {
 pub(crate) fn log(args: &Args) -> Result<PathBuf, Stop> {
     let log = match (args.what(), &args.output, args.command.first()) {
         (Some(_), name, Some(program)) => {
-            logs::split(name.as_deref(), program).1.with_extension("kernel.log")
+            let mut log = logs::split(name.as_deref(), program)?.1;
+            let is_log = log.extension().is_some_and(|extension| extension == "log");
+            log.as_mut_os_string().push(if is_log { "" } else { ".log" });
+            log.with_extension("kernel.log")
         }
-        (_, Some(log), _) => log.clone(),
-        (_, None, _) => PathBuf::from("kernel.log"),
+        (_, Some(log), _) if log.as_os_str() == "-" => return Ok(log.clone()),
+        (_, name, _) => match logs::split(name.as_deref(), OsStr::new("kernel"))? {
+            (word, log, _) if word.is_empty() => log,
+            (_, log, _) => {
+                return Err(Stop::Message(format!(
+                    "{}: the kernel's log is a plain file; give its name alone",
+                    said(&log)
+                )));
+            }
+        },
     };
-    if log.as_os_str() != "-" {
-        output::check(&log, args.force)?;
-    }
+    output::check(&log, args.force)?;
     Ok(log)
 }
 
@@ -66,20 +77,24 @@ impl Kernel {
                 Begun::System(recording) => recording.finish(out),
                 Begun::Own(recording) => recording.finish(out),
             };
-            recorded.map_err(io::Error::other)
+            recorded.map_err(|error| match error {
+                CollectError::Make(MakeError::Io(error)) => error,
+                error => io::Error::other(error),
+            })
         })?;
         let name = said(&self.log);
         let mut lines = vec![format!(
-            "{name}: {} events in {:.3} s, {}",
-            recorded.event_count,
-            recorded.duration as f64 / 1e9,
+            "{name}: {} events{}, {}",
+            number(recorded.event_count),
+            recorded.duration.map_or(String::new(), |ns| format!(" in {:.3} s", ns as f64 / 1e9)),
             bytes(recorded.size as f64),
         )];
         if recorded.counts.gaps > 0 {
             lines.push(format!(
                 "{name}: the kernel lost {} events in {} gaps, which the log states; --buffer \
                  makes its buffers larger",
-                recorded.lost_count, recorded.counts.gaps,
+                number(recorded.lost_count),
+                number(recorded.counts.gaps),
             ));
         }
         lines.extend(recorded.notes.iter().map(|note| format!("{name}: note: {note}")));

@@ -10,10 +10,14 @@
 use crate::content::{Content, Death};
 use crate::roster::Missing;
 use crate::what::What;
-use cli::Stop;
+use cli::output::{self, unwritten};
+use cli::{Stop, said};
+use eventlog::format::STREAM_MAGIC;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind::AlreadyExists;
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -62,27 +66,26 @@ impl Name {
 impl Logs {
     /// Returns the logs of this name, or of the program's name. None of them may exist.
     pub(crate) fn new(name: Option<&Path>, program: &OsStr, force: bool) -> Result<Logs, Stop> {
-        let (before, name, after) = split(name, program);
-        let path = std::path::absolute(&name)
-            .map_err(|error| Stop::Message(format!("{}: {error}", name.display())))?;
+        let (before, name, after) = split(name, program)?;
+        output::check(&name, force)?;
+        let path = std::path::absolute(&name).map_err(|error| unwritten(&name, &error))?;
         let logs = Logs { path, words: (before, after) };
-        let folder = logs.path.parent().unwrap_or(Path::new("/"));
-        if !folder.is_dir() {
-            let folder = folder.display();
-            return Err(Stop::Message(format!("{folder}: no such directory")));
-        }
         let of_processes = logs.names().into_iter().flat_map(|name| name.files);
-        for (_, old) in logs.volumes().into_iter().chain(of_processes) {
-            let failed = |error| Stop::Message(format!("{}: {error}", old.display()));
-            match force {
-                true => fs::remove_file(&old).map_err(failed)?,
-                false => {
-                    return Err(Stop::Message(format!(
-                        "{}: already exists; give another name, or --force to overwrite",
-                        old.display()
-                    )));
-                }
+        let all: Vec<File> = logs.volumes().into_iter().chain(of_processes).collect();
+        for (_, old) in &all {
+            let name = from_here(old);
+            if !force {
+                return Err(unwritten(name, &AlreadyExists.into()));
             }
+            // The user named only the first: notes.log-2026 may be anything.
+            if *old != logs.path && !is_log(old) {
+                let name = said(name);
+                let why = format!("{name}: already exists, and is not a log; give another name");
+                return Err(Stop::Message(why));
+            }
+        }
+        for (_, old) in &all {
+            fs::remove_file(old).map_err(|error| unwritten(from_here(old), &error))?;
         }
         Ok(logs)
     }
@@ -168,12 +171,17 @@ impl Logs {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
             let never = missing.what.never();
-            // If any log exists, the library was loaded.
-            let or = match names.is_empty() {
-                true => ", or the recording library was not loaded (is it of another C library?)",
-                false => "",
+            let why = match (missing.lost, names.is_empty()) {
+                (0, true) => format!(
+                    ": {never}, or the recording library was not loaded (is it of another C \
+                     library?)"
+                ),
+                // If any log exists, the library was loaded.
+                (0, false) => format!(": {never}"),
+                // Another line reports the loss.
+                _ => String::new(),
             };
-            lines.push(format!("{program}: {died}nothing was recorded: {never}{or}"));
+            lines.push(format!("{program}: {died}nothing was recorded{why}"));
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();
@@ -192,13 +200,13 @@ impl Logs {
         missing: &Missing,
     ) -> (Recorded, String) {
         let mut files = Vec::new();
+        // The program may have made a file of this name.
+        let is_taken = !self.volumes().is_empty();
         for (volume, path) in own.files {
             let mut to = self.path.clone().into_os_string();
             to.push(volume.map_or(String::new(), |volume| format!(".{volume}")));
-            files.push(match fs::rename(&path, &to) {
-                Ok(()) => PathBuf::from(to),
-                Err(_) => path,
-            });
+            let is_renamed = !is_taken && fs::rename(&path, &to).is_ok();
+            files.push(if is_renamed { PathBuf::from(to) } else { path });
         }
         let is_ring = self.words.0 == RING;
         let is_seen = missing.lost == 0 && missing.is_reached(own.process);
@@ -218,7 +226,11 @@ impl Logs {
             |content| content.describe(death, is_ring, is_seen),
         );
         let path = from_here(files.first().unwrap_or(&self.path)).display();
-        (recorded, format!("{path}: {program}: {description}"))
+        let taken = match is_taken {
+            true => format!("; {} was made meanwhile, and stays", from_here(&self.path).display()),
+            false => String::new(),
+        };
+        (recorded, format!("{path}: {program}: {description}{taken}"))
     }
 }
 
@@ -251,30 +263,50 @@ fn of_others(names: &[Name], process: u32, is_bounded: bool, missing: &Missing) 
     (text, unread == 0 && endless == 0 && sum.lost == 0 && !sum.is_cut)
 }
 
+/// Returns whether a file is a log, or the beginning of one: nothing, or zeros.
+fn is_log(path: &Path) -> bool {
+    let mut head = [0; STREAM_MAGIC.len()];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut head));
+    read.is_ok_and(|size| size == 0 || head == STREAM_MAGIC || head == [0; STREAM_MAGIC.len()])
+}
+
 /// Returns a path relative to the current folder, as a user would type it.
 fn from_here(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// Splits a name of the runtime, or that after the program: prefix, path, options.
-pub(crate) fn split(name: Option<&Path>, program: &OsStr) -> (OsString, PathBuf, OsString) {
+/// Splits a name of the runtime, or that after the program: prefix, path, options. Refuses a name
+/// that is not that of a file.
+pub(crate) fn split(
+    name: Option<&Path>,
+    program: &OsStr,
+) -> Result<(OsString, PathBuf, OsString), Stop> {
     let Some(name) = name else {
         let mut file = Path::new(program).file_name().unwrap_or(program).to_owned();
         file.push(".log");
-        return (OsString::new(), file.into(), OsString::new());
+        return Ok((OsString::new(), file.into(), OsString::new()));
     };
     let bytes = name.as_os_str().as_bytes();
-    let Some(word) = [RING.as_bytes(), b"file:"].into_iter().find(|word| bytes.starts_with(word))
-    else {
-        return (OsString::new(), name.to_owned(), OsString::new());
-    };
+    let starts = |word: &&[u8]| bytes.starts_with(word);
+    let word = [RING.as_bytes(), b"file:"].into_iter().find(starts).unwrap_or_default();
     let rest = bytes.get(word.len()..).unwrap_or_default();
-    let end = rest.iter().position(|byte| *byte == b'?').unwrap_or(rest.len());
-    let (path, options) = rest.split_at(end);
+    let is_option = |byte: &u8| *byte == b'?' && !word.is_empty();
+    let (path, options) = rest.split_at(rest.iter().position(is_option).unwrap_or(rest.len()));
+    let is_file = Path::new(OsStr::from_bytes(path)).file_name().is_some();
+    if !is_file
+        || path.ends_with(b"/")
+        || rest == b"-"
+        || [&b"tcp:"[..], b"unix:", b"tee:"].iter().any(starts)
+    {
+        return Err(Stop::Message(format!(
+            "{}: a recording goes to files, one for each process; give the name of a file",
+            said(name)
+        )));
+    }
     let [word, path, options] =
         [word, path, options].map(|part| OsStr::from_bytes(part).to_owned());
-    (word, path.into(), options)
+    Ok((word, path.into(), options))
 }
 
 /// Returns the numbers in `-4711`, `-4711-2` and `-4711-2.1`: the process, the index of its
@@ -320,6 +352,9 @@ mod tests {
         assert_eq!(found(&logs), [(9, 1), (9, 2), (9, 10), (10, 1)]);
         let Err(Stop::Message(why)) = name("a%.log", folder.path()) else { panic!("let through") };
         assert!(why.contains("--force"), "{why}");
+        logs.finish(9, "program", None, &Missing::default());
+        assert_eq!(found(&logs).len(), 4, "another file has the name");
+        fs::remove_file(folder.path().join("a%.log")).unwrap();
         logs.finish(9, "program", None, &Missing::default());
         assert_eq!(found(&logs), [(9, 1), (9, 2), (10, 1)]);
     }

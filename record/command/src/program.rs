@@ -8,17 +8,25 @@
 
 use cli::Stop;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Begins to take signals, so that none ends this process alone. Ignored signals stay ignored, for
 /// the program too.
 pub(crate) fn take_signals() -> Result<Signals, Stop> {
     let taken = cli::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
-    Signals::new(taken).map_err(|error| Stop::Message(format!("cannot take signals: {error}")))
+    let failed = |error| Stop::Message(format!("cannot take signals: {error}"));
+    // Where the parent ignores SIGCHLD, the kernel would forget how the program ended. A limit of
+    // file sizes (ulimit -f) is an error of a write, not the end of this process.
+    for signal in [SIGCHLD, SIGXFSZ] {
+        flag::register(signal, Arc::default()).map_err(failed)?;
+    }
+    Signals::new(taken).map_err(failed)
 }
 
 /// Waits for the program, and passes signals on to it. (It gets those of a terminal's keys itself.)

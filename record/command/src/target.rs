@@ -95,8 +95,9 @@ fn check_program(bytes: &[u8]) -> Result<(), Refusal> {
     if elf::FileHeader32::<Endianness>::parse(bytes).is_ok() {
         return Err(unloadable("is a 32-bit program, and the recording library has 64 bits"));
     }
-    let header = elf::FileHeader64::<Endianness>::parse(bytes)
-        .map_err(|_| "is not an ELF program".to_owned())?;
+    let header = elf::FileHeader64::<Endianness>::parse(bytes).map_err(|_| {
+        "is neither an ELF program nor a script with #! in its first line".to_owned()
+    })?;
     let damaged = |_| "is a damaged program".to_owned();
     let endian = header.endian().map_err(damaged)?;
     let parts = header.program_headers(endian, bytes).map_err(damaged)?;

@@ -44,8 +44,9 @@ pub struct Recorded {
     pub sample_count: u64,
     /// Switches of processors.
     pub switch_count: u64,
-    /// From the first to the last event, in ns.
-    pub duration: u64,
+    /// From the first to the last event, in ns; of a recording cut short the rate of the clock may
+    /// be unknown.
+    pub duration: Option<u64>,
     /// What the log lacks, one sentence each.
     pub notes: Vec<String>,
 }
@@ -145,10 +146,9 @@ pub(super) fn decode(
     Ok(recorded)
 }
 
-fn duration(syncs: &Syncs, counts: &Counts) -> u64 {
+fn duration(syncs: &Syncs, counts: &Counts) -> Option<u64> {
     let ticks = u128::from(counts.last.saturating_sub(counts.first));
-    let rate = u128::from(syncs.rate()).max(1);
-    (ticks * 1_000_000_000 / rate).try_into().unwrap_or(u64::MAX)
+    (ticks * 1_000_000_000).checked_div(u128::from(syncs.rate()))?.try_into().ok()
 }
 
 fn origin(trace: &Trace, syncs: &Syncs) -> Origin {

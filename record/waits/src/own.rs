@@ -83,7 +83,7 @@ impl OwnRecording {
             lost_count: counts.lost,
             switch_count: counts.switches,
             sample_count: counts.samples,
-            duration: counts.last.saturating_sub(counts.first),
+            duration: Some(counts.last.saturating_sub(counts.first)),
             notes: vec![LACKS.to_owned()],
             ..Recorded::default()
         };

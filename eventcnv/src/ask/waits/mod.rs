@@ -29,6 +29,8 @@ Examples:
   eventcnv waits explain store.log kernel.log -o waits.log --force   runs, waits, wakes as a log";
 
 /// Explain what threads waited for, from the events of a kernel
+///
+/// `eventcnv waits record` is another name for `eventcnv record --kernel`, which records them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Waits {

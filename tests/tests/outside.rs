@@ -11,6 +11,7 @@ use eventlog::control::{AnswerLine, REQUEST_SIZE_MAX, Request, write_answer_end}
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ impl Busy {
         BufReader::new(output).read_line(&mut line).expect("a line");
         assert_eq!(line, "busy\n");
         let busy = Busy { child, directory };
-        wait_for("a socket", || busy.socket().exists());
+        // The file is there a moment before the program listens.
+        wait_for("a socket", || UnixStream::connect(busy.socket()).is_ok());
         busy
     }
 
@@ -300,8 +302,7 @@ fn a_flood_of_garbage_changes_no_mask() {
     let busy = Busy::new("thread");
     let before = busy.control(&["get"]).expect("the masks");
     for size in [1, 100, 4095, 4096, 5000, 1 << 20] {
-        let mut stream =
-            std::os::unix::net::UnixStream::connect(busy.socket()).expect("a listener");
+        let mut stream = UnixStream::connect(busy.socket()).expect("a listener");
         let bytes: Vec<u8> = (0..size).map(|at| (at * 31 % 251) as u8 | 0x80).collect();
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);

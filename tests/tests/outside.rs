@@ -41,7 +41,7 @@ impl Busy {
         BufReader::new(output).read_line(&mut line).expect("a line");
         assert_eq!(line, "busy\n");
         let busy = Busy { child, directory };
-        // The file is there a moment before the program listens.
+        // The file exists a moment before the program listens.
         wait_for("a socket", || UnixStream::connect(busy.socket()).is_ok());
         busy
     }

@@ -31,6 +31,8 @@ use std::ops::Range;
 
 /// Flag of a [`Segment`] in this module: it was checked.
 const CHECKED: u8 = 4;
+/// Ranges of numbers that move in vain, at most, before a tree has them.
+const WORK: usize = 1 << 22;
 
 /// Decides which segment gives which events, and drops segments that give none.
 pub(crate) fn settle(
@@ -84,6 +86,75 @@ pub(crate) fn settle(
             settle_empty(&mut account, index.streams.get(usize::from(stream)), &mut index.faults);
         }
         index.accounts.push(Account { stream, buffer, ..account });
+    }
+}
+
+/// The numbers that segments give, from the first number of the current segment on: no later one
+/// gives a number below it.
+struct Given {
+    /// Ranges that do not touch, the lowest last: most segments go on where these begin.
+    ranges: Vec<Range<u64>>,
+    /// The same, from where on the ranges took too long to move.
+    tree: Option<RangeSet<u64>>,
+    /// Ranges that may still move.
+    work: usize,
+}
+
+impl Given {
+    fn new(work: usize) -> Given {
+        Given { ranges: Vec::new(), tree: None, work }
+    }
+
+    /// Adds the ranges of a segment, which ascend. Returns the parts that were not given.
+    fn add(&mut self, whole: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut own = Vec::with_capacity(whole.len());
+        let Some(first) = whole.first().map(|first| first.start) else { return own };
+        if self.work < self.ranges.len() {
+            self.tree = Some(self.ranges.drain(..).collect());
+        }
+        if let Some(given) = &mut self.tree {
+            if first > 0 {
+                given.remove(0..first);
+            }
+            for range in whole.iter().filter(|range| !range.is_empty()) {
+                own.extend(given.gaps(range));
+                given.insert(range.clone());
+            }
+            return own;
+        }
+        let below = self.ranges.iter().rev().take_while(|range| range.end < first).count();
+        self.ranges.truncate(self.ranges.len() - below);
+        let (before, mut merged) = (self.ranges.len(), Vec::new());
+        for range in whole.iter().filter(|range| !range.is_empty()) {
+            while let Some(given) = self.ranges.pop_if(|given| given.start < range.start) {
+                join(&mut merged, given);
+            }
+            let reached = merged.last().map_or(0, |last: &Range<u64>| last.end);
+            let mut at = range.start.max(reached);
+            join(&mut merged, range.clone());
+            while let Some(given) = self.ranges.pop_if(|given| given.start <= range.end) {
+                if at < given.start {
+                    own.push(at..given.start);
+                }
+                at = at.max(given.end);
+                join(&mut merged, given);
+            }
+            if at < range.end {
+                own.push(at..range.end);
+            }
+        }
+        let moved = before - self.ranges.len();
+        self.work = (self.work + 8 * whole.len()).saturating_sub(moved);
+        self.ranges.extend(merged.into_iter().rev());
+        own
+    }
+}
+
+/// Adds a range that does not begin before the last one.
+fn join(merged: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match merged.last_mut().filter(|last| range.start <= last.end) {
+        Some(last) => last.end = last.end.max(range.end),
+        None => merged.push(range),
     }
 }
 
@@ -234,22 +305,12 @@ impl Settler<'_> {
     /// Settles the segments of one buffer, in order of their first number, number by number: each
     /// segment gives the numbers that no earlier one gives.
     fn numbered(&mut self, group: &[u32]) {
-        let (mut kept, mut given) = (Vec::new(), RangeSet::new());
+        let (mut kept, mut given) = (Vec::new(), Given::new(WORK));
         let (mut reached, mut found) = (0, 0u64);
         for &place in group {
             let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
-            let mut own = Vec::new();
-            if let Some(first) = whole.first() {
-                // No later segment gives a number below it.
-                if first.start > 0 {
-                    given.remove(0..first.start);
-                }
-                reached = reached.max(whole.last().map_or(0, |last| last.end));
-            }
-            for range in whole.iter().filter(|range| !range.is_empty()) {
-                own.extend(given.gaps(range));
-                given.insert(range.clone());
-            }
+            reached = reached.max(whole.last().map_or(0, |last| last.end));
+            let own = given.add(&whole);
             let count = own.iter().fold(0, |sum, range| sum + (range.end - range.start));
             let Some(segment) = self.segments.get_mut(place as usize) else { continue };
             segment.count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -361,5 +422,43 @@ impl Settler<'_> {
             header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
         });
         (first.first, accounted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.event.identity`: compared with a note for each number.
+    #[test]
+    fn each_number_is_given_once() {
+        let mut seed = 7u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for round in 0..2000 {
+            let mut segments: Vec<Vec<Range<u64>>> = Vec::new();
+            for _ in 0..1 + random(12) {
+                let (mut at, mut ranges) = (random(60), Vec::new());
+                for _ in 0..random(9) {
+                    let end = at + random(5);
+                    ranges.push(at..end);
+                    at = end + random(4);
+                }
+                segments.push(ranges);
+            }
+            segments.sort_by_key(|ranges| ranges.first().map_or(0, |first| first.start));
+            let mut is_given = [false; 200];
+            let mut given = Given::new(if round % 2 == 0 { WORK } else { 3 });
+            for whole in &segments {
+                let own = given.add(whole);
+                assert!(own.iter().all(|range| range.start < range.end), "{own:?}");
+                let mut expected = whole.iter().cloned().flatten().collect::<Vec<u64>>();
+                expected.retain(|at| !std::mem::replace(&mut is_given[*at as usize], true));
+                let found: Vec<u64> = own.iter().cloned().flatten().collect();
+                assert_eq!(found, expected, "{segments:?}");
+            }
+        }
     }
 }

@@ -7,23 +7,14 @@
 //! Design: `.waits.account` in `design/waits.md`.
 
 use crate::waits::critical::{Piece, Share, Walker};
-use crate::waits::model::{Life, Model};
+use crate::waits::model::{Life, Model, NONE};
+pub use crate::waits::parts::Window;
+use crate::waits::parts::{STEP, parts};
 use std::collections::BTreeMap;
 
 /// The words before a number that say what it means.
 const OF_THREAD: &str = "tid:";
 const OF_PROCESS: &str = "pid:";
-
-/// A part of the time of a life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// The life.
-    pub life: u32,
-    /// From this time on, in ns.
-    pub from: u64,
-    /// Until this time, in ns.
-    pub to: u64,
-}
 
 /// A share of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +51,27 @@ impl Account {
         self.total = self.total.saturating_add(ns);
     }
 
+    /// Adds the time that a life took.
+    fn own(&mut self, (life, ns): (u32, u64)) {
+        if ns > 0 {
+            add(self.owners.entry(life).or_default(), ns);
+        }
+    }
+
+    /// Returns the sums of both.
+    fn with(mut self, other: Account) -> Account {
+        for (own, other) in self.shares.iter_mut().zip(other.shares) {
+            add(&mut own.ns, other.ns);
+            own.count += other.count;
+        }
+        add(&mut self.total, other.total);
+        other.owners.into_iter().for_each(|own| self.own(own));
+        for (name, ns) in other.former {
+            add(self.former.entry(name).or_default(), ns);
+        }
+        self
+    }
+
     /// Returns the shares with their names.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, Sum)> {
         Share::ALL.iter().zip(self.shares).map(|((name, _), sum)| (*name, sum))
@@ -68,27 +80,33 @@ impl Account {
 
 /// Returns where the time of windows went.
 pub fn account(model: &Model, windows: &[Window], walker: &mut Walker<'_>) -> Account {
-    let mut account = Account::default();
-    let mut owners = vec![0u64; model.lives.len()];
-    for window in windows {
-        walker.walk(window.life, window.from, window.to, |piece| {
+    let parts = parts(model, windows, STEP);
+    let (all, _) = walker.side_by_side(parts.len(), Account::default, |walker, account, at| {
+        // Neighbours often have one owner.
+        let mut last = (NONE, 0);
+        let Some(part) = parts.get(at) else { return };
+        walker.walk_part(part, |piece| {
             account.add(piece);
             let Some(life) = model.stretch(piece.place).map(|own| own.life) else { return };
             let ns = piece.to - piece.from;
-            if let Some(own) = owners.get_mut(life as usize) {
-                *own = own.saturating_add(ns);
+            if last.0 != life {
+                account.own(std::mem::replace(&mut last, (life, 0)));
             }
+            last.1 += ns;
             let is_renamed = |own: &&Life| !own.former.is_empty();
             let Some(own) = model.life(life).filter(is_renamed) else { return };
             let (name, _) = own.name_at(piece.from);
             if name < own.former.len() {
-                let sum = account.former.entry((life, name as u32)).or_default();
-                *sum = sum.saturating_add(ns);
+                add(account.former.entry((life, name as u32)).or_default(), ns);
             }
         });
-    }
-    account.owners = (0..).zip(owners).filter(|(_, ns)| *ns > 0).collect();
-    account
+        account.own(last);
+    });
+    all.into_iter().reduce(Account::with).unwrap_or_default()
+}
+
+fn add(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
 }
 
 /// Returns the lives that a name or a number means: a process, else a thread; `tid:` and `pid:`

@@ -12,6 +12,7 @@
 //! `.waits.stack` in `design/waits.md`.
 
 use crate::waits::model::{Cause, Did, Model, NEVER, NONE, Stretch, What};
+use crate::waits::parts::{self, Part};
 pub use crate::waits::shares::Share;
 
 /// Waits in waits, at most; what lies deeper waits for another path.
@@ -132,17 +133,49 @@ impl<'m> Walker<'m> {
         self.links.len() as u32 - 1
     }
 
+    /// Does `count` pieces of work on all processors: each worker has a walker without links, and a
+    /// state. If they visit more stretches than one walker does, one worker does all of it again.
+    /// Returns the states, and the results in the order of the work.
+    pub(crate) fn side_by_side<S: Send, R: Send>(
+        &mut self,
+        count: usize,
+        state: impl Fn() -> S + Sync,
+        work: impl Fn(&mut Walker<'m>, &mut S, usize) -> R + Sync,
+    ) -> (Vec<S>, Vec<R>) {
+        let new = || Walker { left: self.left, ..Walker::new(self.model, self.grace) };
+        let (all, results) = parts::side_by_side(
+            count,
+            || (new(), state()),
+            |(walker, state), at| work(walker, state, at),
+        );
+        let visited = all.iter().map(|(own, _)| self.left - own.left).fold(0, u64::saturating_add);
+        if visited < self.left {
+            self.left -= visited;
+            return (all.into_iter().map(|(_, state)| state).collect(), results);
+        }
+        let (mut walker, mut state) = (new(), state());
+        let results = (0..count).map(|at| work(&mut walker, &mut state, at)).collect();
+        self.left = walker.left;
+        (vec![state], results)
+    }
+
     /// Returns whether all walks so far were complete.
     pub fn is_complete(&self) -> bool {
         self.left > 0
     }
 
     /// Passes the pieces of a life's time between `from` and `to`, the last first. They tile it.
-    pub fn walk(&mut self, life: u32, from: u64, to: u64, mut each: impl FnMut(&Piece)) {
-        let last = self.model.life(life).map_or(NONE, |life| life.last);
+    pub fn walk(&mut self, life: u32, from: u64, to: u64, each: impl FnMut(&Piece)) {
+        let place = self.model.life(life).map_or(NONE, |life| life.last);
+        self.walk_part(&Part { window: 0, place, from, to }, each);
+    }
+
+    /// Passes the pieces of a part of a window.
+    pub fn walk_part(&mut self, part: &Part, mut each: impl FnMut(&Piece)) {
+        let Part { place, from, to, .. } = *part;
         self.frames.clear();
         self.frames.push(Frame {
-            place: last,
+            place,
             to,
             floor: from,
             fit: Fit::ALL,
@@ -175,7 +208,7 @@ impl<'m> Walker<'m> {
             let is_rest = own.begin < begin;
             self.turn(if is_rest { frame.place } else { own.before }, begin);
             if begin < end {
-                let part = Part { place: frame.place, depth, begin, end };
+                let part = Taken { place: frame.place, depth, begin, end };
                 self.take(&frame, &own, part, &mut each);
             }
         }
@@ -197,8 +230,8 @@ impl<'m> Walker<'m> {
     }
 
     /// Passes the pieces of a stretch, or follows the thread that ended a wait.
-    fn take(&mut self, frame: &Frame, own: &Stretch, part: Part, each: &mut impl FnMut(&Piece)) {
-        let Part { begin, end, .. } = part;
+    fn take(&mut self, frame: &Frame, own: &Stretch, part: Taken, each: &mut impl FnMut(&Piece)) {
+        let Taken { begin, end, .. } = part;
         // Only work has to fit: a thread may have waited for long before it was called.
         let is_child = own.what != What::Run || frame.fit.has(own);
         let within = frame.link;
@@ -232,7 +265,7 @@ impl<'m> Walker<'m> {
 
     /// Follows the thread whose stretch is `from`, backwards from `to`. Returns false if that is
     /// not possible.
-    fn follow(&mut self, frame: &Frame, own: &Stretch, part: Part, to: u64, from: u32) -> bool {
+    fn follow(&mut self, frame: &Frame, own: &Stretch, part: Taken, to: u64, from: u32) -> bool {
         if from == NONE || self.frames.len() >= DEPTH_MAX || self.left == 0 {
             return false;
         }
@@ -264,7 +297,7 @@ impl<'m> Walker<'m> {
 
     /// Returns what an earlier wait of a group means: `None` if a timer did not end the wait; else
     /// the end of its part, and whether the child of the last wait of its group is followed there.
-    fn earlier(&mut self, own: &Stretch, part: Part, woken: u64) -> Option<(u64, bool)> {
+    fn earlier(&mut self, own: &Stretch, part: Taken, woken: u64) -> Option<(u64, bool)> {
         if own.cause != Cause::TimedOut {
             return None;
         }
@@ -325,7 +358,7 @@ impl<'m> Walker<'m> {
 
 /// The part of a stretch that a thread takes.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct Taken {
     place: u32,
     depth: u32,
     begin: u64,

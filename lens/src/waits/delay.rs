@@ -1,4 +1,4 @@
-//! Threads and interrupts that had a processor while a woken thread waited for it, or ran.
+//! Threads and interrupts that had a processor while a woken thread waited for it.
 //!
 //! ```text
 //!  A  wait ── woken ├ no processor ┤ run        B ran on that processor meanwhile
@@ -7,9 +7,11 @@
 //!
 //! Design: `.waits.answer` in `design/waits.md`.
 
-use crate::waits::account::Window;
-use crate::waits::model::{Interrupter, Model, What};
-use std::collections::BTreeMap;
+use crate::waits::model::{Interrupter, Interrupts, Model, Stretch, What, partition_near};
+use crate::waits::parts::{ranges, side_by_side};
+use foldhash::fast::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
 
 /// A time in which a thread could run, and had no processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +29,7 @@ pub struct Ready {
 }
 
 /// What had a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Holder {
     /// A thread, as the caller numbers it.
     Thread(u32),
@@ -35,80 +37,131 @@ pub enum Holder {
     Interrupt(Interrupter),
 }
 
+/// Stretches whose runs a worker looks at in one piece.
+const CHUNK: usize = 1 << 16;
+
+/// Those that were ready for one processor.
+#[derive(Debug, Default)]
+struct Queue {
+    /// In order.
+    ready: Vec<Ready>,
+    /// The latest end of all up to each: what begins later may end earlier.
+    latest: Vec<u64>,
+}
+
+/// The sums of some holders, by what the caller adds them to.
+type Sums = HashMap<(usize, Holder), u64, RandomState>;
+
 /// Returns how long each holder had the processor meanwhile, in ns: for each number that the caller
 /// gave, which is less than `count`. `who` gives the number of a thread at the time of a run. One
 /// pass over all stretches.
 pub fn holders(
     model: &Model,
-    mut ready: Vec<Ready>,
+    ready: Vec<Ready>,
     count: usize,
-    who: impl Fn(u32, u64) -> u32,
+    who: impl Fn(u32, u64) -> u32 + Sync,
 ) -> Vec<BTreeMap<Holder, u64>> {
     let mut found = vec![BTreeMap::new(); count];
     if ready.is_empty() {
         return found;
     }
-    ready.sort_unstable();
-    for own in &ready {
-        let Some(sums) = found.get_mut(own.of) else { continue };
-        for (by, ns) in interrupts(model, own.cpu, own.from, own.to) {
-            *sums.entry(Holder::Interrupt(by)).or_insert(0u64) += ns;
-        }
+    let mut by_cpu: HashMap<u32, Vec<Ready>, RandomState> = HashMap::default();
+    for own in ready.into_iter().filter(|own| own.of < count) {
+        by_cpu.entry(own.cpu).or_default().push(own);
     }
-    // The latest end of all on this processor so far: what begins later may end earlier.
-    let mut latest: Vec<u64> = Vec::with_capacity(ready.len());
-    for (at, own) in ready.iter().enumerate() {
-        let before =
-            at.checked_sub(1).filter(|at| ready.get(*at).is_some_and(|b| b.cpu == own.cpu));
-        let before = before.and_then(|at| latest.get(at)).copied().unwrap_or(0);
-        latest.push(before.max(own.to));
-    }
-    for run in model.stretches.iter().filter(|own| own.what == What::Run) {
-        let after = ready.partition_point(|own| (own.cpu, own.from) < (run.cpu, run.end));
-        for at in (0..after).rev() {
-            let (Some(own), Some(latest)) = (ready.get(at), latest.get(at)) else { break };
-            if own.cpu != run.cpu || *latest <= run.begin {
-                break;
-            }
-            let (from, to) = (own.from.max(run.begin), own.to.min(run.end));
-            let taken = interrupts(model, own.cpu, from, to).map(|(_, ns)| ns).sum();
-            let ns = to.saturating_sub(from).saturating_sub(taken);
-            if ns > 0
-                && own.life != run.life
-                && let Some(sums) = found.get_mut(own.of)
-            {
-                *sums.entry(Holder::Thread(who(run.life, from))).or_insert(0u64) += ns;
-            }
+    let (cpus, by_cpu): (Vec<u32>, Vec<_>) =
+        by_cpu.into_iter().map(|(cpu, own)| (cpu, Mutex::new(own))).unzip();
+    let (sums, queues) = side_by_side(
+        cpus.len(),
+        || (Sums::default(), model.interrupts()),
+        |(sums, interrupts), at| {
+            let own = by_cpu.get(at).and_then(|own| own.lock().ok());
+            queue(own.map_or_else(Vec::new, |mut own| std::mem::take(&mut *own)), sums, interrupts)
+        },
+    );
+    let places = cpus.into_iter().zip(0..).collect();
+    let chunks = ranges(model.stretches.len(), CHUNK);
+    let (of_threads, _) = side_by_side(
+        chunks.len(),
+        || (Sums::default(), Search::new(model, &queues, &places)),
+        |(sums, search), at| {
+            let chunk = chunks.get(at).and_then(|chunk| model.stretches.get(chunk.clone()));
+            let runs = chunk.unwrap_or_default().iter().filter(|own| own.what == What::Run);
+            runs.for_each(|run| search.add(run, sums, &who));
+        },
+    );
+    let of_threads = of_threads.into_iter().map(|(sums, _)| sums);
+    for ((of, holder), ns) in sums.into_iter().map(|(sums, _)| sums).chain(of_threads).flatten() {
+        if let Some(sums) = found.get_mut(of) {
+            *sums.entry(holder).or_insert(0u64) += ns;
         }
     }
     found
 }
 
-/// Returns how long interrupts had a processor between two times, in ns.
-fn interrupts(
-    model: &Model,
-    cpu: u32,
-    from: u64,
-    to: u64,
-) -> impl Iterator<Item = (Interrupter, u64)> {
-    let within = move |begin: u64, end: u64| end.min(to).saturating_sub(begin.max(from));
-    model.interrupts_in(cpu, from, to).map(move |own| (own.by, within(own.from, own.to)))
+/// Puts those that were ready for a processor in order, and adds what interrupts took from them.
+fn queue(mut ready: Vec<Ready>, sums: &mut Sums, interrupts: &mut Interrupts<'_>) -> Queue {
+    ready.sort_unstable();
+    let mut latest = 0;
+    let latest = ready.iter().map(|own| {
+        for (by, ns) in interrupts.within(own.cpu, own.from, own.to) {
+            *sums.entry((own.of, Holder::Interrupt(by))).or_insert(0u64) += ns;
+        }
+        latest = own.to.max(latest);
+        latest
+    });
+    let latest = latest.collect();
+    Queue { ready, latest }
 }
 
-/// Returns how long threads ran in windows, in ns, and the part of it that interrupts took.
-pub fn interrupted(model: &Model, windows: &[Window]) -> (u64, BTreeMap<Interrupter, u64>) {
-    let (mut ran, mut found) = (0u64, BTreeMap::new());
-    for window in windows {
-        let own = model.backwards(window.life).map(|(_, stretch)| stretch);
-        let own = own.skip_while(|stretch| stretch.begin >= window.to);
-        let own = own.take_while(|stretch| stretch.end > window.from);
-        for run in own.filter(|stretch| stretch.what == What::Run) {
-            let (from, to) = (run.begin.max(window.from), run.end.min(window.to));
-            ran = ran.saturating_add(to.saturating_sub(from));
-            for (by, ns) in interrupts(model, run.cpu, from, to) {
-                *found.entry(by).or_insert(0u64) += ns;
+/// Finds those that were ready while a thread ran.
+struct Search<'m> {
+    interrupts: Interrupts<'m>,
+    queues: &'m [Queue],
+    /// The index of the queue of each processor.
+    places: &'m HashMap<u32, usize, RandomState>,
+    /// Of each queue: where the last search ended.
+    near: Vec<usize>,
+}
+
+impl<'m> Search<'m> {
+    fn new(
+        model: &'m Model,
+        queues: &'m [Queue],
+        places: &'m HashMap<u32, usize, RandomState>,
+    ) -> Search<'m> {
+        Search { interrupts: model.interrupts(), queues, places, near: vec![0; queues.len()] }
+    }
+
+    /// Adds the time that a run had the processor of those that were ready for it.
+    fn add(&mut self, run: &Stretch, sums: &mut Sums, who: &impl Fn(u32, u64) -> u32) {
+        let Some(place) = self.places.get(&run.cpu).copied() else { return };
+        let (Some(queue), Some(near)) = (self.queues.get(place), self.near.get_mut(place)) else {
+            return;
+        };
+        let is_before = |at: usize| queue.ready.get(at).is_some_and(|own| own.from < run.end);
+        *near = partition_near(queue.ready.len(), *near, is_before);
+        let (Some(ready), Some(latest)) = (queue.ready.get(..*near), queue.latest.get(..*near))
+        else {
+            return;
+        };
+        let is_interrupted = self.interrupts.within(run.cpu, run.begin, run.end).next().is_some();
+        for (own, latest) in ready.iter().zip(latest).rev() {
+            if *latest <= run.begin {
+                break;
+            }
+            if own.life == run.life {
+                continue;
+            }
+            let (from, to) = (own.from.max(run.begin), own.to.min(run.end));
+            let taken = match is_interrupted {
+                true => self.interrupts.within(own.cpu, from, to).map(|(_, ns)| ns).sum(),
+                false => 0,
+            };
+            let ns = to.saturating_sub(from).saturating_sub(taken);
+            if ns > 0 {
+                *sums.entry((own.of, Holder::Thread(who(run.life, from)))).or_insert(0) += ns;
             }
         }
     }
-    (ran, found)
 }

@@ -16,6 +16,7 @@ pub mod frames;
 pub mod model;
 pub mod names;
 pub mod output;
+pub mod parts;
 pub mod path;
 mod shares;
 pub mod source;

@@ -50,7 +50,7 @@ fn named(model: &Model, name: &str) -> u32 {
 fn groups_of(model: &Model, life: u32) -> Vec<Group> {
     let windows = windows_of(model, &[life]);
     let mut walker = Walker::new(model, Options::default().grace);
-    let (waits, _) = waits_of(model, &windows, &mut walker);
+    let waits = waits_of(model, &windows, &mut walker).all;
     groups(model, &Names::new(model), &waits, |_| [[0; 2]; 2]).all
 }
 
@@ -218,7 +218,7 @@ fn a_ready_thread_tells_who_had_its_processor() {
     let writer = named(&model, writer);
     let windows = windows_of(&model, &[writer]);
     let mut walker = Walker::new(&model, Options::default().grace);
-    let (waits, _) = waits_of(&model, &windows, &mut walker);
+    let waits = waits_of(&model, &windows, &mut walker).all;
     // It read its truth by its last call of `read`.
     let told = last_read(&log, model.lives[writer as usize].thread);
     let before =

@@ -13,9 +13,11 @@ use super::made;
 
 use fixtures::{golden, import};
 use lens::waits::account::{lives_of, windows_of};
-use lens::waits::delay::{Holder, Ready, holders, interrupted};
+use lens::waits::critical::Walker;
+use lens::waits::delay::{Holder, Ready, holders};
 use lens::waits::events::kernel::{IrqEnter, IrqLeave, SoftEnter, SoftLeave};
-use lens::waits::model::{Interrupter, Model};
+use lens::waits::model::{Interrupter, Model, Options};
+use lens::waits::waited::waits_of;
 use made::{ASLEEP, HARD, Made, READY, life};
 use std::collections::BTreeMap;
 
@@ -73,8 +75,9 @@ fn soft_interrupts_take_the_time_that_their_rows_tell() {
         let rows = model.interrupts.iter().map(|row| (row.by, row.to - row.from));
         assert_eq!(sums(rows), all);
         let windows = windows_of(&model, &lives_of(&model, "soft"));
-        let (ran, found) = interrupted(&model, &windows);
-        let found = sums(found.into_iter());
+        let mut walker = Walker::new(&model, Options::default().grace);
+        let waits = waits_of(&model, &windows, &mut walker);
+        let (ran, found) = (waits.ran.values().sum::<u64>(), sums(waits.interrupted.into_iter()));
         assert_eq!(found.get(&3), own.get(&3), "{own:?}");
         assert!(ran > found[&3]);
     }

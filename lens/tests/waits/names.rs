@@ -51,7 +51,7 @@ fn a_wait_has_the_names_that_its_threads_then_had() {
     let names = Names::new(&model);
     let windows = windows_of(&model, &lives_of(&model, "true"));
     let mut walker = Walker::new(&model, Options::default().grace);
-    let (waits, _) = waits_of(&model, &windows, &mut walker);
+    let waits = waits_of(&model, &windows, &mut walker).all;
     let all = groups(&model, &names, &waits, |_| [[0; 2]; 2]).all;
     for (subject, whom, ms) in truth() {
         let is_it = |group: &&lens::waits::waited::Group| {

@@ -86,7 +86,7 @@ fn scene(model: &Model, subject: &str) -> Scene {
     let last = own.former.last().unwrap().0;
     let window = window.unwrap_or(Window { life: leader, from: last, to: own.end });
     let mut walker = Walker::new(model, Options::default().grace);
-    let (waits, _) = waits_of(model, &[window], &mut walker);
+    let waits = waits_of(model, &[window], &mut walker).all;
     let (waited, work) = truth()[subject];
     // Of the calls that wait for an answer, the longest.
     let is_answer = |own: &&Waited| {

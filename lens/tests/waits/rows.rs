@@ -12,7 +12,7 @@ use super::made;
 use lens::waits::critical::{Share, Walker};
 use lens::waits::events::kernel::*;
 use lens::waits::model::{Cause, Link, NONE, Options, What};
-use lens::waits::waited::waits_of;
+use lens::waits::waited::{Waits, waits_of};
 use made::scenes::{US, helped, pass, polled, triangle};
 use made::*;
 
@@ -356,7 +356,7 @@ fn waits_that_time_out_and_are_tried_again_are_one_wait() {
     let model = polled().model();
     let mut walker = Walker::new(&model, Options::default().grace);
     let windows = lens::waits::account::windows_of(&model, &[life(&model, 1)]);
-    let (waits, dropped) = waits_of(&model, &windows, &mut walker);
+    let Waits { all: waits, dropped, .. } = waits_of(&model, &windows, &mut walker);
     let found: Vec<_> =
         waits.iter().map(|own| (own.begin, own.ns, own.tries)).filter(|own| own.1 > 0).collect();
     let tries = 5500 * US - 5 * 50 * US;

@@ -12,10 +12,12 @@ use super::made;
 
 use eventlog::reader::{Filter, Log, Order};
 use eventlog::writer::Origin;
-use lens::waits::critical::Share;
+use lens::waits::account::windows_of;
+use lens::waits::critical::{Share, Walker};
 use lens::waits::events::kernel::*;
 use lens::waits::model::{Cause, Model, Options, Stretch, What};
 use lens::waits::output::Output;
+use lens::waits::parts::parts;
 use lens::waits::stack::ControlPath;
 use made::*;
 use proptest::prelude::*;
@@ -243,6 +245,23 @@ fn check_stacks(model: &Model, target: u32) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Checks that the walks of all parts, one after the other, are the walk of the whole.
+fn check_parts(model: &Model, step: usize) -> Result<(), TestCaseError> {
+    for life in 0..model.lives.len() as u32 {
+        let windows = windows_of(model, &[life]);
+        let (mut whole, mut in_parts) = (Vec::new(), Vec::new());
+        let mut walker = Walker::new(model, 100_000);
+        for window in &windows {
+            walker.walk(life, window.from, window.to, |piece| whole.push(*piece));
+        }
+        for part in parts(model, &windows, step) {
+            walker.walk_part(&part, |piece| in_parts.push(*piece));
+        }
+        prop_assert_eq!(whole, in_parts);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -271,6 +290,17 @@ proptest! {
             }
             prop_assert_eq!(end, model.lives[own as usize].end);
         }
+    }
+
+    #[test]
+    fn parts_of_any_length_tell_what_the_whole_tells(
+        rows in prop::collection::vec(any::<(u8, u16, u8, u8, u8)>(), 1..400),
+        choices in prop::collection::vec(any::<u8>(), 30..300),
+        step in 1..40usize,
+    ) {
+        let options = Options { stretch_count_max: 300, ..Options::default() };
+        check_parts(&play(&choices).made.model(), step)?;
+        check_parts(&model_of(&hostile(&rows).log(), &options), step)?;
     }
 
     #[test]

@@ -162,6 +162,12 @@ impl Selection {
         Selection { filter: Filter::new().labels(labels), first, ..Selection::default() }
     }
 
+    /// Returns the selection of the events that a filter wants.
+    #[cfg(feature = "waits")]
+    pub(crate) fn of(filter: Filter) -> Selection {
+        Selection { filter, ..Selection::default() }
+    }
+
     /// Returns the kinds, event types, threads, times, and whether labels are wanted.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter

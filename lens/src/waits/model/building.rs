@@ -10,11 +10,12 @@
 //!
 //! Design: `.waits.model` in `design/waits.md`.
 
-use super::rows::{Row, Rows, is_kernel};
+use super::batches::{Batch, Builder, Source};
+use super::rows::{Row, is_kernel};
 use super::state::{Building, Cpu, Just};
 use super::{Interrupter, Model, NONE, Options, SAMPLE_COUNT_MAX, Stretch, What};
 use crate::waits::output::{CPU_COUNT_MAX, NAMES};
-use eventlog::reader::{Clock, Filter, Log, Order};
+use eventlog::reader::{Clock, Log, Order};
 
 /// Names of threads without a life, open files, functions, interrupts: of each, at most.
 pub(super) const NAME_COUNT_MAX: usize = 1 << 20;
@@ -324,26 +325,17 @@ pub fn read(
     clock: &Clock,
     options: &Options,
 ) -> Option<(Model, eventlog::reader::Faults)> {
-    let rows = Rows::of(log, stream)?;
-    let of = |index: usize| if index == usize::from(stream) { (0, u64::MAX) } else { (1, 0) };
-    let times = |index: usize| std::ops::RangeInclusive::new(of(index).0, of(index).1);
-    let mut filter = Filter::default();
-    filter.times = (0..log.streams().len()).map(times).collect();
-    let mut building = Building::new(*options);
-    let of_stream = log.streams().get(usize::from(stream));
-    building.model.architecture = of_stream.map_or(0, |stream| stream.architecture);
-    building.tells_numbers = rows.tells_numbers();
-    let mut near = 0;
-    let mut events = log.events(Order::Time, &filter);
+    let source = Source::of(log, stream, clock)?;
+    let mut builder = Builder::new(&source, options);
+    let (mut batch, mut events) = (Batch::default(), log.events(Order::Time, &source.filter()));
     events.each_while(|event| {
-        if let Some(row) = rows.row(event) {
-            let ns = clock.ns_near(stream, event.ticks, &mut near);
-            building.number(event.buffer, event.number);
-            building
-                .take(ns, event.buffer.saturating_sub(2), &row, |ticks| clock.ns(stream, ticks));
+        if source.add(&mut batch, event) {
+            builder.take(&source, &batch);
+            batch.clear();
         }
         true
     });
+    builder.take(&source, &batch);
     let faults = events.faults().clone();
-    Some((building.finish(), faults))
+    Some((builder.finish(), faults))
 }

@@ -10,6 +10,7 @@
 //! other without a hole. Memory: 64 bytes for each stretch that is kept, about 200 for each thread;
 //! every table has a maximum. Design: `.waits.model` in `design/waits.md`.
 
+mod batches;
 mod building;
 mod causes;
 mod counts;
@@ -27,9 +28,12 @@ mod state;
 mod things;
 mod threads;
 
+pub use batches::{Batch, Builder, Source};
 pub use building::{kernel_streams, read};
 pub use counts::{Counts, Has};
 pub use files::{Files, OpenFile};
+pub use interrupts::Interrupts;
+pub(crate) use interrupts::partition_near;
 pub use life::Life;
 pub use things::{Did, Interrupt, Interrupter, NetworkOperation, NetworkWake, Operation, Socket};
 
@@ -267,10 +271,15 @@ impl Model {
 
     /// Returns the stretches of a life with their places, the last one first.
     pub fn backwards(&self, life: u32) -> impl Iterator<Item = (u32, &Stretch)> {
-        let mut next = self.life(life).map_or(NONE, |life| life.last);
+        self.backwards_from(self.life(life).map_or(NONE, |life| life.last))
+    }
+
+    /// Returns the stretches of a life up to the one at this place, the last one first.
+    pub(crate) fn backwards_from(&self, last: u32) -> impl Iterator<Item = (u32, &Stretch)> {
+        let mut next = last;
         std::iter::from_fn(move || {
             let place = next;
-            let stretch = self.stretch(place).filter(|stretch| stretch.life == life)?;
+            let stretch = self.stretch(place)?;
             // A place that was used again leads forward: the rest was not kept.
             next = if stretch.before < place { stretch.before } else { NONE };
             Some((place, stretch))

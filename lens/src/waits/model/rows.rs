@@ -179,6 +179,12 @@ impl Rows {
     /// not matter here.
     #[inline]
     pub fn row<'e>(&self, event: &Event<'_, 'e>) -> Option<Row<'e>> {
+        self.parts(event).map(|(row, text)| row.with_text(text))
+    }
+
+    /// Returns the row of an event without its text, and that text.
+    #[inline]
+    pub(super) fn parts<'e>(&self, event: &Event<'_, 'e>) -> Option<(Row<'static>, &'e [u8])> {
         if event.registry_index != self.registry {
             return None;
         }
@@ -187,17 +193,36 @@ impl Rows {
             let index = form.values.get(at).copied().unwrap_or(u8::MAX);
             event.param_at(index.into()).and_then(|value| value.as_u64()).unwrap_or(0)
         };
-        let text = || match event.param_at(form.text.into()) {
+        let has_text = form.text != u8::MAX;
+        let text = match has_text.then(|| event.param_at(form.text.into())).flatten() {
             Some(Value::S(text)) => text,
             _ => &[],
         };
-        Some(row_of(form.word, wide, text))
+        Some((row_of(form.word, wide), text))
     }
 }
 
-/// Returns the row of a word with these parameters.
+impl<'e> Row<'e> {
+    /// Returns the row with another text, if it has one.
+    #[inline]
+    pub(super) fn with_text(mut self, text: &'e [u8]) -> Row<'e> {
+        if let Row::IrqEnter { name: own, .. }
+        | Row::SocketName { name: own, .. }
+        | Row::ThreadName { name: own, .. }
+        | Row::Symbol { name: own, .. }
+        | Row::OpenFile { path: own, .. }
+        | Row::Exec { path: own, .. } = &mut self
+        {
+            *own = text;
+        }
+        self
+    }
+}
+
+/// Returns the row of a word with these parameters, without its text.
 #[inline]
-fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u8]) -> Row<'e> {
+fn row_of(word: Word, wide: impl Fn(usize) -> u64) -> Row<'static> {
+    let text = &[];
     let number = |at: usize| u32::try_from(wide(at)).unwrap_or(u32::MAX);
     let request = || Request {
         thread: number(0),
@@ -217,7 +242,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         }
         Word::Woken => Row::Woken { target: number(0) },
         Word::Fork => Row::Fork { parent: number(0), child: number(1), process: number(2) },
-        Word::Exec => Row::Exec { thread: number(0), was: number(1), path: text() },
+        Word::Exec => Row::Exec { thread: number(0), was: number(1), path: text },
         Word::Exit => Row::Exit { thread: number(0) },
         Word::ThreadExists => {
             Row::ThreadExists { thread: number(0), process: number(1), state: number(2) }
@@ -226,7 +251,7 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::Member => Row::Member { thread: number(0), process: number(1) },
         Word::Inside => Row::Inside { thread: number(0), number: number(1) },
         Word::Stolen => Row::Stolen { ns: wide(0) },
-        Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text() },
+        Word::IrqEnter => Row::IrqEnter { irq: number(0), name: text },
         Word::TimerFire => Row::TimerFire { is_wakeup: wide(0) != 0 },
         Word::IrqLeave => Row::IrqLeave { irq: number(0) },
         Word::SoftEnter => Row::SoftEnter { vector: number(0) },
@@ -240,16 +265,16 @@ fn row_of<'e>(word: Word, wide: impl Fn(usize) -> u64, text: impl Fn() -> &'e [u
         Word::SocketState => {
             Row::SocketState { socket: wide(0), state: number(1), ports: number(2) }
         }
-        Word::SocketName => Row::SocketName { socket: wide(0), name: text() },
+        Word::SocketName => Row::SocketName { socket: wide(0), name: text },
         Word::Call => {
             let (thread, call) = (number(0), number(1));
             Row::Call { thread, call, object: wide(2), value: wide(3) }
         }
         Word::CallDone => Row::CallDone { thread: number(0), call: number(1), result: wide(2) },
-        Word::OpenFile => Row::OpenFile { process: number(0), file: number(1), path: text() },
+        Word::OpenFile => Row::OpenFile { process: number(0), file: number(1), path: text },
         Word::Sample => Row::Sample { thread: number(0), stack: number(1) },
-        Word::ThreadName => Row::ThreadName { thread: number(0), process: number(1), name: text() },
-        Word::Symbol => Row::Symbol { address: wide(0), name: text() },
+        Word::ThreadName => Row::ThreadName { thread: number(0), process: number(1), name: text },
+        Word::Symbol => Row::Symbol { address: wide(0), name: text },
         Word::Frame => Row::Frame { frame: number(0), parent: number(1), address: wide(2) },
     }
 }

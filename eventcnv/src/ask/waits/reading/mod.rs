@@ -11,18 +11,23 @@ pub(crate) mod logs;
 pub(crate) mod notes;
 
 use crate::ask::waits::reading::logs::{check_clocks, check_overlap, check_strangers};
-use eventlog::reader::{Clock, ClockBase, Faults, Log};
+use crate::open::parallel::{self, Emit};
+use crate::open::select::{Selected, Selection};
+use eventlog::reader::{Clock, ClockBase, Faults, Log, Order};
 use foldhash::fast::RandomState;
 use lens::waits::account::{Account, Window, account, lives_of, windows_of, windows_of_former};
 use lens::waits::critical::Walker;
-use lens::waits::delay::{Holder, Ready, holders, interrupted};
+use lens::waits::delay::{Holder, Ready, holders};
 use lens::waits::frames::Locks;
-use lens::waits::model::{self, Cause, Interrupter, Life, Model, NONE, Options, What};
+use lens::waits::model::{
+    self, Batch, Builder, Cause, Interrupter, Life, Model, NONE, Options, Source,
+};
 use lens::waits::names::Names;
+use lens::waits::parts::{ranges, side_by_side};
 use lens::waits::path::{Path, path};
 use lens::waits::tracks::Tracks;
 use lens::waits::under::{Around, Moment, Own, Under, intervals, under};
-use lens::waits::waited::{Group, Groups, Key, Waited, groups, waits_of};
+use lens::waits::waited::{Group, Groups, Waited, Waits, groups, waits_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Why a log tells no times.
@@ -31,6 +36,8 @@ const NO_TIMES: &str = "the clock of the kernel's log counts events, or ticks of
                         the rate: --clock-rate";
 /// What is wrong with a log that has too many wakes.
 const TOO_MANY: &str = "the log has too many wakes: some waits for threads are not followed";
+/// Waits at which a worker looks in one piece.
+const CHUNK: usize = 1 << 16;
 /// The second number of the event that was open.
 const OPEN: u32 = NONE - 1;
 /// A question about a target.
@@ -117,8 +124,10 @@ impl Kernel {
         if clock.base == ClockBase::Ticks && log.spans().iter().any(Option::is_some) {
             return Err(NO_TIMES.into());
         }
-        let read = model::read(log, stream, clock, &Options::default());
-        let Some((model, faults)) = read else { return Err("the log of a kernel is empty".into()) };
+        let Some(source) = Source::of(log, stream, clock) else {
+            return Err("the log of a kernel is empty".into());
+        };
+        let (model, faults) = build(log, &source);
         check_overlap(log, clock, stream, &model)?;
         let tracks = Tracks::of(log, clock, stream, &model);
         check_strangers(log, &tracks)?;
@@ -142,6 +151,29 @@ impl Kernel {
         let known = names.iter().map(String::as_str).filter(|name| !name.is_empty());
         Err(format!("--of: {}", crate::open::select::unknown("thread", target, known)))
     }
+}
+
+/// Builds the model of a kernel's log, whose events all processors read.
+fn build(log: &Log, source: &Source<'_>) -> (Model, Faults) {
+    let mut builder = Builder::new(source, &Options::default());
+    let work = |events: &mut Selected<'_>, emit: Emit<'_, Batch>| {
+        let (mut batch, mut is_wanted) = (Batch::default(), true);
+        events.each_while(|event| {
+            if source.add(&mut batch, event) {
+                is_wanted = emit(std::mem::take(&mut batch));
+            }
+            is_wanted
+        });
+        if is_wanted {
+            emit(batch);
+        }
+    };
+    let take = |batch: Batch| {
+        builder.take(source, &batch);
+        Ok(())
+    };
+    let faults = parallel::run(log, &Selection::of(source.filter()), Order::Time, work, take);
+    (builder.finish(), faults.unwrap_or_default())
 }
 
 fn names_of(life: &Life) -> impl Iterator<Item = String> {
@@ -170,7 +202,8 @@ impl<'k> Explained<'k> {
         }
         let mut walker = Walker::new(model, question.grace);
         let account = account(model, &windows, &mut walker);
-        let (waits, dropped) = waits_of(model, &windows, &mut walker);
+        let Waits { all: waits, dropped, ran, interrupted, unknown } =
+            waits_of(model, &windows, &mut walker);
         let names = Names::new(model);
         let (moments, all) = moments_of(kernel, &names, &waits);
         let under = under(log, clock, kernel.stream, &all);
@@ -182,24 +215,18 @@ impl<'k> Explained<'k> {
             if open.is_some() { [name(open), OPEN] } else { [before, after].map(name) }
         };
         let events = |at: usize| moments.get(at).copied().unwrap_or_default().map(events);
-        let Groups { all: mut groups, keys } = groups(model, &names, &waits, events);
-        let busy = Busy::of(model, &windows);
+        let Groups { all: mut groups, of } = groups(model, &names, &waits, events);
+        let busy = Busy { most: ran.values().copied().max().unwrap_or(0), ran };
         groups.sort_by_key(|group| !busy.has(group.process));
         let shown = &groups[..groups.len().min(top)];
-        let holders = holders_of(model, &names, &windows, (&waits, &keys), shown);
+        let holders = holders_of(model, &names, &windows, (&waits, &of), shown);
         let window = longest(model, &windows, question.between.is_some(), &busy);
         let (path_of, path) = match window {
             Some(own) => (own.life, path(model, own.life, (own.from, own.to), &mut walker)),
             None => (NONE, Path::default()),
         };
-        let mut open: HashMap<u32, Own, RandomState> = HashMap::default();
-        for (waited, [own, _]) in waits.iter().zip(&moments) {
-            let around = own.and_then(|at| under.around.get(at as usize));
-            if let Some(own) = around.and_then(|around| around.open.or(around.before)) {
-                open.insert(waited.place, own);
-            }
-        }
-        let mut notes = notes::of(model, &windows, dropped);
+        let open = open_at(&waits, &moments, &under);
+        let mut notes = notes::of(model, &windows, dropped, unknown);
         notes.extend(notes::of_clock(log, kernel.stream, clock));
         notes.extend(kernel.doubts(log));
         notes.extend(Some(TOO_MANY.into()).filter(|_| !walker.is_complete()));
@@ -210,7 +237,10 @@ impl<'k> Explained<'k> {
             waits,
             groups,
             holders,
-            interrupted: interrupted(model, &windows),
+            interrupted: (
+                busy.ran.values().fold(0, |sum, ns| sum.saturating_add(*ns)),
+                interrupted,
+            ),
             path,
             path_of,
             under,
@@ -249,7 +279,7 @@ fn holders_of(
     model: &Model,
     names: &Names<'_>,
     windows: &[Window],
-    (waits, keys): (&[Waited], &[Option<Key>]),
+    (waits, of): (&[Waited], &[u32]),
     groups: &[Group],
 ) -> Vec<BTreeMap<Holder, u64>> {
     let (Some(begin), Some(end)) = (
@@ -258,16 +288,37 @@ fn holders_of(
     ) else {
         return Vec::new();
     };
-    let places: HashMap<Key, usize, RandomState> =
-        (0..).zip(groups).map(|(at, group)| (group.key, at)).collect();
-    let ready = waits.iter().zip(keys).filter_map(|(waited, key)| {
-        let of = *places.get(key.as_ref()?)?;
+    let places: HashMap<u32, usize, RandomState> =
+        groups.iter().map(|group| group.number).zip(0..).collect();
+    let ready = |(waited, of): (&Waited, &u32)| {
+        let of = *places.get(of)?;
         let wait = model.stretch(waited.place).filter(|wait| wait.delay() > 0)?;
         let from = wait.woken.max(wait.begin).max(begin);
         let (cpu, to, life) = (waited.cpu, wait.end.min(end), wait.life);
         Some(Ready { cpu, from, to, life, of })
-    });
-    holders(model, ready.collect(), groups.len(), |life, ns| names.bearer(life, ns))
+    };
+    let chunks = ranges(waits.len(), CHUNK);
+    let work = |at: usize| {
+        let chunk = chunks.get(at)?;
+        let all = waits.get(chunk.clone())?.iter().zip(of.get(chunk.clone())?);
+        Some(all.filter_map(ready).collect::<Vec<_>>())
+    };
+    let (_, all) = side_by_side(chunks.len(), || (), |(), at| work(at));
+    let ready = all.into_iter().flatten().flatten().collect();
+    holders(model, ready, groups.len(), |life, ns| names.bearer(life, ns))
+}
+
+/// Returns the program's event that was open at each wait, by the place of the wait.
+fn open_at(
+    waits: &[Waited],
+    moments: &[[Option<u32>; 2]],
+    under: &Under,
+) -> HashMap<u32, Own, RandomState> {
+    let open = |(waited, [own, _]): (&Waited, &[Option<u32>; 2])| {
+        let around = under.around.get((*own)? as usize)?;
+        Some((waited.place, around.open.or(around.before)?))
+    };
+    waits.iter().zip(moments).filter_map(open).collect()
 }
 
 /// Returns the moments of waits: where each began, and where its waker was as it woke it.
@@ -315,30 +366,14 @@ fn check_events(log: &Log, kernel: u16, between: [&str; 2]) -> Result<(), String
 /// The run time in ns of each process of a target. A name may fit a stranger too, which slept all
 /// the time: its few long waits come after those of processes that worked.
 struct Busy {
-    runs: HashMap<u32, u64, RandomState>,
+    ran: HashMap<u32, u64, RandomState>,
     most: u64,
 }
 
 impl Busy {
-    fn of(model: &Model, windows: &[Window]) -> Busy {
-        let mut runs: HashMap<u32, u64, RandomState> = HashMap::default();
-        for window in windows {
-            let own = model.backwards(window.life).map(|(_, stretch)| stretch);
-            let own = own.skip_while(|stretch| stretch.begin >= window.to);
-            let own = own.take_while(|stretch| stretch.end > window.from);
-            let ns = own.filter(|stretch| stretch.what == What::Run).map(|stretch| {
-                stretch.end.min(window.to).saturating_sub(stretch.begin.max(window.from))
-            });
-            let sum = runs.entry(process_of(model, window)).or_default();
-            *sum = sum.saturating_add(ns.sum());
-        }
-        let most = runs.values().copied().max().unwrap_or(0);
-        Busy { runs, most }
-    }
-
     /// Returns whether a process ran for at least a hundredth of the time of the busiest one.
     fn has(&self, process: u32) -> bool {
-        self.runs.get(&process).is_some_and(|ns| ns.saturating_mul(100) >= self.most)
+        self.ran.get(&process).is_some_and(|ns| ns.saturating_mul(100) >= self.most)
     }
 }
 

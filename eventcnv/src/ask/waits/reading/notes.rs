@@ -9,7 +9,7 @@
 use cli::units::nanoseconds;
 use eventlog::reader::{Clock, ClockBase, Log};
 use lens::waits::account::Window;
-use lens::waits::model::{Cause, Model, NEVER, NONE, Stretch, What};
+use lens::waits::model::Model;
 use std::collections::HashSet;
 
 /// What a log without switches cannot tell.
@@ -20,7 +20,7 @@ const NO_SWITCHES: &str = "the log has no switches, so it does not tell when thr
 const STOLEN: &str = "a hypervisor had processors of this machine for";
 
 /// Returns what the user must know about the model.
-pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String> {
+pub(super) fn of(model: &Model, windows: &[Window], dropped: u64, unknown: u64) -> Vec<String> {
     let counts = &model.counts;
     let lives: HashSet<u32> = windows.iter().map(|window| window.life).collect();
     let lives = || lives.iter().filter_map(|life| model.life(*life));
@@ -42,7 +42,7 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64) -> Vec<String>
         let time = nanoseconds(counts.stolen_ns as f64);
         told.push(format!("{STOLEN} {time} of this recording; it counts as running"));
     }
-    told.extend(lacking(model, windows));
+    told.extend(lacking(model, unknown));
     if model.counts.switches == 0 {
         told.push(NO_SWITCHES.into());
     }
@@ -67,7 +67,7 @@ pub(super) fn of_clock(log: &Log, kernel: u16, clock: &Clock) -> Option<String> 
 }
 
 /// Says which rows would tell what ended waits of a target, if the log lacks any.
-fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
+fn lacking(model: &Model, count: u64) -> Option<String> {
     let has = model.has;
     let rows = [
         (has.timers, "timer:hrtimer_expire_entry"),
@@ -76,18 +76,6 @@ fn lacking(model: &Model, windows: &[Window]) -> Option<String> {
         (has.calls, "raw_syscalls:sys_enter"),
     ];
     let lacking: Vec<&str> = rows.iter().filter(|(has, _)| !has).map(|(_, name)| *name).collect();
-    let is_unknown = |wait: &Stretch| {
-        let is_over = wait.woken != NEVER && wait.before != NONE;
-        wait.what == What::Wait && wait.cause == Cause::Unknown && is_over
-    };
-    let count: usize = windows
-        .iter()
-        .map(|window| {
-            let own = model.backwards(window.life).map(|(_, stretch)| stretch);
-            let own = own.skip_while(|stretch| stretch.begin >= window.to);
-            own.take_while(|own| own.end > window.from).filter(|own| is_unknown(own)).count()
-        })
-        .sum();
     let rows = lacking.join(", ");
     (count > 0 && !lacking.is_empty()).then(|| {
         format!("what ended {count} waits is unknown; the log has none of the events {rows}")
@@ -102,7 +90,7 @@ mod tests {
     fn the_time_of_a_hypervisor_is_told_if_there_was_some() {
         let mut model = Model::default();
         model.counts.switches = 1;
-        let told = |model: &Model| of(model, &[], 0);
+        let told = |model: &Model| of(model, &[], 0, 0);
         assert_eq!(told(&model), [] as [&str; 0]);
         model.counts.stolen_ns = 30_000_000;
         let note = format!("{STOLEN} 30.0 ms of this recording; it counts as running");

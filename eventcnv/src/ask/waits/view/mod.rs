@@ -13,13 +13,14 @@ use crate::ask::waits::reading::Explained;
 use cli::Stop;
 use cli::table::{Around as Lines, Cell, Column, Form, Sheet, Table, count, percent, text, time};
 use cli::units::{counted_in_groups, nanoseconds};
+use foldhash::fast::RandomState;
 use lens::waits::critical::{Piece, Share};
 use lens::waits::delay::Holder;
-use lens::waits::model::{Cause, Model, Stretch};
+use lens::waits::model::{Cause, Model, NONE, Stretch};
 use lens::waits::under::{Around, Own};
 use lens::waits::waited::Group;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Pieces of a critical path in text, at most.
 const PIECE_COUNT_MAX: usize = 1000;
@@ -226,20 +227,29 @@ impl Shown<'_> {
         table
     }
 
-    /// Returns who does what in a piece of the critical path.
-    fn owner(&self, piece: &Piece) -> String {
+    /// Returns the bearer that has a piece of the critical path; [`NONE`] if that is not known.
+    fn bearer(&self, piece: &Piece) -> u32 {
         let own = self.model().stretch(piece.place);
-        let name = |own: &Stretch| self.explained.names.thread(own.life, piece.from);
-        own.map_or_else(|| "–".to_owned(), name)
+        own.map_or(NONE, |own| self.explained.names.bearer(own.life, piece.from))
+    }
+
+    fn owner(&self, bearer: u32) -> String {
+        if bearer == NONE { "–".to_owned() } else { self.explained.names.threads(&[bearer]) }
     }
 
     /// Returns the critical path by thread and share, the longest first.
     fn path_by_owner(&self) -> Table<'static> {
-        let mut sums: BTreeMap<(String, Share), (u64, u64)> = BTreeMap::new();
+        // A bearer has one name: it is asked once.
+        let mut of_bearers: HashMap<(u32, Share), (u64, u64), RandomState> = HashMap::default();
         for piece in &self.explained.path.pieces {
-            let sum = sums.entry((self.owner(piece), piece.share)).or_default();
+            let sum = of_bearers.entry((self.bearer(piece), piece.share)).or_default();
             sum.0 = sum.0.saturating_add(piece.to - piece.from);
             sum.1 += 1;
+        }
+        let mut sums: BTreeMap<(String, Share), (u64, u64)> = BTreeMap::new();
+        for ((bearer, share), (ns, count)) in of_bearers {
+            let sum = sums.entry((self.owner(bearer), share)).or_default();
+            (sum.0, sum.1) = (sum.0.saturating_add(ns), sum.1 + count);
         }
         let total: u64 = sums.values().fold(0, |sum, own| sum.saturating_add(own.0));
         let mut sums: Vec<_> = sums.into_iter().collect();
@@ -259,7 +269,8 @@ impl Shown<'_> {
         for piece in &self.explained.path.pieces {
             let from = piece.from.saturating_sub(self.model().begin);
             let at = Cell::Words(self.at(piece.from), json!(from));
-            let [thread, what] = [self.owner(piece), piece.share.name().to_owned()];
+            let owner = self.owner(self.bearer(piece));
+            let [thread, what] = [owner, piece.share.name().to_owned()];
             table.row([at, (piece.to - piece.from).into(), thread.into(), what.into()]);
         }
         table

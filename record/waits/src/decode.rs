@@ -8,7 +8,7 @@
 //! Design: `.waits.record` in `design/waits.md`.
 
 use crate::clock::{Clocks, Syncs};
-use crate::drain::Chunk;
+use crate::drain::{Chunk, Spill};
 use crate::error::CollectError;
 use crate::perf::{Teller, Told};
 use crate::rings::each;
@@ -24,7 +24,9 @@ use lens::waits::source::ring::{Counts, Ring};
 use lens::waits::source::stats::Stats;
 use lens::waits::source::tracepoints::{Sort, Tracepoints};
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// What was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub(super) struct Trace {
     pub(super) is_tsc: bool,
 }
 
-/// What the thread that drains does once a second.
+/// What a thread does while others drain: clock syncs, looks at /proc.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) clocks: Clocks,
@@ -73,8 +75,9 @@ const STEP: usize = 1 << 20;
 /// A recording that ended.
 #[derive(Debug)]
 pub(super) struct Decoded {
-    pub(super) spill: File,
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) spill: Arc<Spill>,
+    /// The chunks of each thread that drained.
+    pub(super) chunks: Vec<Vec<Chunk>>,
     pub(super) work: Work,
     pub(super) before: Vec<Thread>,
     pub(super) after: Vec<Thread>,
@@ -175,21 +178,82 @@ pub(super) fn machine_facts() -> Origin {
     origin
 }
 
-/// Calls `page` with each page of the spill and its processor.
-fn pages(
-    spill: &mut File,
-    chunks: &[Chunk],
+/// The pages that one thread drained, in their order.
+struct Pages<'s> {
+    spill: &'s File,
+    chunks: std::slice::Iter<'s, Chunk>,
     page_size: usize,
+    /// What is left of the chunk.
+    chunk: Chunk,
+    /// A part of it, and how much of that was read.
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl<'s> Pages<'s> {
+    fn new(
+        spill: &'s File,
+        chunks: &'s [Chunk],
+        page_size: usize,
+    ) -> Result<Pages<'s>, CollectError> {
+        let (chunks, chunk) = (chunks.iter(), Chunk { cpu: 0, place: 0, size: 0 });
+        let mut pages = Pages { spill, chunks, page_size, chunk, bytes: Vec::new(), at: 0 };
+        pages.turn()?;
+        Ok(pages)
+    }
+
+    /// Returns the page that is next, and its processor.
+    fn page(&self) -> Option<(u32, &[u8])> {
+        Some((self.chunk.cpu, self.bytes.get(self.at..self.at + self.page_size)?))
+    }
+
+    /// Goes on to the next page.
+    fn turn(&mut self) -> Result<(), CollectError> {
+        self.at += self.page_size;
+        if self.at < self.bytes.len() {
+            return Ok(());
+        }
+        if self.chunk.size == 0
+            && let Some(next) = self.chunks.next()
+        {
+            self.chunk = *next;
+        }
+        let most = (STEP / self.page_size).max(1) * self.page_size;
+        let size = self.chunk.size.min(most as u64);
+        self.bytes.resize(size as usize, 0);
+        let read = self.spill.read_exact_at(&mut self.bytes, self.chunk.place);
+        read.map_err(CollectError::Spill)?;
+        (self.chunk.place, self.chunk.size) = (self.chunk.place + size, self.chunk.size - size);
+        self.at = 0;
+        Ok(())
+    }
+}
+
+/// Calls `page` with each page of the spill and its processor. Of the pages that are next, each of
+/// another thread that drained, the one that begins first comes first.
+fn pages(
+    spill: &Spill,
+    chunks: &[Vec<Chunk>],
+    layout: &Layout,
     mut page: impl FnMut(u32, &[u8]) -> Result<(), CollectError>,
 ) -> Result<(), CollectError> {
-    spill.seek(SeekFrom::Start(0)).map_err(CollectError::Spill)?;
-    let mut spill = BufReader::with_capacity(STEP, spill);
-    let mut bytes = vec![0; page_size];
-    for chunk in chunks {
-        for _ in 0..chunk.size / page_size as u64 {
-            spill.read_exact(&mut bytes).map_err(CollectError::Spill)?;
-            page(chunk.cpu, &bytes)?;
+    let begun = chunks.iter().map(|chunks| Pages::new(&spill.file, chunks, layout.page_size));
+    let mut all = begun.collect::<Result<Vec<_>, _>>()?;
+    let begin = |own: &Pages<'_>| {
+        let (_, bytes) = own.page()?;
+        Some(layout.open(bytes).map_or(0, |page| page.begin()))
+    };
+    let mut begins: Vec<Option<u64>> = all.iter().map(begin).collect();
+    let next = |begins: &[Option<u64>]| {
+        (0..).zip(begins).filter_map(|(at, own)| Some(((*own)?, at))).min()
+    };
+    while let Some((_, at)) = next(&begins) {
+        let (Some(own), Some(place)) = (all.get_mut(at), begins.get_mut(at)) else { break };
+        if let Some((cpu, bytes)) = own.page() {
+            page(cpu, bytes)?;
         }
+        own.turn()?;
+        *place = begin(own);
     }
     Ok(())
 }
@@ -198,7 +262,7 @@ fn pages(
 fn markers(trace: &Trace, decoded: &mut Decoded) -> Result<(Vec<ClockSync>, u64), CollectError> {
     let (mut found, mut begin) = (Vec::new(), u64::MAX);
     let Decoded { spill, chunks, work, .. } = decoded;
-    pages(spill, chunks, trace.layout.page_size, |_, bytes| {
+    pages(spill, chunks, &trace.layout, |_, bytes| {
         let page = trace.layout.open(bytes);
         begin = begin.min(page.as_ref().map_or(begin, |page| page.begin()));
         for record in page.into_iter().flatten() {
@@ -223,7 +287,7 @@ fn records(
     let mut ring = Ring::new(*layout);
     let Decoded { spill, chunks, symbols, stats, is_cut, .. } = decoded;
     let mut named = Named { symbols, first: syncs.all().first().map_or(0, |sync| sync.ticks) };
-    pages(spill, chunks, layout.page_size, |cpu, bytes| {
+    pages(spill, chunks, layout, |cpu, bytes| {
         named.name(layout, tracepoints, output, bytes)?;
         Ok(ring.page(tracepoints, output, cpu, bytes, &mut |_, _| {})?)
     })?;

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!  begin ─ instance, events, clock ─ threads ───── finish ─ threads ─ off ─ last pages ─ log
-//!             └ a thread drains, and looks at the program's files; once a second: a clock sync
+//!             ├ threads drain, each a few processors
+//!             └ a thread looks at the program's files; once a second: a clock sync
 //! ```
 //!
 //! Design: `.waits.record` in `design/waits.md`.
 
 use crate::clock::Clocks;
 use crate::decode::{Decoded, Recorded, Trace, Work, decode};
-use crate::drain::{Drain, Pace};
+use crate::drain::{Drain, Pace, Spill, look};
 use crate::error::CollectError;
 use crate::rings::{Of, Pump};
 use crate::stolen::Stolen;
@@ -29,6 +30,8 @@ use std::time::Instant;
 
 /// Clock syncs at the begin and at the end: the best of them counts.
 const MARK_COUNT: usize = 8;
+/// Threads that drain, at most.
+const DRAIN_COUNT_MAX: usize = 16;
 /// Fill of a buffer at which the drain wakes, in percent.
 const FILL: &str = "25";
 /// The function that ends sleeps.
@@ -42,11 +45,13 @@ pub struct Options {
     pub has_stacks: bool,
     /// Bytes of the buffer of each processor.
     pub buffer_size: usize,
+    /// Processors that one thread drains, at least; 16 threads drain at most.
+    pub cpus_per_drain: usize,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { has_stacks: false, buffer_size: 8 << 20 }
+        Options { has_stacks: false, buffer_size: 8 << 20, cpus_per_drain: 4 }
     }
 }
 
@@ -66,20 +71,24 @@ pub struct Recording {
     stolen: Stolen,
     has_stacks: bool,
     samples: Option<Pump>,
+    spill: Arc<Spill>,
 }
 
-/// The thread that drains, until this is dropped.
+/// The threads that drain and look, until this is dropped.
 #[derive(Debug, Default)]
 struct Running {
-    work: Option<JoinHandle<(Drain, Work)>>,
-    /// The thread ends when this is closed.
+    drains: Vec<JoinHandle<Drain>>,
+    work: Option<JoinHandle<Work>>,
+    /// The threads end when this is closed.
     stop: Option<PipeWriter>,
 }
 
 impl Running {
-    fn end(&mut self) -> Option<(Drain, Work)> {
+    fn end(&mut self) -> Option<(Vec<Drain>, Work)> {
         drop(self.stop.take());
-        self.work.take()?.join().ok()
+        let drains: Vec<_> = self.drains.drain(..).map(|drain| drain.join().ok()).collect();
+        let work = self.work.take()?.join().ok()?;
+        Some((drains.into_iter().collect::<Option<_>>()?, work))
     }
 }
 
@@ -116,7 +125,10 @@ impl Recording {
         }
         let (layout, tracepoints) = events(&tracefs, &instance, &mut notes)?;
         let cpus = cpus(&instance)?;
-        let drain = Drain::new(&instance, &cpus, layout.page_size, spill)?;
+        let spill = Spill::new(spill);
+        let size = options.cpus_per_drain.max(cpus.len().div_ceil(DRAIN_COUNT_MAX)).max(1);
+        let drain = |cpus| Drain::new(&instance, cpus, layout.page_size, Arc::clone(&spill));
+        let drains = cpus.chunks(size).map(drain).collect::<Result<_, _>>()?;
         let clocks = Clocks::new(&instance)?;
         let trace = Trace { layout, tracepoints, is_tsc };
         let mut recording = Recording {
@@ -131,22 +143,35 @@ impl Recording {
             stolen: Stolen::read(),
             has_stacks: options.has_stacks,
             samples: None,
+            spill,
         };
-        recording.start(drain, clocks)?;
+        recording.start(drains, clocks)?;
         Ok(recording)
     }
 
     /// Switches the events on, and drains them from now on.
-    fn start(&mut self, mut drain: Drain, mut clocks: Clocks) -> Result<(), CollectError> {
+    fn start(&mut self, drains: Vec<Drain>, mut clocks: Clocks) -> Result<(), CollectError> {
         let (end, stop) = pipe().map_err(CollectError::Spill)?;
+        let end = Arc::new(end);
+        self.running.stop = Some(stop);
         let target = Arc::clone(&self.target);
         let places = Places::new(self.has_stacks);
         self.instance.write("tracing_on", "1")?;
         clocks.mark(MARK_COUNT);
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        for mut drain in drains {
+            let end = Arc::clone(&end);
+            let body = move || {
+                drain.run(&end);
+                drain
+            };
+            let drain = thread("waits-drain").spawn(body).map_err(CollectError::Spill)?;
+            self.running.drains.push(drain);
+        }
         let mut work = Work { clocks, places };
         let body = move || {
             let mut pace = Pace::begin();
-            drain.run(&end, &mut || {
+            look(&end, || {
                 let is_whole = pace.is_due();
                 if is_whole {
                     work.clocks.mark(1);
@@ -158,11 +183,9 @@ impl Recording {
                 }
                 pace.pause(begun.elapsed())
             });
-            (drain, work)
+            work
         };
-        let builder = std::thread::Builder::new().name("waits-drain".to_owned());
-        self.running.work = Some(builder.spawn(body).map_err(CollectError::Spill)?);
-        self.running.stop = Some(stop);
+        self.running.work = Some(thread("waits-look").spawn(body).map_err(CollectError::Spill)?);
         if threads::has_kernel_numbers() {
             self.before = threads::all();
         } else {
@@ -209,7 +232,7 @@ impl Recording {
         let samples = samples.as_mut().and_then(Pump::end);
         let after = if self.before.is_empty() { Vec::new() } else { threads::all() };
         let has_stopped = self.instance.write("tracing_on", "0");
-        let Some((mut drain, mut work)) = self.running.end() else {
+        let Some((mut drains, mut work)) = self.running.end() else {
             return Err(CollectError::Spill(std::io::ErrorKind::BrokenPipe.into()));
         };
         let stolen = Stolen::read().since(&self.stolen);
@@ -221,20 +244,21 @@ impl Recording {
         self.instance.write("tracing_on", "1")?;
         work.clocks.mark(MARK_COUNT);
         self.instance.write("tracing_on", "0")?;
-        drain.all(true);
+        drains.iter_mut().for_each(|drain| drain.all(true));
         let text = |cpu| self.instance.read(&format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
         let stats = self.cpus.iter().map(|cpu| Stats::parse(*cpu, &text(cpu))).collect();
-        if let Some(error) = &drain.failed {
+        let failed = drains.iter().find_map(|drain| drain.failed.as_ref());
+        if let Some(error) = failed {
             self.notes.push(format!("events are missing at the end: cannot keep them ({error})"));
         }
         work.places.has_code |= has_code;
         if target == 0 && !self.before.is_empty() {
             work.places.look_at_all();
         }
-        let is_cut = drain.failed.is_some();
-        let (spill, chunks) = drain.close();
+        let is_cut = failed.is_some();
+        let chunks = drains.into_iter().map(|drain| drain.chunks).collect();
         work.clocks.close();
-        let Recording { instance, tracefs, trace, notes, before, has_stacks, .. } = self;
+        let Recording { instance, tracefs, trace, notes, before, has_stacks, spill, .. } = self;
         drop(instance);
         drop(tracefs);
         let symbols =

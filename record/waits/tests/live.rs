@@ -69,6 +69,34 @@ fn each_record_that_the_kernel_counts_is_read() {
     }
 }
 
+/// Each thread drains its own processors: nothing depends on how many such threads there are.
+#[test]
+fn any_number_of_draining_threads_keeps_all_events() {
+    for cpus_per_drain in [usize::MAX, 4, 2, 1] {
+        let mut options = Options::default();
+        options.cpus_per_drain = cpus_per_drain;
+        let Some(recording) = begin(&options) else { return };
+        let pairs: Vec<_> = (0..8).map(|_| std::thread::spawn(work)).collect();
+        pairs.into_iter().for_each(|pair| pair.join().unwrap());
+        let mut bytes = Vec::new();
+        let recorded = recording.finish(&mut bytes).unwrap();
+        let counts = recorded.counts;
+        assert_eq!((counts.unknown, counts.damaged, counts.damaged_pages), (0, 0, 0), "{counts:?}");
+        assert_eq!((recorded.lost_count, counts.known), (0, recorded.read_count), "{recorded:?}");
+        assert!(recorded.switch_count > 8 * 2000, "{recorded:?}");
+        let log = Log::from_source(bytes).unwrap();
+        let stream = kernel_streams(&log)[0];
+        let (model, faults) =
+            model::read(&log, stream, &Clock::new(&log), &model::Options::default()).unwrap();
+        assert_eq!(faults.count(), 0);
+        assert_eq!((model.counts.backwards, model.counts.gaps), (0, 0), "{:?}", model.counts);
+        // The process of a new thread is known, whichever processor told of its maker.
+        let own = std::process::id();
+        let made = model.lives.iter().filter(|life| life.process == own).count();
+        assert!(made >= 16, "{made}");
+    }
+}
+
 #[test]
 fn ticks_lie_between_the_clock_syncs_of_the_log() {
     let Some(recording) = begin(&Options::default()) else { return };

@@ -10,6 +10,7 @@
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to floor`; `RECORD=name` keeps them in `record/`.
 //! An event has three 64-bit words. What the names mean: `docs/benchmarks.md`.
 
+mod events;
 mod floor;
 mod measure;
 mod row;
@@ -23,33 +24,6 @@ use std::process::Command;
 use std::{env, fs};
 use telemetry::alloc::Recorder;
 use telemetry::{Kinds, control, event};
-
-mod events {
-    telemetry::events! {
-        /// The events of the benchmark.
-        registry "recording" version(1, 0, 0);
-        kinds standard;
-
-        /// Something with three words happened.
-        Three(0x0001, always, Object) {
-            /// the first word
-            a: W,
-            /// the second word
-            b: W,
-            /// the third word
-            c: W,
-        }
-        /// The same, of a kind that is not recorded.
-        Quiet(0x0002, always, User) {
-            /// the first word
-            a: W,
-            /// the second word
-            b: W,
-            /// the third word
-            c: W,
-        }
-    }
-}
 
 /// Tells a run of this program which process of the four it is.
 const PROCESS: &str = "RECORDING_BENCH_PROCESS";

@@ -46,17 +46,17 @@ pub fn record<E: Event>(event: E) {
 pub fn record_here<E: Event>(event: E) {
     let size = event.size();
     let first = E::control().slot().load(Ordering::Relaxed) as usize;
-    let slot = thread::slot(first + usize::from(E::KIND_PLACE));
+    let slot = thread::tables().slot(first, E::KIND_PLACE);
     let Some(ring) = slot.take() else { return record_without_ring(&event) };
     // The counter is read between two chains of loads: that of the slot and that of the block.
     // Where the read waits for all loads before it and delays all loads after it, the second chain
     // of this event overlaps with the first chain of the next event.
-    let ticks = clock::read_counter();
+    let (delta, fits) = ring.delta(clock::read_counter());
     // An event without a string is smaller than any block: then only the room in the block counts.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
     if is_small
         && let Some(mut claim) = ring.block().claim(size)
-        && let Some(delta) = ring.delta(ticks)
+        && fits
     {
         claim.put_header(E::CODE, delta);
         let taken = encode_within(&event, &mut claim, slot, ring);

@@ -14,7 +14,7 @@ mod after_fork;
 
 pub(crate) use after_fork::{leave_parent, restart};
 
-use crate::block::clock;
+use crate::block::clock::{self, Halves, OwnTicks};
 use crate::block::losses::Cause;
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -38,6 +38,8 @@ struct Local {
     tables: OwnRef<Tables>,
     /// Its index in the stream; 0 until it records.
     index: AtomicU32,
+    /// The ticks that it read last for an event; a signal handler's may be later.
+    last_read: OwnTicks,
 }
 
 thread_local! {
@@ -45,6 +47,7 @@ thread_local! {
         Local {
             tables: OwnRef::new(&NO_TABLES),
             index: AtomicU32::new(0),
+            last_read: OwnTicks::zero(),
         }
     };
 }
@@ -124,6 +127,27 @@ impl Tables {
     pub(crate) fn slot(&self, first: usize, place: u8) -> &Slot {
         &self.slots[first % SLOT_COUNT + usize::from(place) % KIND_COUNT_MAX]
     }
+}
+
+/// Reads the counter, whichever clock is in use, for an event of this thread.
+#[inline(always)]
+pub(crate) fn read_counter() -> Halves {
+    let counter = clock::read_counter();
+    LOCAL.with(|local| local.last_read.set(counter));
+    counter
+}
+
+/// Returns what this thread read last (`.sol.coarse`).
+#[inline(always)]
+pub(crate) fn last_read() -> Halves {
+    LOCAL.with(|local| local.last_read.get())
+}
+
+/// Reads the clock, for an event of this thread.
+pub(crate) fn read_clock() -> u64 {
+    let ticks = clock::ticks();
+    LOCAL.with(|local| local.last_read.set(clock::halves(ticks)));
+    ticks
 }
 
 /// Arranges for calls at the ends of threads. Once in the process.

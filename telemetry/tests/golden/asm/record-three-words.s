@@ -1,13 +1,15 @@
 # rustc 1.95.0 (59807616e 2026-04-14)
  movl _ZN10annotation4heap7CONTROLE+24(%rip), %esi
- movq _ZN9telemetry5rings6thread5LOCAL29_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$23__RUST_STD_INTERNAL_VALE@GOTTPOFF(%rip), %rax
- movq %fs:(%rax), %r8
+ movq _ZN9telemetry5rings6thread5LOCAL29_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$23__RUST_STD_INTERNAL_VALE@GOTTPOFF(%rip), %r9
+ movq %fs:(%r9), %r8
  andl $511, %esi
  movq 40(%r8,%rsi,8), %rcx
  testq %rcx, %rcx
  je _ZN9telemetry6record9fast_path19record_without_ringE
  movq $0, 40(%r8,%rsi,8)
  rdtsc
+ movl %eax, %fs:8(%r9)
+ movl %edx, %fs:12(%r9)
  subl (%rcx), %eax
  sbbl 4(%rcx), %edx
  movq 16(%rcx), %r9

@@ -198,7 +198,12 @@ impl StreamHeader {
 /// instruction if the processor has one: the checksum is most of the cost of a block, apart from
 /// writing it.
 pub fn checksum(pieces: &[&[u8]]) -> u32 {
-    pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
+    pieces.iter().fold(0, |crc, piece| checksum_from(crc, piece))
+}
+
+/// Returns the checksum of the bytes whose checksum is `crc`, and of these behind them.
+pub fn checksum_from(crc: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc, bytes)
 }
 
 /// The ELF machine number of this platform; 0 if the format does not list the platform.

@@ -62,7 +62,7 @@ const THREADS: &str = "SCALE_BENCH_THREADS";
 const FOLDER: &str = "SCALE_BENCH_FOLDER";
 const RUNS: &str = "SCALE_BENCH_RUNS";
 /// Times that each row is measured; the best counts.
-const TURN_COUNT: usize = 3;
+const TURN_COUNT: usize = 7;
 const EVENTS_DEFAULT: u64 = 4_000_000;
 
 fn main() {

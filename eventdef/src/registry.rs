@@ -75,6 +75,8 @@ pub struct EventType {
     pub always: bool,
     /// Whether the program has stopped recording it; the row keeps its code.
     pub retired: bool,
+    /// Whether its events may repeat the time that their thread read last (`.sol.coarse`).
+    pub coarse: bool,
     /// Its documentation.
     pub doc: &'static str,
     /// Its parameters, in order.

@@ -25,8 +25,16 @@ impl Row {
     /// The placeholder of a row that an error has already reported.
     pub const __ROW: Row = {
         let (name, doc) = ("", "");
-        let event_type =
-            EventType { name, code: 0, kind: 0, always: false, retired: true, doc, params: &[] };
+        let event_type = EventType {
+            name,
+            code: 0,
+            kind: 0,
+            always: false,
+            retired: true,
+            coarse: false,
+            doc,
+            params: &[],
+        };
         Row { event_type, code: 0, kind_name: "" }
     };
 }
@@ -36,6 +44,9 @@ impl Row {
 #[macro_export]
 macro_rules! __row_name {
     (retired $name:ident) => {
+        $name
+    };
+    (coarse $name:ident) => {
         $name
     };
     ($name:ident) => {
@@ -51,24 +62,29 @@ macro_rules! __row_name {
 #[macro_export]
 macro_rules! __row {
     ($doc:tt [$name:ident] $head:tt $params:tt) => {
-        $crate::__row! { @parse $doc [false $name] $head $params }
+        $crate::__row! { @parse $doc [false false $name] $head $params }
     };
     ($doc:tt [retired $name:ident] $head:tt $params:tt) => {
-        $crate::__row! { @parse $doc [true $name] $head $params }
+        $crate::__row! { @parse $doc [true false $name] $head $params }
     };
-    (@parse $doc:tt [$retired:tt $name:ident] ($code:literal, $variety:ident, $kind:ident)
+    ($doc:tt [coarse $name:ident] $head:tt $params:tt) => {
+        $crate::__row! { @parse $doc [false true $name] $head $params }
+    };
+    (@parse $doc:tt [$retired:tt $coarse:tt $name:ident]
+        ($code:literal, $variety:ident, $kind:ident)
         { $($(#[doc = $param_doc:expr])* $param:ident : $sort:ident),* $(,)? }) => {
         $crate::__sorts! { [$($param $sort)*] [] [] $name {
-            $doc $retired ($code $variety $kind) { $([$($param_doc),*] $param $sort)* }
+            $doc $retired $coarse ($code $variety $kind) { $([$($param_doc),*] $param $sort)* }
         } }
     };
-    (@parse $doc:tt [$retired:tt $name:ident] $($other:tt)*) => {
+    (@parse $doc:tt [$retired:tt $coarse:tt $name:ident] $($other:tt)*) => {
         $crate::__broken_row! { $name
             "a row is: Name(0x0001, always, Kind) { /// what it is. parameter: P, … }" }
     };
     ($doc:tt [$($word:ident)+] $($other:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "event type `", ::core::stringify!($($word)+), "`: only `retired` stands before a name"
+            "event type `", ::core::stringify!($($word)+),
+            "`: only `retired` or `coarse` stands before a name"
         ));
     };
 }
@@ -116,7 +132,7 @@ macro_rules! __broken_row {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __struct {
-    ([$($generics:tt)*] $life:tt $name:ident [$($doc:expr),*] $retired:tt
+    ([$($generics:tt)*] $life:tt $name:ident [$($doc:expr),*] $retired:tt $coarse:tt
         ($code:literal $variety:ident $kind:ident)
         { $([$($param_doc:expr),*] $param:ident $sort:ident)* }) => {
         $(#[doc = $doc])*
@@ -136,6 +152,7 @@ macro_rules! __struct {
                     kind: $crate::check::kind_named(Kinds::LIST, ::core::stringify!($kind)),
                     always: $crate::__variety!($variety $name),
                     retired: $retired,
+                    coarse: $coarse,
                     doc: $crate::__doc!([$($doc),*]),
                     params: &[$($crate::Param {
                         sort: $crate::Sort::$sort,

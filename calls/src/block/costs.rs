@@ -125,7 +125,7 @@ pub(crate) fn calibrate_by(
         let plain = ticks().wrapping_sub(begin) as usize;
         let around = block(&OWN, AROUND);
         profiled(&OWN, EMPTY);
-        let word = around.word;
+        let word = around.word();
         drop(around);
         let rows = table::take(word);
         let (empty, around) = (&rows[EMPTY], &rows[AROUND]);
@@ -211,7 +211,7 @@ fn run_batch() -> [Sums; OWN_ROW_COUNT] {
     nest(statements, NEST_DEPTH);
     own.at(AROUND_WORK);
     (0..WORK_COUNT).for_each(|_| nest_work(statements));
-    let word = own.word;
+    let word = own.word();
     drop(own);
     table::take(word)
 }

@@ -18,14 +18,22 @@ use crate::events::{StatementEnter, StatementLeave};
 use crate::statement::{Place, Statements};
 use crate::switch;
 use crate::table::{self, Begin, Here, mode};
+use core::num::NonZeroUsize;
 use telemetry::event;
 
 /// A block in progress. Its drop ends its last statement.
 #[derive(Debug)]
 #[must_use]
 pub struct Block {
-    /// The word of the mode; 0: nothing is recorded of this block.
-    word: usize,
+    /// `None`: nothing is recorded of this block, which is one word of zero.
+    on: Option<On>,
+}
+
+/// A block whose statements are recorded.
+#[derive(Debug)]
+struct On {
+    /// The word of the mode.
+    word: NonZeroUsize,
     statements: &'static Statements,
     statement: u32,
     /// The one that [`Block::at`] begins: an argument fewer, and so fewer registers to save.
@@ -44,48 +52,19 @@ const _: fn() = || {
 /// test and a branch.
 #[inline(always)]
 pub fn block(statements: &'static Statements, statement: usize) -> Block {
-    if switch::is_on() { begin_block(statements, statement) } else { Block::off(statements) }
+    if switch::is_on() { begin_block(statements, statement) } else { Block { on: None } }
 }
 
 impl Block {
-    #[inline(always)]
-    const fn off(statements: &'static Statements) -> Block {
-        Block::with(mode::OFF, statements, 0, Begin::NONE)
-    }
-
-    #[inline(always)]
-    const fn with(
-        word: usize,
-        statements: &'static Statements,
-        statement: usize,
-        begin: Begin,
-    ) -> Block {
-        Block { word, statements, statement: statement as u32, next: 0, begin }
-    }
-
     /// Ends the statement that runs, and begins another one.
     #[inline(always)]
     pub fn at(&mut self, statement: usize) {
-        if self.word != mode::OFF {
+        if let Some(on) = &mut self.on {
             unlikely();
-            self.pass(statement);
-        }
-    }
-
-    /// Counts here: a call would cost as much again. All else is elsewhere.
-    #[inline(always)]
-    fn pass(&mut self, statement: usize) {
-        if self.word & mode::TIME == 0
-            && let Some(here) = Here::ready(self.word)
-            && let Some(is_over) = here.count(self.statements.row(statement))
-        {
-            drop(here);
-            if is_over {
-                table::count_again();
+            if !on.count(statement) {
+                on.next = statement as u32;
+                pass_otherwise(self);
             }
-        } else {
-            self.next = statement as u32;
-            pass_otherwise(self);
         }
     }
 
@@ -103,11 +82,52 @@ impl Block {
     /// open.turn();
     /// ```
     pub fn turn(&mut self) {
-        if self.word & mode::TIME != 0
-            && let Some(here) = Here::ready(self.word)
+        if let Some(on) = &mut self.on
+            && on.is_timed()
+            && let Some(here) = Here::ready(on.word.get())
         {
-            here.turn(&mut self.begin);
+            here.turn(&mut on.begin);
         }
+    }
+}
+
+impl Block {
+    /// Returns the word of the mode; 0 if nothing is recorded of this block.
+    fn word(&self) -> usize {
+        self.on.as_ref().map_or(mode::OFF, |on| on.word.get())
+    }
+}
+
+impl On {
+    fn new(
+        word: usize,
+        statements: &'static Statements,
+        statement: u32,
+        begin: Begin,
+    ) -> Option<On> {
+        Some(On { word: NonZeroUsize::new(word)?, statements, statement, next: 0, begin })
+    }
+
+    #[inline(always)]
+    fn is_timed(&self) -> bool {
+        self.word.get() & mode::TIME != 0
+    }
+
+    /// Counts a statement, unless more than that is due; returns whether it did. Here: a call
+    /// would cost as much again.
+    #[inline(always)]
+    fn count(&self, statement: usize) -> bool {
+        if !self.is_timed()
+            && let Some(here) = Here::ready(self.word.get())
+            && let Some(is_over) = here.count(self.statements.row(statement))
+        {
+            drop(here);
+            if is_over {
+                table::count_again();
+            }
+            return true;
+        }
+        false
     }
 
     fn place(&self) -> Option<&'static Place> {
@@ -117,13 +137,26 @@ impl Block {
     fn waits(&self) -> bool {
         self.place().is_some_and(Place::waits)
     }
+
+    /// Ends the statement that runs.
+    #[inline(always)]
+    fn end(&self, here: &Here, now: usize) {
+        let row = self.statements.row(self.statement as usize);
+        if self.waits() {
+            here.end_waiting(row, &self.begin);
+        } else {
+            here.end(row, &self.begin, now);
+        }
+    }
 }
 
 impl Drop for Block {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.word & mode::TIME != 0 {
-            end_block(self);
+        if let Some(on) = &mut self.on
+            && on.is_timed()
+        {
+            end_block(on);
         }
     }
 }
@@ -143,7 +176,7 @@ fn begin_block(statements: &'static Statements, statement: usize) -> Block {
         if is_over {
             table::count_again();
         }
-        return Block::with(word, statements, statement, Begin::NONE);
+        return Block { on: On::new(word, statements, statement as u32, Begin::NONE) };
     }
     begin_slowly(statements, statement)
 }
@@ -157,7 +190,7 @@ fn begin_timed(word: usize, statements: &'static Statements, statement: usize) -
             let is_due = here.is_due(now);
             drop(here);
             after(word, statements, None, Some(statement as u32), is_due);
-            return Block::with(word, statements, statement, begin);
+            return Block { on: On::new(word, statements, statement as u32, begin) };
         }
     }
     begin_slowly(statements, statement)
@@ -166,9 +199,7 @@ fn begin_timed(word: usize, statements: &'static Statements, statement: usize) -
 #[cold]
 #[inline(never)]
 fn begin_slowly(statements: &'static Statements, statement: usize) -> Block {
-    let mut block = Block::off(statements);
-    begin_anew(&mut block, statement as u32);
-    block
+    Block { on: begin_anew(statements, statement as u32) }
 }
 
 /// Has the compiler lay the code of the function out for statements that are not profiled.
@@ -179,41 +210,47 @@ fn unlikely() {}
 #[cold]
 #[inline(never)]
 fn pass_otherwise(block: &mut Block) {
-    if block.word & mode::TIME != 0 { pass_timed(block) } else { begin_anew(block, block.next) }
+    let Some(on) = &mut block.on else { return };
+    if !(on.is_timed() && pass_timed(on)) {
+        block.on = begin_anew(on.statements, on.next);
+    }
 }
 
 /// Passes a boundary where times are measured: one reading of the clock ends the statement that
-/// runs, and begins the next one.
+/// runs, and begins the next one. Returns false if the next one is still to begin.
 #[inline(always)]
-fn pass_timed(block: &mut Block) {
-    let (word, next) = (block.word, block.next);
-    let Some(here) = Here::ready(word) else { return pass_slowly(block, Some(next)) };
-    let (now, ended) = (here.now(), block.statement);
-    end(block, &here, now);
-    let Some(begin) = begin_at(&here, block.statements, next as usize, now) else {
-        drop(here);
-        return begin_anew(block, next);
+fn pass_timed(on: &mut On) -> bool {
+    let (word, next) = (on.word.get(), on.next);
+    let Some(here) = Here::ready(word) else {
+        end_slowly(on);
+        return false;
     };
-    block.begin = begin;
-    block.statement = next;
+    let (now, ended) = (here.now(), on.statement);
+    on.end(&here, now);
+    let Some(begin) = begin_at(&here, on.statements, next as usize, now) else {
+        return false;
+    };
+    on.begin = begin;
+    on.statement = next;
     let is_due = here.is_due(now);
     drop(here);
-    after(word, block.statements, Some(ended), Some(next), is_due);
+    after(word, on.statements, Some(ended), Some(next), is_due);
+    true
 }
 
 #[cold]
 #[inline(never)]
-fn end_block(block: &mut Block) {
-    let word = block.word;
-    let Some(here) = Here::ready(word) else { return pass_slowly(block, None) };
+fn end_block(on: &mut On) {
+    let word = on.word.get();
+    let Some(here) = Here::ready(word) else { return end_slowly(on) };
     let now = here.now();
-    end(block, &here, now);
-    if !block.waits() {
+    on.end(&here, now);
+    if !on.waits() {
         here.end_block();
     }
     let is_due = here.is_due(now);
     drop(here);
-    after(word, block.statements, Some(block.statement), None, is_due);
+    after(word, on.statements, Some(on.statement), None, is_due);
 }
 
 /// Begins a statement; `None`: it has no row.
@@ -246,32 +283,18 @@ fn after(
     }
 }
 
-/// Ends the statement that runs, and the block if nothing follows.
-#[inline(always)]
-fn end(block: &Block, here: &Here, now: usize) {
-    let row = block.statements.row(block.statement as usize);
-    if block.waits() {
-        here.end_waiting(row, &block.begin);
-    } else {
-        here.end(row, &block.begin, now);
-    }
-}
-
-/// Passes a boundary where the mode was switched, or this thread's table is not ready: the thread
+/// Ends a statement where the mode was switched, or this thread's table is not ready: the thread
 /// may be another one than before.
 #[cold]
 #[inline(never)]
-fn pass_slowly(block: &mut Block, next: Option<u32>) {
-    let word = block.word;
+fn end_slowly(on: &On) {
+    let word = on.word.get();
     if word == table::word() {
         match Here::prepared(word) {
-            Some(here) => end(block, &here, here.now()),
+            Some(here) => on.end(&here, here.now()),
             None => table::drop_one(),
         }
-        after(word, block.statements, Some(block.statement), None, false);
-    }
-    if let Some(next) = next {
-        begin_anew(block, next);
+        after(word, on.statements, Some(on.statement), None, false);
     }
 }
 
@@ -280,35 +303,35 @@ fn pass_slowly(block: &mut Block, next: Option<u32>) {
 /// interrupts the recorder.
 #[cold]
 #[inline(never)]
-fn begin_anew(block: &mut Block, next: u32) {
-    let statement = next as usize;
-    block.word = mode::OFF;
+fn begin_anew(statements: &'static Statements, statement: u32) -> Option<On> {
     begin();
     let word = table::word();
     match word & mode::BITS {
-        mode::NEW => return switch::note_early(),
-        mode::OFF => return,
-        _ if !block.statements.decide() => return,
-        _ => {}
+        mode::NEW => switch::note_early(),
+        mode::OFF => {}
+        _ if !statements.decide() => {}
+        _ => return begin_prepared(word, statements, statement),
     }
-    let Some(here) = Here::prepared(word) else { return table::drop_one() };
-    block.statement = next;
-    let row = block.statements.row(statement);
-    let is_over = if word & mode::TIME == 0 {
-        here.count(row)
-    } else {
-        begin_at(&here, block.statements, statement, here.now()).map(|begin| {
-            block.begin = begin;
-            false
-        })
+    None
+}
+
+fn begin_prepared(word: usize, statements: &'static Statements, statement: u32) -> Option<On> {
+    let begun = Here::prepared(word).and_then(|here| {
+        if word & mode::TIME == 0 {
+            let is_over = here.count(statements.row(statement as usize))?;
+            return Some((Begin::NONE, is_over));
+        }
+        Some((begin_at(&here, statements, statement as usize, here.now())?, false))
+    });
+    let Some((begin, is_over)) = begun else {
+        table::drop_one();
+        return None;
     };
-    drop(here);
-    let Some(is_over) = is_over else { return table::drop_one() };
-    block.word = word;
-    after(word, block.statements, None, Some(next), false);
+    after(word, statements, None, Some(statement), false);
     if is_over {
         table::count_again();
     }
+    On::new(word, statements, statement, begin)
 }
 
 /// Records the end of a statement and the beginning of another one, unless they wait.

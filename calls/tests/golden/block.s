@@ -7,23 +7,16 @@
  movq (%rax), %rax
  testq %rax, %rax
  jne L3
- movq $0, 8(%rsp)
- leaq _ZN6traced5block12__STATEMENTSE(%rip), %rax
- movq %rax, (%rsp)
- xorps %xmm0, %xmm0
- movups %xmm0, 16(%rsp)
- movups %xmm0, 32(%rsp)
- movups %xmm0, 48(%rsp)
- movq $0, 64(%rsp)
+ movq $0, (%rsp)
 L0:
  callq *%rbx
  movq %rax, %r14
- movq 8(%rsp), %rcx
+ movq (%rsp), %rcx
  testq %rcx, %rcx
  jne L4
 L1:
  callq *%rbx
- testb $2, 8(%rsp)
+ testb $2, (%rsp)
  jne L5
 L2:
  addq %r14, %rax
@@ -49,7 +42,7 @@ L4:
  testb %cl, %cl
  jne L7
  movb $1, 8(%rax)
- movq (%rsp), %rcx
+ movq 8(%rsp), %rcx
  movq 24(%rcx), %rcx
  incq %rcx
  cmpq 96(%rax), %rcx
@@ -82,7 +75,7 @@ L8:
 L9:
 L10:
  movq %rax, %rbx
- testb $2, 8(%rsp)
+ testb $2, (%rsp)
  jne L12
 L11:
  movq %rbx, %rdi

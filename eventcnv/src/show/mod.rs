@@ -33,6 +33,12 @@ use lens::slices::Percentile;
 /// Least width of the names of event types: the length of the longest name of the MPS.
 const NAME_WIDTH_MIN: usize = 19;
 
+/// Returns what stands behind the times of a coarse event type, for people: its events happened at
+/// or after them (`.time.coarse`).
+pub(crate) fn coarse_mark(event_type: Option<&EventType>) -> &'static str {
+    if event_type.is_some_and(|event_type| event_type.coarse) { "+" } else { "" }
+}
+
 /// Writes a line for each event.
 pub(crate) trait View {
     fn write(&self, event: &Event<'_, '_>, page: &mut Page);

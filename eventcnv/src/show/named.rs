@@ -4,6 +4,7 @@
 //! ```text
 //!  000003DEDE6E4910 0022 Label               address:0000000000001000["InstClass"] stringId:…
 //!  clock            code name                words with all their digits, and the label
+//!  clock, and + where the event happened at or after it
 //! ```
 //!
 //! Design: `.dumper`, `.sol.client` in `design/telemetry.md`.
@@ -31,8 +32,16 @@ impl Line for Named<'_> {
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
+        self.recipe_after(crate::show::coarse_mark(row.event_type), row)
+    }
+}
+
+impl Named<'_> {
+    /// Returns the recipe of what stands behind the clock, or behind the thread.
+    fn recipe_after(&self, mark: &str, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
         let text = recipe.text();
+        text.extend_from_slice(mark.as_bytes());
         text.push(b' ');
         crate::show::append_registry_index(row.registry, text);
         let _ = write!(text, "{:04X} ", row.code);
@@ -70,6 +79,7 @@ impl Line for Threaded<'_> {
     fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
         page.write(|out| {
             self.named.clock.append(event, out);
+            out.extend_from_slice(crate::show::coarse_mark(event.event_type).as_bytes());
             out.push(b' ');
             self.threads.append(event, out);
         });
@@ -77,7 +87,7 @@ impl Line for Threaded<'_> {
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
-        self.named.recipe(row)
+        self.named.recipe_after("", row)
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Design: `.reg`, `.reg.doc` in `design/telemetry.md`.
 
+use crate::show;
 use eventlog::reader::{EventType, Registry};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -56,7 +57,7 @@ pub(crate) fn write_json<'a>(
             json!({
                 "code": row.code, "name": row.name, "doc": row.doc,
                 "kind": registry.kind(row.kind).map(|kind| &kind.name),
-                "always": row.always, "retired": row.retired,
+                "always": row.always, "retired": row.retired, "coarse": row.coarse,
                 "parameters": params.collect::<Value>(),
             })
         });
@@ -99,6 +100,7 @@ fn write_row(
         (false, true) => "always",
         (false, false) => "cool",
     };
+    let when = format!("{when}{}", show::coarse_mark(Some(event_type)));
     let params =
         event_type.params.iter().map(|param| format!("{} {}", param.sort.letter(), param.name));
     let params = params.collect::<Vec<_>>().join(", ");

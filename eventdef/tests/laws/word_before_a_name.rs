@@ -1,4 +1,4 @@
-//! Only `retired` stands before a name.
+//! Only `retired` or `coarse` stands before a name.
 
 eventdef::events! {
     /// A registry that breaks a law.
@@ -10,4 +10,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `obsolete PoolInit`: only `retired` stands before a name
+//~ event type `obsolete PoolInit`: only `retired` or `coarse` stands before a name

@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 /// The first bytes of a stream (`.header.magic`).
 pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
 /// The version of the format that this library writes (`.header.version`).
-pub const FORMAT_VERSION: [u16; 3] = [1, 0, 4];
+pub const FORMAT_VERSION: [u16; 3] = [1, 0, 5];
 /// The value of the byte-order mark in the writer's order (`.header.order`).
 pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
 /// log2 of the smallest block size (`.stream.blocks`).
@@ -198,7 +198,12 @@ impl StreamHeader {
 /// instruction if the processor has one: the checksum is most of the cost of a block, apart from
 /// writing it.
 pub fn checksum(pieces: &[&[u8]]) -> u32 {
-    pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
+    pieces.iter().fold(0, |crc, piece| checksum_from(crc, piece))
+}
+
+/// Returns the checksum of the bytes whose checksum is `crc`, and of these behind them.
+pub fn checksum_from(crc: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc, bytes)
 }
 
 /// The ELF machine number of this platform; 0 if the format does not list the platform.

@@ -13,6 +13,9 @@ pub const EVENT_TYPE_ALWAYS: u8 = 1;
 /// Flag of an event type: it is not recorded any more.
 pub const EVENT_TYPE_RETIRED: u8 = 2;
 
+/// Flag of an event type: its events may repeat an earlier time (`.time.coarse`).
+pub const EVENT_TYPE_COARSE: u8 = 4;
+
 /// Passes the encoding of a registry to `$put`. The registries of `eventdef` and of the reader have
 /// the same fields.
 macro_rules! put_registry {
@@ -37,8 +40,9 @@ macro_rules! put_registry {
         for row in registry.event_types.iter() {
             let always = if row.always { $crate::format::EVENT_TYPE_ALWAYS } else { 0 };
             let retired = if row.retired { $crate::format::EVENT_TYPE_RETIRED } else { 0 };
+            let coarse = if row.coarse { $crate::format::EVENT_TYPE_COARSE } else { 0 };
             put(&row.code.to_le_bytes());
-            put(&[row.kind, always | retired]);
+            put(&[row.kind, always | retired | coarse]);
             put(&(row.params.len() as u16).to_le_bytes());
             put_str(&row.name, put);
             put_str(&row.doc, put);

@@ -14,7 +14,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -37,9 +37,12 @@ pub(crate) struct Ring {
     /// F2: a multiple of `EVENT_SIZE` below `mask`.
     next: Cell<usize>,
     base: u64,
-    file: Option<File>,
+    write: Option<Write>,
     progress: &'static Progress,
 }
+
+/// Writes a full block.
+pub(crate) type Write = Box<dyn Fn(&[u8])>;
 
 /// Blocks that were filled by the thread that records, and written by the writer.
 #[derive(Default)]
@@ -55,8 +58,17 @@ thread_local! {
 
 /// Makes the ring of this thread; with a file, its blocks are written there.
 pub(crate) fn begin(file: Option<&Path>) {
-    let file = file.map(|path| File::create(path).expect("the floor's file can be created"));
-    make_ring(BLOCK_COUNT, file);
+    begin_writing(file.map(|path| {
+        let file = File::create(path).expect("the floor's file can be created");
+        Box::new(move |block: &[u8]| {
+            (&file).write_all(block).expect("the floor's file can be written");
+        }) as Write
+    }));
+}
+
+/// Makes the ring of this thread, and gives its full blocks to `write`.
+pub(crate) fn begin_writing(write: Option<Write>) {
+    make_ring(BLOCK_COUNT, write);
 }
 
 /// Whether it is the turn of the floor's writer, which otherwise leaves the processor alone: with
@@ -93,14 +105,17 @@ pub(crate) fn begin_with_writer(path: &Path) {
     });
 }
 
-fn make_ring(block_count: usize, file: Option<File>) -> (&'static [AtomicU64], &'static Progress) {
+fn make_ring(
+    block_count: usize,
+    write: Option<Write>,
+) -> (&'static [AtomicU64], &'static Progress) {
     let size = block_count * BLOCK_SIZE;
     // Written beforehand, so that no page is new.
     let words: Vec<AtomicU64> = (0..size / 8).map(|_| AtomicU64::new(u64::MAX)).collect();
     let words: &'static [AtomicU64] = words.leak();
     let progress: &'static Progress = Box::leak(Box::default());
     let bytes = words[0].as_ptr();
-    let ring = Ring { bytes, mask: size - 1, next: Cell::new(0), base: ticks(), file, progress };
+    let ring = Ring { bytes, mask: size - 1, next: Cell::new(0), base: ticks(), write, progress };
     RING.set(Box::leak(Box::new(ring)));
     (words, progress)
 }
@@ -209,7 +224,7 @@ fn write_block(next: usize) {
     let block = unsafe {
         std::slice::from_raw_parts(ring.bytes.byte_add(from).cast::<u8>().cast_const(), BLOCK_SIZE)
     };
-    if let Some(mut file) = ring.file.as_ref() {
-        file.write_all(block).expect("the floor's file can be written");
+    if let Some(write) = &ring.write {
+        write(block);
     }
 }

@@ -1,7 +1,7 @@
 //! The cost of recording: each operation next to its least possible cost, measured in turn with it.
 //!
 //! ```text
-//!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, witness, two-threads, tail-*-memory
+//!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, coarse, … two-threads, tail-*-memory
 //!   one process each, for    ├─ mapped   memory-mapped
 //!   they differ in the       ├─ file     file, two-threads-file, tail-*, bytes, overhead
 //!   stream they have         └─ writer   file-writer, tail-*-file-writer
@@ -10,12 +10,13 @@
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to floor`; `RECORD=name` keeps them in `record/`.
 //! An event has three 64-bit words. What the names mean: `docs/benchmarks.md`.
 
+mod events;
 mod floor;
 mod measure;
 mod row;
 
 use eventdef::path::Witness;
-use events::{Quiet, Three};
+use events::{Coarse, Quiet, Three};
 use measure::{EVENT_COUNT, TAIL, in_turn, run, tail, tails, threads_in_turn};
 use std::alloc::System;
 use std::path::{Path, PathBuf};
@@ -23,33 +24,6 @@ use std::process::Command;
 use std::{env, fs};
 use telemetry::alloc::Recorder;
 use telemetry::{Kinds, control, event};
-
-mod events {
-    telemetry::events! {
-        /// The events of the benchmark.
-        registry "recording" version(1, 0, 0);
-        kinds standard;
-
-        /// Something with three words happened.
-        Three(0x0001, always, Object) {
-            /// the first word
-            a: W,
-            /// the second word
-            b: W,
-            /// the third word
-            c: W,
-        }
-        /// The same, of a kind that is not recorded.
-        Quiet(0x0002, always, User) {
-            /// the first word
-            a: W,
-            /// the second word
-            b: W,
-            /// the third word
-            c: W,
-        }
-    }
-}
 
 /// Tells a run of this program which process of the four it is.
 const PROCESS: &str = "RECORDING_BENCH_PROCESS";
@@ -109,6 +83,11 @@ fn witness(a: u64, _: u64, _: u64) {
 }
 
 #[inline(always)]
+fn coarse(a: u64, b: u64, c: u64) {
+    event!(Coarse, a as usize, b as usize, c as usize);
+}
+
+#[inline(always)]
 fn quiet(a: u64, b: u64, c: u64) {
     event!(Quiet, a as usize, b as usize, c as usize);
 }
@@ -161,6 +140,7 @@ fn measure_memory() {
     floor::begin(None);
     give(in_turn(|| run(quiet), || run(floor::off)), "off", "ns");
     give(in_turn(|| run(three), || run(floor::memory)), "memory", "ns");
+    give(in_turn(|| run(coarse), || run(three)), "coarse", "ns");
     give(in_turn(|| run(witness), || run(three)), "witness", "ns");
     let times = threads_in_turn(three, || floor::begin(None), floor::memory);
     give_threads(times, "two-threads");

@@ -68,6 +68,18 @@ fn threads(
     begin: &(impl Fn() + Sync),
     record: &(impl Fn(u64, u64, u64) + Sync),
 ) -> f64 {
+    let (start, end) = span(count, 1, begin, record);
+    (end - start).as_secs_f64() * 1e9 / (EVENT_COUNT * count as u64) as f64
+}
+
+/// Lets threads begin, warm up, and then do `run_count` runs at once; returns the first start and
+/// the last end.
+pub(crate) fn span(
+    count: usize,
+    run_count: u64,
+    begin: &(impl Fn() + Sync),
+    record: &(impl Fn(u64, u64, u64) + Sync),
+) -> (Instant, Instant) {
     let arrived = AtomicUsize::new(0);
     let body = || {
         begin();
@@ -78,7 +90,7 @@ fn threads(
             std::hint::spin_loop();
         }
         let start = Instant::now();
-        run(record);
+        (0..run_count).for_each(|_| run(record));
         (start, Instant::now())
     };
     let spans: Vec<(Instant, Instant)> = thread::scope(|scope| {
@@ -87,7 +99,7 @@ fn threads(
     });
     let start = spans.iter().map(|span| span.0).min().expect("there is a thread");
     let end = spans.iter().map(|span| span.1).max().expect("there is a thread");
-    (end - start).as_secs_f64() * 1e9 / (EVENT_COUNT * count as u64) as f64
+    (start, end)
 }
 
 /// The points of a tail, with their names.

@@ -2,6 +2,7 @@
 //! and the root by which a debugger finds all of this. Knows os alone: no thread, registry or host.
 
 pub(crate) mod chain;
+pub(crate) mod checksum;
 pub(crate) mod clock;
 pub(crate) mod header_words;
 pub(crate) mod identity;

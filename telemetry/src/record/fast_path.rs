@@ -46,19 +46,21 @@ pub fn record<E: Event>(event: E) {
 pub fn record_here<E: Event>(event: E) {
     let size = event.size();
     let first = E::control().slot().load(Ordering::Relaxed) as usize;
-    let slot = thread::slot(first + usize::from(E::KIND_PLACE));
+    let slot = thread::tables().slot(first, E::KIND_PLACE);
     let Some(ring) = slot.take() else { return record_without_ring(&event) };
     // The counter is read between two chains of loads: that of the slot and that of the block.
     // Where the read waits for all loads before it and delays all loads after it, the second chain
     // of this event overlaps with the first chain of the next event.
-    let ticks = clock::read_counter();
+    let repeatable = if E::TYPE.coarse { ring.block().repeatable_delta() } else { None };
+    let counter = if repeatable.is_some() { thread::last_read() } else { thread::read_counter() };
+    let (delta, fits) = ring.delta(counter);
     // An event without a string is smaller than any block: then only the room in the block counts.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
     if is_small
         && let Some(mut claim) = ring.block().claim(size)
-        && let Some(delta) = ring.delta(ticks)
+        && fits
     {
-        claim.put_header(E::CODE, delta);
+        claim.put_header(E::CODE, delta.max(repeatable.unwrap_or(0)));
         let taken = encode_within(&event, &mut claim, slot, ring);
         claim.publish();
         return taken.put_back();
@@ -226,7 +228,7 @@ fn record_slowly(entry: &Entry, ring: &Own, request: &Request, encode: Encode<'_
 /// (`.event.base`). Returns false if there is no room.
 fn put_event(ring: &Own, code: u16, size: usize, encode: Encode<'_>) -> bool {
     let mut block = ring.block();
-    let ticks = clock::ticks();
+    let ticks = thread::read_clock();
     let mut delta = ticks.wrapping_sub(ring.base());
     if u32::try_from(delta).is_err() {
         if (block.state().0 as usize) < BLOCK_HEADER_SIZE + size + BASE_RECORD_SIZE {

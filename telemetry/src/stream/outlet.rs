@@ -11,7 +11,7 @@
 
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, OwnBlock};
-use crate::block::{chain, identity, root};
+use crate::block::{chain, checksum, identity, root};
 use crate::os::entry::Entry;
 use crate::plinth::region;
 use crate::stream::volume::{Outgoing, Written};
@@ -249,8 +249,9 @@ pub(crate) fn seal(block: &mut OwnBlock, header: &mut BlockHeader, counts: &Coun
     }
     counts.put(header);
     let range = header.last.get() as usize..header.top.get() as usize;
-    header.crc =
-        block.with_bytes(|bytes| header.checksum(bytes.get(range).unwrap_or_default())).into();
+    let of_header = header.checksum(&[]);
+    let payload = |bytes: &[u8]| checksum::append(of_header, bytes.get(range).unwrap_or_default());
+    header.crc = block.with_bytes(payload).into();
     block.put_header(header);
 }
 

@@ -213,7 +213,7 @@ pub fn read(bytes: &[u8]) -> Stream {
 pub fn read_as_it_is(bytes: &[u8]) -> Stream {
     assert_eq!(crc32c_of(&[b"123456789"]), 0xE306_9283);
     assert_eq!(bytes[..8], [0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00], ".header.magic");
-    assert_eq!([u16_at(bytes, 8), u16_at(bytes, 10), u16_at(bytes, 12)], [1, 0, 4]);
+    assert_eq!([u16_at(bytes, 8), u16_at(bytes, 10), u16_at(bytes, 12)], [1, 0, 5]);
     assert_eq!(bytes[16..20], 0x0A0B_0C0Du32.to_ne_bytes(), ".header.order");
     let mut header = bytes[..512].to_vec();
     header[28..32].fill(0);

@@ -51,6 +51,13 @@ eventdef::events! {
         /// the same, once more
         again: W,
     }
+    /// The same, with a time that the thread read earlier.
+    coarse InnerCoarse(4, always, Seg) {
+        /// which
+        index: W,
+        /// the same, once more
+        again: W,
+    }
 }
 
 thread_local! {
@@ -77,6 +84,17 @@ fn record_same() {
 fn record_other() {
     let index = next();
     crate::event!(InnerOther, index, index);
+}
+
+fn record_coarse() {
+    let index = next();
+    crate::event!(InnerCoarse, index, index);
+}
+
+/// The coarse one takes the time of the other, though the interrupted event has an earlier one.
+fn record_other_and_coarse() {
+    record_other();
+    record_coarse();
 }
 
 fn fill_a_block() {
@@ -152,11 +170,19 @@ fn read_events(
 ) {
     let mut chain = Vec::new();
     let mut rest = payload;
+    // From the newest event on: no time is later than that of the event after it.
+    let (mut base, mut later) = (header.base_last.get(), u64::MAX);
     while !rest.is_empty() {
         let size = usize::from(u16::from_le_bytes([rest[2], rest[3]]));
         assert_eq!(size, 24, "events of two words, and base records");
+        let word = |at: usize| u64::from_ne_bytes(rest[at..at + 8].try_into().unwrap());
+        let ticks = base.wrapping_add(word(0) >> 32);
         if rest[..2] != [0, 0] {
+            assert!(ticks <= later, "{ticks} {later}");
+            later = ticks;
             chain.push(&rest[..size]);
+        } else {
+            base = word(16);
         }
         rest = &rest[size..];
     }
@@ -258,6 +284,21 @@ fn a_handler_at_any_point_loses_no_event_uncounted() {
             ("a label", label),
             ("the end of a thread", leave),
         ]);
+        judge(&plinth);
+    });
+}
+
+/// `.time.coarse`: times do not decrease, which `read_events` checks.
+#[test]
+fn a_coarse_event_at_any_point_keeps_the_order_of_its_buffer() {
+    in_a_process("a_coarse_event_at_any_point_keeps_the_order_of_its_buffer", || {
+        let plinth = begin();
+        for work in [record_outer, record_coarse, record_other_and_coarse, fill_a_block] {
+            for handler in [record_coarse, record_other_and_coarse] {
+                assert!(interrupt_everywhere(work, handler) > 5);
+                record_coarse();
+            }
+        }
         judge(&plinth);
     });
 }

@@ -53,6 +53,7 @@ mod os {
 #[path = "../../src/block"]
 mod block {
     pub(crate) mod chain;
+    pub(crate) mod checksum;
     pub(crate) mod header_words;
     pub(crate) mod losses;
     pub(crate) use crate::memory;

@@ -126,7 +126,7 @@ impl Recording {
         for _ in 0..count {
             let value = value(self.thread, self.count);
             let own = own(self.ring);
-            let put = || put(own.block(), own.delta(0).unwrap(), value);
+            let put = || put(own.block(), own.delta([0; 2]).0, value);
             if put() || own.advance(&Entry::new(), 0, self.thread) && put() {
                 self.count += 1;
             } else {

@@ -28,6 +28,7 @@ use crate::ask::stats::summary::overview::{
 use crate::ask::stats::view;
 use crate::page::flame::Flame;
 use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
+use crate::show;
 use crate::text;
 use cli::page::{self, Page, chart};
 use cli::table::{self, Cell, Table, time};
@@ -321,13 +322,14 @@ impl Report<'_> {
         let prefixes = prefixes(self.registries);
         let events = self.sample.events();
         let mut places: HashMap<Key, usize> = HashMap::new();
-        let mut names = Vec::new();
+        let (mut names, mut coarse) = (Vec::new(), Vec::new());
         let mut thread_names: Vec<String> = vec!["?".to_owned()];
         thread_names.extend(self.overview.threads.iter().map(|row| row.name.clone()));
         let (mut of_names, mut threads, mut texts) = (Vec::new(), Vec::new(), String::new());
         for event in &events {
             of_names.push(*places.entry(event.of).or_insert_with(|| {
                 names.push(self.name_of(event.of, type_name, &prefixes));
+                coarse.push(self.name_of(event.of, coarse_mark, &HashMap::new()));
                 names.len() - 1
             }));
             let thread = self.overview.thread_places.get(&(event.stream, event.thread));
@@ -337,8 +339,10 @@ impl Report<'_> {
             texts += &String::from_utf8_lossy(&event.text);
         }
         let times = encoded(&events, |event| event.time.to_le_bytes().to_vec());
-        let sample =
-            json!({ "times": times, "names": of_names, "threads": threads, "texts": texts });
+        let sample = json!({
+            "times": times, "names": of_names, "coarse": coarse, "threads": threads,
+            "texts": texts,
+        });
         (sample, names, thread_names)
     }
 
@@ -387,6 +391,11 @@ impl Report<'_> {
         }
         table
     }
+}
+
+/// Returns what stands behind the times of a coarse event type.
+fn coarse_mark(registry: &Registry, code: u16) -> String {
+    show::coarse_mark(registry.event_type(code)).to_owned()
 }
 
 fn type_name(registry: &Registry, code: u16) -> String {

@@ -255,7 +255,8 @@
       found += 1;
       if (found > SHOWN_MAX) continue;
       const row = body.insertRow();
-      row.append(node("td", time(times[i] / (data.length || 1))),
+      row.append(
+        node("td", time(times[i] / (data.length || 1)) + data.sample.coarse[data.sample.names[i]]),
         node("td", data.threadNames[data.sample.threads[i]], "left"), node("td", name, "left"),
         node("td", texts[i], "text"));
     }

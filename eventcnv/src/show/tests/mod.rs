@@ -24,7 +24,7 @@ const fn param(sort: Sort, name: &'static str) -> Param {
 }
 
 const fn row(name: &'static str, code: u16, params: &'static [Param]) -> EventType {
-    EventType { name, code, kind: 0, always: true, retired: false, doc: "", params }
+    EventType { name, code, kind: 0, always: true, retired: false, coarse: false, doc: "", params }
 }
 
 static REGISTRY: eventdef::Registry = eventdef::Registry {
@@ -56,7 +56,10 @@ static REGISTRY: eventdef::Registry = eventdef::Registry {
                 param(Sort::W, "unitSize"),
             ],
         ),
-        row("ANameLongerThanTheMpsHas", 0x121, &[param(Sort::U, "unsigned")]),
+        EventType {
+            coarse: true,
+            ..row("ANameLongerThanTheMpsHas", 0x121, &[param(Sort::U, "unsigned")])
+        },
     ],
 };
 

@@ -81,7 +81,8 @@ pub(super) fn naive(event: &Event<'_, '_>) -> [String; 5] {
         true => (name, words.collect()),
         false => ("[Unknown]", "Unknown event.".to_owned()),
     };
-    let named = format!("{ticks:016X} {}{code:04X} {named:19} {words}\n", index(event));
+    let coarse = ["", "+"][usize::from(event.event_type.is_some_and(|row| row.coarse))];
+    let named = format!("{ticks:016X}{coarse} {}{code:04X} {named:19} {words}\n", index(event));
     let lisp = match is_known {
         true => format!("({ticks:016X} {name:19}{values})\n"),
         false => format!("({ticks:016X} {code:04X})\n"),

@@ -37,7 +37,7 @@ pub enum Change {
     Changed,
     /// It keeps its code and is not recorded any more, or it is recorded again.
     Retired,
-    /// Its description or its varieties changed.
+    /// Its description, its varieties or the precision of its times changed.
     Described,
 }
 
@@ -148,6 +148,10 @@ fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> O
     }
     if old.always != new.always {
         let what = if new.always { "is in the hot variety now" } else { "left the hot variety" };
+        whats.push(what.to_owned());
+    }
+    if old.coarse != new.coarse {
+        let what = if new.coarse { "its times are coarse now" } else { "its times are exact now" };
         whats.push(what.to_owned());
     }
     (!whats.is_empty()).then(|| difference(Change::Described, new, whats.join("; ")))
@@ -274,6 +278,7 @@ mod tests {
         b.event_types[0].doc = "what it says".into();
         b.event_types[1].params[0].doc = "its pool".into();
         b.event_types[2].always = false;
+        b.event_types[2].coarse = true;
         let last = b.kinds.pop().unwrap();
         let other = "is described in other words";
         // Intern is of the last kind, which was removed.
@@ -288,7 +293,10 @@ mod tests {
         let expected = expected.map(|(a, b, c)| (a, b.to_owned(), c.to_owned()));
         assert_eq!(told(&a, &b), expected);
         b.kinds = a.kinds.clone();
-        assert_eq!(told(&a, &b)[2..], one(Described, "0005 Intern", "left the hot variety"));
+        assert_eq!(
+            told(&a, &b)[2..],
+            one(Described, "0005 Intern", "left the hot variety; its times are coarse now")
+        );
         b.kinds.push(Kind { index: 7, ..last });
         assert_eq!(told(&a, &b)[..1], one(Added, "kind User", "kind 7"));
         // `.version.parts`, `.sol.version.check`: a description needs no higher version.

@@ -171,6 +171,8 @@ pub struct EventType {
     pub always: bool,
     /// Whether it is not recorded any more.
     pub retired: bool,
+    /// Whether its events happened at or after their times (`.time.coarse`).
+    pub coarse: bool,
     /// Its description.
     pub doc: Box<str>,
     /// Its parameters, in order.
@@ -328,6 +330,7 @@ impl From<&eventdef::EventType> for EventType {
             kind: event_type.kind,
             always: event_type.always,
             retired: event_type.retired,
+            coarse: event_type.coarse,
             doc: event_type.doc.into(),
             params: event_type.params.iter().map(param).collect(),
             size_min: 0,

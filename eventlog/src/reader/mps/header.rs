@@ -153,6 +153,7 @@ fn event_type(
         kind: kind.ok_or_else(|| error(name, "its kind is not one of the MPS"))?.index,
         always: flag == "TRUE",
         retired: false,
+        coarse: false,
         doc: Box::default(),
         params,
         size_min: 0,

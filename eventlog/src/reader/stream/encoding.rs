@@ -6,7 +6,7 @@
 //!
 //! Encoding: section 5.1 of `design/format.md`; pieces: `.part.registry`.
 
-use crate::format::{BlockHeader, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED};
+use crate::format::{BlockHeader, EVENT_TYPE_ALWAYS, EVENT_TYPE_COARSE, EVENT_TYPE_RETIRED};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::model::registry::clean;
@@ -216,6 +216,7 @@ fn parse_event_type(rest: &mut Rest<'_>) -> Parsed<EventType> {
         kind,
         always: flags & EVENT_TYPE_ALWAYS != 0,
         retired: flags & EVENT_TYPE_RETIRED != 0,
+        coarse: flags & EVENT_TYPE_COARSE != 0,
         doc: rest.string()?,
         params: Vec::new(),
         size_min: 0,

@@ -29,6 +29,7 @@ impl<const CODE: u16, const KIND: u8> Event for Forged<CODE, KIND> {
         kind: KIND,
         always: true,
         retired: false,
+        coarse: false,
         doc: "",
         params: &[],
     };
@@ -178,7 +179,7 @@ fn too_many_registries_are_refused() {
     let kind = |index| Kind { index, name: "K", doc: "" };
     let row = |code, doc| {
         let (name, params) = ("E", &[][..]);
-        EventType { name, code, kind: 0, always: true, retired: false, doc, params }
+        EventType { name, code, kind: 0, always: true, retired: false, coarse: false, doc, params }
     };
     let mut bytes = Vec::new();
     let (mut maker, _) = begun(&mut bytes);

@@ -7,6 +7,7 @@
 //! Design: `.sol.clock` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "the processor's counter")]
 
+use super::{Halves, OwnTicks, halves, whole};
 use core::arch::asm;
 use eventlog::format::ClockSource;
 
@@ -24,11 +25,16 @@ pub(crate) fn rate() -> u64 {
 }
 
 #[inline(always)]
-pub(crate) fn read() -> u64 {
+pub(crate) fn read() -> Halves {
     let ticks: u64;
     // SAFETY: reads a register that every process may read, and touches no memory.
     unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-    ticks
+    halves(ticks)
+}
+
+#[inline(always)]
+pub(crate) fn since(ticks: Halves, base: &OwnTicks) -> Halves {
+    halves(whole(ticks).wrapping_sub(whole(base.get())))
 }
 
 #[inline(always)]

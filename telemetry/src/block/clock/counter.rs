@@ -2,6 +2,7 @@
 //!
 //! Design: `.sol.clock` in `design/telemetry.md`.
 
+use super::{Halves, OwnTicks};
 use eventlog::format::ClockSource;
 
 pub(crate) const SOURCE: Option<ClockSource> = None;
@@ -15,8 +16,14 @@ pub(crate) fn rate() -> u64 {
 }
 
 #[inline(always)]
-pub(crate) fn read() -> u64 {
-    0
+pub(crate) fn read() -> Halves {
+    [0; 2]
+}
+
+#[inline(always)]
+pub(crate) fn since(_: Halves, _: &OwnTicks) -> Halves {
+    // No delta fits.
+    [0, 1]
 }
 
 #[inline(always)]

@@ -16,8 +16,8 @@
 #[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "arm.rs")]
 mod counter;
 
+use crate::os::atomic::{AtomicU32, Ordering};
 use crate::os::sys;
-use core::sync::atomic::{AtomicU32, Ordering};
 use eventlog::format::{ClockSource, ClockSync};
 
 const SYNC_TRY_COUNT_MAX: usize = 4;
@@ -64,21 +64,72 @@ pub(crate) fn realtime() -> u64 {
 /// Returns the ticks, as the events have them.
 #[inline]
 pub fn ticks() -> u64 {
-    if is_counter(source()) { read_counter() } else { monotonic() }
+    if is_counter(source()) { whole(read_counter()) } else { monotonic() }
 }
 
 /// Returns whether the source is the processor's counter.
-#[inline(always)]
-pub(crate) fn is_counter(source: ClockSource) -> bool {
+fn is_counter(source: ClockSource) -> bool {
     counter::SOURCE == Some(source)
 }
 
-/// Reads the processor's counter, whichever source is in use; returns 0 if the processor has none.
-/// For the fast path, which cannot afford to read the source first, and needs no stack frame
-/// because it calls no function.
+/// The halves of ticks, the lower one first: as x86 reads its counter.
+pub(crate) type Halves = [u32; 2];
+
 #[inline(always)]
-pub(crate) fn read_counter() -> u64 {
+pub(crate) fn whole([low, high]: Halves) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+#[inline(always)]
+pub(crate) fn halves(ticks: u64) -> Halves {
+    [ticks as u32, (ticks >> 32) as u32]
+}
+
+/// Ticks that one thread and its signal handlers store. A handler that comes between the stores of
+/// the halves finds the lower one new and the higher one old: ticks that are long past, if the
+/// higher half changes.
+#[derive(Debug)]
+#[repr(C, align(8))]
+pub(crate) struct OwnTicks([AtomicU32; 2]);
+
+impl OwnTicks {
+    pub(crate) const fn zero() -> OwnTicks {
+        OwnTicks([const { AtomicU32::new(0) }; 2])
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, [low, high]: Halves) {
+        self.0[0].store(low, Ordering::Relaxed);
+        self.0[1].store(high, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Halves {
+        [self.0[0].load(Ordering::Relaxed), self.0[1].load(Ordering::Relaxed)]
+    }
+}
+
+/// Reads the processor's counter, whichever source is in use. For the fast path, which cannot
+/// afford to read the source first, and needs no stack frame because it calls no function.
+#[inline(always)]
+pub(crate) fn read_counter() -> Halves {
     counter::read()
+}
+
+/// Returns the ticks from a base to a later value of the counter, and whether they fit 32 bits.
+#[inline(always)]
+pub(crate) fn since(counter: Halves, base: &OwnTicks) -> (u32, bool) {
+    let [delta, high] = counter::since(counter, base);
+    (delta, high == 0)
+}
+
+/// Returns what [`since`] needs as the base of these ticks. If the counter is not the source, that
+/// is half of all values away from the counter: no delta fits.
+pub(crate) fn counter_base(ticks: u64) -> Halves {
+    if is_counter(source()) {
+        return halves(ticks);
+    }
+    halves(whole(read_counter()).wrapping_add(1 << 63))
 }
 
 /// Keeps later readings of the counter after all earlier loads.
@@ -161,6 +212,38 @@ mod tests {
         assert_eq!(ticks_before(u64::MAX, &earlier), Some(0));
         let later = ClockSync { monotonic: u64::MAX, ..earlier };
         assert_eq!(ticks_before(1, &later), None);
+    }
+
+    /// `.event.delta`: against a subtraction of 64 bits.
+    #[test]
+    fn a_delta_fits_exactly_where_32_bits_hold_it() {
+        choose();
+        let near = [0, 1, 2, u64::from(u32::MAX) - 1, u32::MAX.into(), 1 << 32, (1 << 32) + 1];
+        let far = [1 << 33, 1 << 63, u64::MAX - 1, u64::MAX];
+        for counter in near.into_iter().chain(far).map(|ticks| ticks.wrapping_add(1 << 40)) {
+            for delta in near.into_iter().chain(far) {
+                let base = counter.wrapping_sub(delta);
+                let own = OwnTicks::zero();
+                own.set(halves(base));
+                assert_eq!(whole(own.get()), base);
+                let found = since(halves(counter), &own);
+                let fits = counter::SOURCE.is_some() && delta <= u32::MAX.into();
+                assert_eq!(found.1, fits, "{counter:x} {delta:x}");
+                assert!(!fits || u64::from(found.0) == delta, "{counter:x} {delta:x}");
+            }
+        }
+        let own = OwnTicks::zero();
+        own.set(counter_base(ticks()));
+        assert_eq!(since(read_counter(), &own).1, is_counter(source()));
+    }
+
+    /// A base of the system's clock is near to no value of the counter.
+    #[test]
+    fn a_base_of_another_clock_never_fits() {
+        let base = if is_counter(source()) { return } else { counter_base(ticks()) };
+        let own = OwnTicks::zero();
+        own.set(base);
+        assert!(!since(read_counter(), &own).1);
     }
 
     /// `.header.clock`

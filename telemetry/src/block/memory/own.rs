@@ -7,12 +7,15 @@
 //! Design: `.sol.ordering` in `design/telemetry.md`; `.write` in `design/format.md`.
 #![expect(unsafe_code, reason = "the right to a block, and its bytes")]
 
-use super::{Block, Blocks, Claim, block_size};
+use super::{Block, Blocks, Claim, WORD_SIZE, Word, block_size};
 use crate::block::header_words;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::sync::atomic::Ordering;
-use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, ClockSync};
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, ClockSync, EventHeader};
+
+/// One in this number of events that a coarse event type has in a block reads the clock.
+const COARSE_COUNT_MAX: usize = 16;
 
 /// The right to store into one block, and to lend its bytes: neither `Copy` nor `Send` nor `Sync`.
 ///
@@ -70,6 +73,22 @@ impl OwnBlock {
         // a mapped block.
         let at = unsafe { self.block.start.add(last - size) };
         Some(Claim::new(at, size, self.block, state))
+    }
+
+    /// Returns the delta of the newest event, where a coarse event may repeat it or a later one:
+    /// not in an empty block, and once in [`COARSE_COUNT_MAX`] events not (`.sol.coarse`).
+    #[inline(always)]
+    pub(crate) fn repeatable_delta(&self) -> Option<u32> {
+        let state = header_words::own_state(self.block.words());
+        let (last, count) = (state as u32 as usize, (state >> 32) as usize);
+        if count.is_multiple_of(COARSE_COUNT_MAX) {
+            return None;
+        }
+        // SAFETY: B1, B3: the block has an event or a base record at *last*: eight bytes or more,
+        // aligned. B5: all threads access them as these atomics.
+        let header: &[Word; 8 / WORD_SIZE] = unsafe { &*self.block.start.add(last).cast() };
+        let header = header.each_ref().map(|word| word.load(Ordering::Relaxed));
+        Some(bytemuck::cast::<_, EventHeader>(header).delta)
     }
 
     /// Lends all bytes of a block that gets no more events.

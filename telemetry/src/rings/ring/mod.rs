@@ -12,8 +12,9 @@
 //! up a block so that its place is reused. Design: `.sol.buffer`, `.sol.block` in
 //! `design/telemetry.md`; `.write`, `.part.events` in `design/format.md`.
 
+use crate::block::clock::{self, Halves, OwnTicks};
 use crate::block::memory::{self, Block, Blocks, BlocksLink, OwnBlock};
-use crate::block::{clock, identity, losses::Counts, root};
+use crate::block::{identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::{entry::Entry, sync::Locked};
 use crate::os::{link::Link, pages, sys};
@@ -56,11 +57,12 @@ struct HandOver {
 /// The blocks of one thread and kind.
 #[repr(C)]
 pub(crate) struct Ring {
+    /// R2: the base in force at *last* of `block`, as the counter has it, and as ticks.
+    counter_base: OwnTicks,
+    base: AtomicU64,
     /// R1: the block `head`: only the thread in `owner` records into it, after it took the ring out
     /// of its slot.
     block: memory::BlockLink,
-    /// R2: the base in force at *last* of that block.
-    base: AtomicU64,
     /// The clock of the ticks in `base`.
     clock: ClockSource,
     pub(crate) counts: Counts,
@@ -100,8 +102,9 @@ impl Ring {
             blocks.get(0).populate();
         }
         let ring = pages::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
-            block: memory::BlockLink::new(blocks.get(0)),
+            counter_base: OwnTicks::zero(),
             base: AtomicU64::new(0),
+            block: memory::BlockLink::new(blocks.get(0)),
             clock: clock::source(),
             counts: Counts::new(),
             control,
@@ -129,12 +132,11 @@ impl Ring {
         self.block.get()
     }
 
-    /// Returns the ticks from the base in force to the counter's value, if the counter is the clock
-    /// and they fit (`.event.delta`).
+    /// Returns the ticks from the base in force to a value of the counter, and whether the counter
+    /// is the clock and they fit (`.event.delta`).
     #[inline(always)]
-    pub(crate) fn delta(&self, counter: u64) -> Option<u32> {
-        let delta = u32::try_from(counter.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()?;
-        clock::is_counter(self.clock).then_some(delta)
+    pub(crate) fn delta(&self, counter: Halves) -> (u32, bool) {
+        clock::since(counter, &self.counter_base)
     }
 
     /// Returns the same if the system's clock is the clock.
@@ -149,6 +151,7 @@ impl Ring {
 
     pub(crate) fn set_base(&self, base: u64) {
         self.base.store(base, Ordering::Relaxed);
+        self.counter_base.set(clock::counter_base(base));
     }
 
     pub(crate) fn next(&self) -> &Link<Ring> {
@@ -353,7 +356,7 @@ impl Own {
         header.thread = thread.into();
         self.counts.put(&mut header);
         block.begin(&header);
-        self.base.store(ticks, Ordering::Relaxed);
+        self.set_base(ticks);
         self.block.set(*block);
         self.head.store(sequence, Ordering::Release);
     }

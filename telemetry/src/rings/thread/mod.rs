@@ -14,7 +14,7 @@ mod after_fork;
 
 pub(crate) use after_fork::{leave_parent, restart};
 
-use crate::block::clock;
+use crate::block::clock::{self, Halves, OwnTicks};
 use crate::block::losses::Cause;
 use crate::offered::Moment;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -32,31 +32,39 @@ use crate::store::intern;
 use crate::stream::{self, writer};
 use bytemuck::Zeroable;
 use core::ffi::c_void;
+use eventdef::KIND_COUNT_MAX;
 
 struct Local {
     tables: OwnRef<Tables>,
     /// Its index in the stream; 0 until it records.
     index: AtomicU32,
+    /// The ticks that it read last for an event; a signal handler's may be later.
+    last_read: OwnTicks,
 }
 
 thread_local! {
-    static LOCAL: Local =
-        const { Local { tables: OwnRef::new(&NO_TABLES), index: AtomicU32::new(0) } };
+    static LOCAL: Local = const {
+        Local {
+            tables: OwnRef::new(&NO_TABLES),
+            index: AtomicU32::new(0),
+            last_read: OwnTicks::zero(),
+        }
+    };
 }
 
 /// The rings of a thread, by slot.
 #[derive(Zeroable)]
 #[repr(C)]
-struct Tables {
+pub(crate) struct Tables {
     /// T1: a ring of the one thread that has these tables; none while it records an event.
-    slots: [Slot; SLOT_COUNT],
+    slots: [Slot; SLOT_COUNT + KIND_COUNT_MAX],
     rings: [Link<Ring>; SLOT_COUNT],
     thread: Link<Thread>,
 }
 
 /// The tables of no thread: they stay empty.
 static NO_TABLES: Tables = Tables {
-    slots: [const { Slot::new() }; SLOT_COUNT],
+    slots: [const { Slot::new() }; SLOT_COUNT + KIND_COUNT_MAX],
     rings: [const { Link::none() }; SLOT_COUNT],
     thread: Link::none(),
 };
@@ -103,7 +111,43 @@ const SEARCH_COUNT_MAX: usize = 16;
 /// Returns a slot of this thread: for a thread that has not recorded, one that stays empty.
 #[inline(always)]
 pub(crate) fn slot(slot: usize) -> &'static Slot {
-    &LOCAL.with(|local| local.tables.now()).get().slots[slot % SLOT_COUNT]
+    tables().slot(slot, 0)
+}
+
+/// Returns the tables of this thread: those of no thread, if it has not recorded.
+#[inline(always)]
+pub(crate) fn tables() -> &'static Tables {
+    LOCAL.with(|local| local.tables.now()).get()
+}
+
+impl Tables {
+    /// Returns the slot `place` slots after another one. Slots beyond the last one stay empty, so
+    /// that a constant `place` takes no instruction.
+    #[inline(always)]
+    pub(crate) fn slot(&self, first: usize, place: u8) -> &Slot {
+        &self.slots[first % SLOT_COUNT + usize::from(place) % KIND_COUNT_MAX]
+    }
+}
+
+/// Reads the counter, whichever clock is in use, for an event of this thread.
+#[inline(always)]
+pub(crate) fn read_counter() -> Halves {
+    let counter = clock::read_counter();
+    LOCAL.with(|local| local.last_read.set(counter));
+    counter
+}
+
+/// Returns what this thread read last (`.sol.coarse`).
+#[inline(always)]
+pub(crate) fn last_read() -> Halves {
+    LOCAL.with(|local| local.last_read.get())
+}
+
+/// Reads the clock, for an event of this thread.
+pub(crate) fn read_clock() -> u64 {
+    let ticks = clock::ticks();
+    LOCAL.with(|local| local.last_read.set(clock::halves(ticks)));
+    ticks
 }
 
 /// Arranges for calls at the ends of threads. Once in the process.
@@ -156,7 +200,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
 }
 
 fn current() -> Option<&'static Thread> {
-    LOCAL.with(|local| local.tables.now()).get().thread.get()
+    tables().thread.get()
 }
 
 /// Returns all threads, the newest first.

@@ -1,4 +1,4 @@
-//! The log of a command line: its name in messages, the registry of its MPS, its faults.
+//! The log of a command line: its files, its name in messages, the registry of its MPS, its faults.
 //!
 //! ```text
 //!  "-" ──▶ "standard input"     eventdef.h ──▶ Registry     Faults ──▶ "eventcnv: a.log: …"
@@ -8,17 +8,38 @@
 
 use crate::said;
 use crate::units::counted;
-use eventlog::reader::{Fault, Faults, Registry};
+use eventlog::reader::{Directory, Fault, Faults, Registry};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Size of an `eventdef.h` of the MPS in bytes, at most.
 pub const HEADER_SIZE_MAX: u64 = 1 << 20;
 
+/// The first file of a log in a directory (`.directory.names`).
+const DIRECTORY_FIRST: &str = "00.log";
+
 /// Returns the name of a log in messages.
 pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { said(path) }
+}
+
+/// Returns the files of a log, and those of other logs beside them: of a log that was written to
+/// several files in a directory, all that are there; else the path itself.
+pub fn files(path: &Path) -> Directory {
+    let itself = || Directory { files: vec![path.to_owned()], ..Directory::default() };
+    let found = Some(path).filter(|path| path.is_dir()).and_then(|path| Directory::read(path).ok());
+    found.filter(|found| !found.files.is_empty()).unwrap_or_else(itself)
+}
+
+/// Returns the file that a log begins with: of a log in a directory, the first one.
+pub fn first_file(path: &Path) -> PathBuf {
+    let first = path.join(DIRECTORY_FIRST);
+    match path.is_dir() {
+        true if first.is_file() => first,
+        true => files(path).files.swap_remove(0),
+        false => path.to_owned(),
+    }
 }
 
 /// Returns the registry in an `eventdef.h` of the MPS.

@@ -233,7 +233,29 @@ macro_rules! plinths {
         }
     )*};
 }
-plinths! { FilePlinth MappedPlinth MemoryPlinth SocketPlinth TeePlinth }
+plinths! { DirectoryPlinth FilePlinth MappedPlinth MemoryPlinth SocketPlinth TeePlinth }
+
+impl DirectoryPlinth {
+    /// Never fails.
+    pub fn new(_path: impl AsRef<Path>) -> Result<DirectoryPlinth, DestinationError> {
+        Ok(DirectoryPlinth::default())
+    }
+
+    /// Never fails.
+    pub fn per_process(path: impl AsRef<Path>) -> Result<DirectoryPlinth, DestinationError> {
+        DirectoryPlinth::new(path)
+    }
+
+    /// Never fails.
+    pub fn files(self, _count: u32) -> Result<DirectoryPlinth, DestinationError> {
+        Ok(self)
+    }
+
+    /// Never fails.
+    pub fn bounded(self, _size: u64, _count: u32) -> Result<DirectoryPlinth, DestinationError> {
+        Ok(self)
+    }
+}
 
 impl FilePlinth {
     /// Never fails.

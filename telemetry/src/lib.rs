@@ -105,7 +105,7 @@ mod stream;
 
 pub use inspect::postmortem::{self, postmortem};
 pub use inspect::traceback::{TRACEBACK_COUNT_MAX, traceback};
-pub use plinth::{FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth};
+pub use plinth::{DirectoryPlinth, FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth};
 pub use record::control;
 pub use record::setup::prepare;
 pub use record::strings::{add_string, label, label_address, source};
@@ -119,7 +119,7 @@ pub use store::intern::STORE_BLOCK_COUNT_MAX;
 mod absent;
 
 pub use absent::{
-    FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
+    DirectoryPlinth, FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
     label, label_address, losses, losses_of, prepare, source, store_losses, traceback,
 };
 } }

@@ -15,6 +15,9 @@ use bytemuck::{Pod, Zeroable};
 pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
 /// The version of the format that this library writes (`.header.version`).
 pub const FORMAT_VERSION: [u16; 3] = [1, 0, 5];
+
+/// The greatest number of files that take the blocks of a stream side by side (`.header.file`).
+pub const FILE_COUNT_MAX: u32 = 64;
 /// The value of the byte-order mark in the writer's order (`.header.order`).
 pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
 /// log2 of the smallest block size (`.stream.blocks`).
@@ -126,7 +129,11 @@ pub struct StreamHeader {
     pub volume: U64le,
     /// Blocks of a ring, if others follow it (`.ring.kept`); 0: the file is the ring.
     pub ring_count: U64le,
-    pub reserved_424: [u64; 11],
+    /// The number of this file among those that are written side by side (`.header.file`).
+    pub file: U32le,
+    /// The number of those files; 0: there is one.
+    pub file_count: U32le,
+    pub reserved_432: [u64; 10],
 }
 
 const _: () = assert!(size_of::<StreamHeader>() == 512);
@@ -134,6 +141,7 @@ const _: () = assert!(core::mem::offset_of!(StreamHeader, producer) == 152);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, flags) == 148);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, volume) == 408);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, ring_count) == 416);
+const _: () = assert!(core::mem::offset_of!(StreamHeader, file_count) == 428);
 
 impl StreamHeader {
     /// Returns a header of this platform and version. Every other field is zero, the checksum too.

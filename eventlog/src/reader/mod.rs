@@ -52,6 +52,7 @@ pub use order::filter::Order;
 pub use order::filter::{Filter, Pick};
 pub use order::merge::Events;
 pub use source::bytes::{FileSource, Joined, Source};
+pub use source::directory::Directory;
 
 // For the tools of this workspace alone.
 #[doc(hidden)]

@@ -65,10 +65,13 @@ impl Opened {
         let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
         let (name, title) = (names.join(" + "), titles.join(" + "));
         let (mut files, mut starts, mut size) = (Vec::new(), Vec::new(), 0);
-        for (path, name) in input.logs.iter().zip(&names) {
+        let logs = input.logs.iter().flat_map(|path| log::files(path).files);
+        let logs: Vec<PathBuf> = logs.collect();
+        for path in &logs {
+            let name = log::name(path);
             let opened = file(path).and_then(|file| Ok((file.metadata()?.len(), file)));
             let (own, file) = opened.map_err(|error| Stop::Message(format!("{name}: {error}")))?;
-            starts.push((size, name.clone()));
+            starts.push((size, name));
             size += own;
             files.push(file);
         }

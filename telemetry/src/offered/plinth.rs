@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            FilePlinth · MappedPlinth · MemoryPlinth · SocketPlinth · TeePlinth · your own
+//!            FilePlinth · DirectoryPlinth · MappedPlinth · MemoryPlinth · SocketPlinth · TeePlinth · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
@@ -68,6 +68,14 @@ pub trait Plinth: Send + Sync {
     fn wants_volume(&self, size: u64) -> bool {
         let _ = size;
         false
+    }
+
+    /// Returns the number of files between which the plinth deals out blocks: the block at `offset`,
+    /// from the second on, is of file `(offset / block size - 1) % file_count`. Threads on different
+    /// processors then write blocks of different files, so that they do not wait for one another. At
+    /// most 64. The runtime asks after [`create`](Plinth::create).
+    fn file_count(&self) -> u64 {
+        1
     }
 
     /// Hands on what the plinth itself holds back. The runtime calls it at the end of every flush.

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!  mpsio.log    file:PATH?size=64M&count=8    ring:PATH?size=64M&keep=all
+//!  dir:PATH?files=16&size=1G&count=4
 //!  tcp://HOST:PORT    unix:PATH               tee:DESTINATION,DESTINATION,…
 //! ```
 //!
 //! What begins with none of these words is the name of a file, whatever is in it. Pure.
 //! Design: `.sol.plinth`, `.req.multi` in `design/telemetry.md`.
 
-use crate::plinth::{COUNT_MAX, COUNT_MIN, Volumes};
+use crate::plinth::{COUNT_MAX, COUNT_MIN, FILE_COUNT_MAX, FILE_COUNT_MIN, Volumes};
 use crate::registry::names;
+use core::ops::RangeInclusive;
 
 pub(crate) const TEE_COUNT_MAX: usize = 8;
 /// The size of a ring without a size option, in bytes.
@@ -24,6 +26,14 @@ pub(crate) enum Destination<'a> {
     /// volumes.
     File {
         path: &'a [u8],
+        volumes: Option<Volumes>,
+    },
+    /// A directory of files that are written side by side: how many; without a number, as many as
+    /// the machine has processors. And the greatest size of a volume, of all of them, in bytes, and
+    /// the greatest number of volumes.
+    Directory {
+        path: &'a [u8],
+        file_count: Option<u32>,
         volumes: Option<Volumes>,
     },
     /// A bounded ring in a mapped file of this size, and whether the file grows to keep all.
@@ -54,20 +64,31 @@ pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
         if path.is_empty() {
             return Err("the file has no name");
         }
-        let volumes = match options {
-            Options { keeps: true, .. } => return Err("a file has no `keep`"),
-            Options { size: None, count: None, .. } => None,
-            Options { size: None, count: Some(_), .. } => return Err("`count` needs a `size`"),
-            Options { size: Some(size), count, .. } => {
-                Some(Volumes { size, count: count.unwrap_or(VOLUME_COUNT_DEFAULT) })
-            }
-        };
-        Ok(Destination::File { path, volumes })
+        match options {
+            Options { keeps: true, .. } => Err("a file has no `keep`"),
+            Options { file_count: Some(_), .. } => Err("a file has no `files`"),
+            _ => Ok(Destination::File { path, volumes: options.volumes()? }),
+        }
+    } else if let Some(rest) = text.strip_prefix(b"dir:") {
+        let (path, options) = split(rest);
+        let options = read_options(options)?;
+        // A forked child's directory is called as this one, with something added.
+        let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+        match options {
+            _ if end == 0 => Err("the directory has no name"),
+            Options { keeps: true, .. } => Err("a directory has no `keep`"),
+            Options { file_count, .. } => Ok(Destination::Directory {
+                path: &path[..end],
+                file_count,
+                volumes: options.volumes()?,
+            }),
+        }
     } else if let Some(rest) = text.strip_prefix(b"ring:") {
         let (path, options) = split(rest);
         match read_options(options)? {
             _ if path.is_empty() => Err("the ring has no name"),
             Options { count: Some(_), .. } => Err("a ring has no `count`"),
+            Options { file_count: Some(_), .. } => Err("a ring has no `files`"),
             Options { size, keeps, .. } => {
                 Ok(Destination::Ring { path, size: size.unwrap_or(RING_SIZE_DEFAULT), keeps })
             }
@@ -121,7 +142,20 @@ fn parse_tcp(text: &[u8]) -> Result<Destination<'_>, &'static str> {
 struct Options {
     size: Option<u64>,
     count: Option<u32>,
+    file_count: Option<u32>,
     keeps: bool,
+}
+
+impl Options {
+    fn volumes(&self) -> Result<Option<Volumes>, &'static str> {
+        match (self.size, self.count) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err("`count` needs a `size`"),
+            (Some(size), count) => {
+                Ok(Some(Volumes { size, count: count.unwrap_or(VOLUME_COUNT_DEFAULT) }))
+            }
+        }
+    }
 }
 
 fn split(text: &[u8]) -> (&[u8], &[u8]) {
@@ -132,25 +166,33 @@ fn split(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn read_options(text: &[u8]) -> Result<Options, &'static str> {
-    let mut options = Options { size: None, count: None, keeps: false };
+    let mut options = Options { size: None, count: None, file_count: None, keeps: false };
     for option in text.split(|byte| *byte == b'&').filter(|option| !option.is_empty()) {
         if let Some(value) = option.strip_prefix(b"size=") {
             let size = size(value).filter(|size| *size != 0);
             options.size = Some(size.ok_or("`size` is not like 64M (units: K, M, G)")?);
         } else if let Some(value) = option.strip_prefix(b"count=") {
-            let count = names::number(value).and_then(|count| u32::try_from(count).ok());
-            let count = count.filter(|count| (COUNT_MIN..=COUNT_MAX).contains(count));
+            let count = number(value, COUNT_MIN..=COUNT_MAX);
             options.count = Some(count.ok_or("`count` is not from 2 to 1000")?);
+        } else if let Some(value) = option.strip_prefix(b"files=") {
+            let count = number(value, FILE_COUNT_MIN..=FILE_COUNT_MAX);
+            options.file_count = Some(count.ok_or("`files` is not from 2 to 64")?);
         } else if let Some(value) = option.strip_prefix(b"keep=") {
             options.keeps = value == b"all";
             if !options.keeps {
                 return Err("`keep` is not `all`");
             }
         } else {
-            return Err("there are only the options `size`, `count` and `keep`");
+            return Err("there are only the options `size`, `count`, `files` and `keep`");
         }
     }
     Ok(options)
+}
+
+/// Parses a number in a range.
+fn number(text: &[u8], range: RangeInclusive<u32>) -> Option<u32> {
+    let number = names::number(text).and_then(|number| u32::try_from(number).ok());
+    number.filter(|number| range.contains(number))
 }
 
 /// Parses a size: a number, and K, M or G for powers of 1024.
@@ -192,6 +234,12 @@ mod tests {
             let expected = Ok(Destination::File { path, volumes: expected });
             assert_eq!(parse(text.as_bytes()), expected, "{text}");
         }
+        let directory =
+            |file_count, volumes| Ok(Destination::Directory { path: b"run", file_count, volumes });
+        assert_eq!(parse(b"dir:run"), directory(None, None));
+        assert_eq!(parse(b"dir:run//?files=16"), directory(Some(16), None));
+        let all = parse(b"dir:run?files=2&size=1M&count=3");
+        assert_eq!(all, directory(Some(2), volumes(1 << 20, 3)));
         let ring = |size, keeps| Ok(Destination::Ring { path, size, keeps });
         assert_eq!(parse(b"ring:a.log?size=1M"), ring(1 << 20, false));
         assert_eq!(parse(b"ring:a.log"), ring(RING_SIZE_DEFAULT, false));
@@ -230,6 +278,14 @@ mod tests {
             "file:a?count=1&size=1M",
             "file:a?count=1001&size=1M",
             "file:a?colour=red",
+            "dir:",
+            "dir:/",
+            "dir:a?files=1",
+            "dir:a?files=65",
+            "dir:a?count=2",
+            "dir:a?keep=all",
+            "file:a?files=2",
+            "ring:a?files=2",
             "ring:",
             "ring:a?count=2",
             "ring:a?keep=some",

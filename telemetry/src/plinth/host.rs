@@ -10,7 +10,9 @@
 use crate::os::report::{self, Text};
 use crate::os::{pages, sockets, sys};
 use crate::plinth::destination::{self, Destination, TEE_COUNT_MAX};
-use crate::plinth::{FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth};
+use crate::plinth::{
+    DirectoryPlinth, FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth,
+};
 use core::ffi::CStr;
 
 /// The environment variable with the name of the log.
@@ -46,6 +48,8 @@ fn of(
     Ok(match destination {
         Destination::File { path, volumes } => c_string(path)
             .and_then(|path| place(FilePlinth::named(path.into(), true).with_volumes(volumes))),
+        Destination::Directory { path, file_count, volumes } => c_string(path)
+            .and_then(|path| place(DirectoryPlinth::named(path, true).with(file_count, volumes))),
         Destination::Ring { path, size, keeps } => c_string(path).and_then(|path| {
             let ring = MappedPlinth::named(path.into(), true, size);
             place(if keeps { ring.keeping() } else { ring })
@@ -65,7 +69,9 @@ pub(crate) fn begins_with_a_file() -> bool {
     sys::with_environment(FILENAME_VARIABLE, |value| {
         let value = value.filter(|value| !value.is_empty());
         let place = value.map(destination::parse);
-        place.is_none_or(|place| matches!(place, Ok(Destination::File { .. })))
+        place.is_none_or(|place| {
+            matches!(place, Ok(Destination::File { .. } | Destination::Directory { .. }))
+        })
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, for several · your own
+//!            file.rs · directory.rs · mapped.rs · memory.rs · socket.rs · tee.rs, for several · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
@@ -12,6 +12,7 @@
 
 mod connect;
 pub(crate) mod destination;
+mod directory;
 mod file;
 pub(crate) mod host;
 mod mapped;
@@ -24,6 +25,8 @@ mod socket;
 mod tee;
 mod volumes;
 
+pub use directory::DirectoryPlinth;
+pub(crate) use directory::{FILE_COUNT_MAX, FILE_COUNT_MIN};
 pub use file::FilePlinth;
 pub use mapped::MappedPlinth;
 pub(crate) use mapped::{keep, loss};
@@ -75,7 +78,7 @@ macro_rules! debug_by_name {
         }
     )*};
 }
-debug_by_name! { FilePlinth MappedPlinth SocketPlinth TeePlinth }
+debug_by_name! { DirectoryPlinth FilePlinth MappedPlinth SocketPlinth TeePlinth }
 
 impl core::error::Error for PlinthError {}
 
@@ -103,7 +106,7 @@ impl fmt::Display for Cause<'_> {
             Operation::Find => "the system knows no address of this host",
             Operation::Claim => "in use by another process, or by a library of this one",
             Operation::Keep => "another process has truncated it",
-            Operation::Bound => "a volume must have room for at least 8 blocks",
+            Operation::Bound => "a volume must have room for at least 8 blocks in each file",
             Operation::Refuse => "refused",
             Operation::Renew => "another process has removed or truncated it",
         })

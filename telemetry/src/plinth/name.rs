@@ -5,6 +5,7 @@
 //!  mpsio.log     mpsio.log      mpsio.log-4711     mpsio.log-4711-2  …
 //!  log-%p.io     log-4711.io    log-4711.io-2      log-4711.io-3     …
 //!                try 0          1                  2
+//!  a directory    run/03.log     run-4711/03.log   …
 //! ```
 //!
 //! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
@@ -36,6 +37,8 @@ pub(crate) struct LogName {
     text: Cow<'static, CStr>,
     /// Whether `%p` and `%%` in the text have a special meaning.
     is_pattern: bool,
+    /// Which file it is of the directory with the name (`.directory.names`).
+    file: Option<u8>,
     /// The directory of a relative name.
     folder: Folder,
     /// Which of the names it is.
@@ -48,7 +51,12 @@ impl LogName {
     /// A name that is meant as it is; or in which `%p` is the process, and `%%` a percent sign.
     pub(crate) fn new(text: Cow<'static, CStr>, is_pattern: bool) -> LogName {
         let (at, process) = (AtomicU32::new(0), AtomicU64::new(0));
-        LogName { text, is_pattern, folder: Folder::none(), at, process }
+        LogName { text, is_pattern, file: None, folder: Folder::none(), at, process }
+    }
+
+    /// Makes it the name of a file in the directory with this name (`.directory.names`).
+    pub(crate) fn set_file(&mut self, number: u8) {
+        self.file = Some(number);
     }
 
     pub(crate) fn text(&self) -> &[u8] {
@@ -62,7 +70,18 @@ impl LogName {
         self.folder.note(self.text());
         let first = u32::from(self.is_parents());
         let tries = first..first + TRY_COUNT_MAX;
-        tries.inspect(|at| self.at.store(*at, Ordering::Relaxed))
+        tries.inspect(|at| self.take(*at))
+    }
+
+    /// Takes the name of a log whose directory this file is in.
+    pub(crate) fn take_of(&self, first: &LogName) {
+        self.process.store(first.process.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.folder.note(self.text());
+        self.take(first.at.load(Ordering::Relaxed));
+    }
+
+    fn take(&self, at: u32) {
+        self.at.store(at, Ordering::Relaxed);
     }
 
     /// Whether the name without anything added is that of a parent process: this is a forked child,
@@ -114,6 +133,7 @@ impl LogName {
             (false, 1) => write!(added, "-{process}"),
             (false, at) => write!(added, "-{process}-{at}"),
         };
+        let _ = self.file.map_or(Ok(()), |number| write!(added, "/{number:02}.log"));
         rest.fill(0);
         let size = folder_size + size;
         path[size..size + ADDED_SIZE_MAX].copy_from_slice(&bytes);
@@ -176,6 +196,20 @@ mod tests {
         assert_eq!(names(c"%p.log", false), added.map(|added| format!("%p.log{added}")));
         let with_pid = ["", "-2", "-3"].map(|added| format!("{pid}%.log{added}"));
         assert_eq!(names(c"%p%%.log", true), with_pid);
+    }
+
+    /// `.directory.names`
+    #[test]
+    fn a_file_of_a_directory_follows_the_name_of_its_log() {
+        let pid = std::process::id();
+        let log = LogName::new(c"run".into(), true);
+        let mut file = LogName::new(c"run".into(), true);
+        file.set_file(3);
+        let names = log.tries().take(2).map(|_| {
+            file.take_of(&log);
+            file.to_string()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["run/03.log".into(), format!("run-{pid}/03.log")]);
     }
 
     #[test]

@@ -16,7 +16,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::STREAM_MAGIC;
 
 pub(super) struct Seen {
-    /// The bytes between its first block and the second one of this volume: blocks of the volume
+    /// The place in the file of the volume's first block.
+    start: AtomicU64,
+    /// The bytes between that block and the second one of this volume: blocks of the volume
     /// before, which were on their way when another process truncated the file.
     base: AtomicU64,
     /// The end of the bytes that were written.
@@ -32,6 +34,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) const fn new() -> Seen {
         Seen {
+            start: AtomicU64::new(0),
             base: AtomicU64::new(0),
             size: AtomicU64::new(0),
             piece_count: AtomicU64::new(0),
@@ -44,7 +47,16 @@ impl Seen {
     /// the first block.
     pub(super) fn begin(&self, size: u64) {
         let block_size = memory::block_size() as u64;
-        let base = size.next_multiple_of(block_size).saturating_sub(block_size);
+        self.forget(0, size.next_multiple_of(block_size).saturating_sub(block_size));
+    }
+
+    /// Forgets what was seen: a volume begins behind another one in its file (`.stream.again`).
+    pub(super) fn begin_behind(&self, size: u64) {
+        self.forget(size.next_multiple_of(memory::block_size() as u64), 0);
+    }
+
+    fn forget(&self, start: u64, base: u64) {
+        self.start.store(start, Ordering::Relaxed);
         self.base.store(base, Ordering::Relaxed);
         self.size.store(0, Ordering::Relaxed);
         self.piece_count.store(0, Ordering::Relaxed);
@@ -55,7 +67,7 @@ impl Seen {
     pub(super) fn place(&self, offset: u64) -> u64 {
         let is_first = offset < memory::block_size() as u64;
         let base = if is_first { 0 } else { self.base.load(Ordering::Relaxed) };
-        base.saturating_add(offset)
+        self.start.load(Ordering::Relaxed).saturating_add(base).saturating_add(offset)
     }
 
     /// Notes the end of bytes that were written.

@@ -19,8 +19,8 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
 
-/// The least number of blocks of a volume: header and registries, strings, the end, and events.
-pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
+/// The least number of blocks of a file: header and registries, strings, the end, and events.
+const BLOCK_COUNT_MIN: u64 = 8;
 /// The least number of files of a stream: with one, each beginning would lose the whole log.
 pub(crate) const COUNT_MIN: u32 = 2;
 pub(crate) const COUNT_MAX: u32 = 1000;
@@ -116,6 +116,17 @@ fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Err
 }
 
 impl Volumes {
+    /// Returns the same for each of the files that make up a volume: they move on together, and each
+    /// has as much room as it needs.
+    pub(super) fn of_each(self) -> Volumes {
+        Volumes { size: u64::MAX, ..self }
+    }
+
+    /// Returns whether volumes in so many files are too small.
+    pub(super) fn is_short(self, block_size: usize, file_count: u64) -> bool {
+        self.size / (block_size as u64) < BLOCK_COUNT_MIN * file_count
+    }
+
     /// Makes the file of the next volume, claimed, without a name. At the greatest number of files,
     /// deletes the oldest.
     pub(crate) fn open_next(self, path: &CStr) -> Result<Unnamed, Errno> {

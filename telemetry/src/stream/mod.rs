@@ -120,6 +120,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         }
     };
     plinth.create(memory::block_size())?;
+    volume::begin_files(plinth);
     pending::begin(&parts);
     let header = identity::header(region::ring());
     state.start = header.start.get();
@@ -165,7 +166,7 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
         return failed;
     }
     let place = match block.place {
-        0 => volume::take_place(plinth, block.is_forced),
+        0 => volume::take_place(plinth, block.side, block.is_forced),
         place => Some(place),
     };
     if let Some(place) = place {

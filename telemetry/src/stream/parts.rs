@@ -19,8 +19,12 @@ use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::reserved::Reserved;
 use crate::stream::unacknowledged::Waiting;
+use crate::stream::volume::Side;
 use crate::stream::{account, lifecycle, pending, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
+
+/// The size of a count of blocks in an end part.
+const COUNT_SIZE: usize = size_of::<u64>();
 
 pub(crate) struct State {
     pub(crate) parts: Option<PartsBlock>,
@@ -150,7 +154,7 @@ impl State {
 pub(super) fn reserve(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     while state.reserved.is_short() && !region::is_there() {
         let Some(block) = state.copy.as_deref_mut() else { break };
-        let Some(place) = volume::take_place(plinth, false) else { break };
+        let Some(place) = volume::take_place(plinth, Side::First, false) else { break };
         PartsBlock::put_empty(block, pending::take_number());
         let crossing = Crossing::begin();
         let offset = place * memory::block_size() as u64;
@@ -170,12 +174,21 @@ pub(crate) fn put_end(
     plinth: &dyn Plinth,
     next: u64,
 ) -> Result<(), PlinthError> {
-    make_room(state, plinth, 0)?;
+    let mut header = parts::header(BlockType::End);
+    volume::each_written(|_| header.top = (header.top.get() + COUNT_SIZE as u32).into());
+    make_room(state, plinth, header.payload_size())?;
     // Counted now: the mark may have begun a block of its own.
     let place = state.parts.as_ref().map_or(0, PartsBlock::place);
-    put(state, parts::header(BlockType::End), |header, _| {
-        header.sequence = region::block_count_or(volume::block_count_at_end(plinth, place)).into();
+    let count = region::block_count_or(volume::block_count_at_end(plinth, place));
+    put(state, header, |header, out| {
+        header.sequence = count.into();
         header.first = next.into();
+        // `.directory.end`
+        let mut places = out.chunks_exact_mut(COUNT_SIZE);
+        volume::each_written(|count| {
+            places.next().into_iter().for_each(|out| out.copy_from_slice(&count.to_le_bytes()));
+        });
+        out.iter_mut().zip(count.to_le_bytes()).for_each(|(out, byte)| *out = byte);
     })?;
     if plinth.can_rewrite() { pad_parts(state, plinth) } else { write_parts(state, plinth) }
 }
@@ -222,7 +235,7 @@ pub(crate) fn make_room(
         let crossing = Crossing::begin();
         let place = match region::is_there() {
             true => Some(region::take_parts_place()?),
-            false => volume::take_place(plinth, is_forced),
+            false => volume::take_place(plinth, Side::First, is_forced),
         };
         if let Some(place) = place {
             if let Some(parts) = state.parts.as_mut() {
@@ -399,11 +412,11 @@ pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<()
 
 /// Returns a place for a block other than parts, in this volume or the next.
 pub(super) fn take_place(state: &mut State, plinth: &dyn Plinth) -> Result<u64, PlinthError> {
-    if let Some(place) = volume::take_place(plinth, false) {
+    if let Some(place) = volume::take_place(plinth, Side::First, false) {
         return Ok(place);
     }
     change_volume(state, plinth)?;
-    Ok(volume::take_place(plinth, true).unwrap_or_default())
+    Ok(volume::take_place(plinth, Side::First, true).unwrap_or_default())
 }
 
 fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Returns the header of a log.
 pub(crate) fn head(path: &Path) -> Option<StreamHeader> {
-    fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
+    let path = cli::log::first_file(path);
+    fs::metadata(&path).ok().filter(|metadata| metadata.is_file())?;
     let mut head = [0; STREAM_HEADER_SIZE];
     File::open(path).ok()?.read_exact(&mut head).ok()?;
     StreamHeader::read(&head).filter(StreamHeader::is_sound)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
+//!  a directory ── the files of a log, which were written side by side ─▶ Source
 //!  a core ── the log in its memory (core.rs) ──────────────────▶ Source
 //!  a regular file ── positioned reads ─────────────────────────▶ Source
 //!  "-", a pipe, a device ────────┬ to memory; beyond 4 MiB to a file without a name ──▶ Source
@@ -92,7 +93,8 @@ fn file_of(destination: &str) -> Option<&str> {
     if destination.starts_with("tcp://") || destination.starts_with("unix:") {
         return None;
     }
-    match destination.strip_prefix("file:").or_else(|| destination.strip_prefix("ring:")) {
+    let rest = ["file:", "dir:", "ring:"].iter().find_map(|sort| destination.strip_prefix(sort));
+    match rest {
         Some(rest) => rest.split('?').next(),
         None => Some(destination),
     }
@@ -116,16 +118,19 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     let mut joined = Joined::default();
     let mut starts = Vec::new();
     let (mut damaged_count, mut failed) = (0, None);
-    for path in paths {
+    let files = files_of(paths);
+    // The last ones first: a program may write them.
+    let opened = files.iter().rev().map(|path| open_one(path, &mut |head| is_log(head, options)));
+    let opened: Vec<_> = opened.collect();
+    for (path, source) in files.iter().zip(opened.into_iter().rev()) {
         let name = cli::log::name(path);
-        let source = open_one(path, &mut |head| is_log(head, options));
         let source = source.and_then(|(source, damage)| {
             damaged_count += u64::from(damage.is_some());
             complain_of(&name, damage);
             rescue(source, &name, &mut cores, &mut heads)
         });
         match source {
-            Ok(source) if paths.len() == 1 => {
+            Ok(source) if files.len() == 1 => {
                 let starts = vec![(0, name.clone())];
                 return Opened { name, starts, source: Ok(source), cores, damaged_count };
             }
@@ -157,8 +162,27 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
         let (name, source) = (mps.clone(), Err(io::Error::other(what).into()));
         return Opened { name, starts, source, cores, damaged_count };
     }
-    let name = name_of_all(&starts);
+    let name = match paths {
+        [path] => cli::log::name(path),
+        _ => name_of_all(&starts),
+    };
     Opened { name, starts, source: Ok(Box::new(joined)), cores, damaged_count }
+}
+
+/// Returns the files of logs, and says which ones are left out.
+fn files_of(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in paths {
+        let found = cli::log::files(path);
+        if let [first, rest @ ..] = &*found.left_out {
+            let (name, first) = (cli::log::name(path), cli::log::name(first));
+            let more =
+                if rest.is_empty() { String::new() } else { format!(" + {} more", rest.len()) };
+            complain(&format!("eventcnv: {name}: note: {first}{more}: another log, left out\n"));
+        }
+        files.extend(found.files);
+    }
+    files
 }
 
 /// Returns the name of several logs for messages.
@@ -350,6 +374,8 @@ mod tests {
         assert_eq!(bounded.unwrap(), [PathBuf::from("b.log")], "the newest volume");
         let several = choose(&[], Some("tee:tcp://h:1,ring:b.log?size=1M,c.log".into()));
         assert_eq!(several.unwrap(), [PathBuf::from("b.log")], "the first file");
+        let directory = choose(&[], Some("dir:run?files=4".into()));
+        assert_eq!(directory.unwrap(), [PathBuf::from("run")]);
         assert_eq!(choose(&[], Some("a,b".into())).unwrap(), [PathBuf::from("a,b")]);
         for nowhere in ["tcp://h:1", "unix:/run/log", "tee:tcp://h:1,unix:l"] {
             let message = choose(&[], Some(nowhere.into())).unwrap_err();

@@ -64,7 +64,7 @@ fn registries() -> Vec<Registry> {
 
 /// A shell waits, so a pipe or a device is not read.
 fn is_file(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file())
+    cli::log::first_file(path).metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Opens a log and reads as little of it as possible.

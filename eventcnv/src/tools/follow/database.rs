@@ -17,7 +17,7 @@ use crate::tools::follow::missed::Missed;
 use crate::tools::follow::output::Database;
 use crate::tools::follow::signals::{signals, wait};
 use crate::tools::follow::{Follow, Seen, Stamp, family, first, is_ring, open, process, stamp};
-use cli::{Stop, complain};
+use cli::{Stop, complain, log};
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Faults, Format, Log, Order, Stream};
@@ -368,12 +368,16 @@ impl Feed {
 /// Returns whether a file begins with zeros, in place of a header.
 fn is_blank(path: &Path) -> bool {
     let mut head = [1; 16];
-    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok();
+    let is_read =
+        File::open(log::first_file(path)).and_then(|mut file| file.read_exact(&mut head)).is_ok();
     is_read && head == [0; 16]
 }
 
 /// Returns the volumes of a stream that exist, the oldest first.
 fn volumes(path: &Path, stream: [u8; 16]) -> Vec<PathBuf> {
+    if path.is_dir() {
+        return vec![path.to_owned()];
+    }
     let older = |number: u64| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{number}"));

@@ -36,10 +36,10 @@ use crate::show::numeric::Numeric;
 use crate::show::{View, clock, line};
 use crate::text::page::Page;
 use clap::ArgAction;
-use cli::{Stop, complain};
+use cli::{Stop, complain, log};
 use eventlog::reader::{Format, Log, Order};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ pub(crate) struct Follow {
     known: Known,
 }
 
-/// Device, inode, size and time in ns of a file: one changes with the file.
+/// Device, inode, size and time in ns of a log: one changes with the file.
 type Stamp = (u64, u64, u64, i128);
 
 /// The state between two looks.
@@ -199,11 +199,19 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     }
 }
 
-/// Returns the stamp of a file; `None` if the file is too small for a log.
+/// Returns the stamp of a log; `None` if its file is too small for one.
 fn stamp(path: &Path) -> Option<Stamp> {
-    let at = fs::metadata(path).ok().filter(|at| at.is_dir() || at.len() >= SIZE_MIN)?;
-    let time = i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec());
-    Some((at.dev(), at.ino(), at.len(), time))
+    let at = fs::metadata(path).ok()?;
+    let first = fs::metadata(log::first_file(path)).ok()?;
+    if !first.is_dir() && first.len() < SIZE_MIN {
+        return None;
+    }
+    let time = |at: &Metadata| i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec());
+    let files = log::files(path).files.into_iter().filter_map(|file| fs::metadata(file).ok());
+    let (size, time) = files.fold((0u64, 0), |(size, latest), file| {
+        (size.saturating_add(file.len()), time(&file).max(latest))
+    });
+    Some((at.dev(), at.ino(), size, time))
 }
 
 /// Opens a log, with the volumes between it and the last one seen.
@@ -222,7 +230,8 @@ fn is_ring(log: &Log) -> bool {
 fn open_once(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
     let reading = Reading::open_paths(&[path.to_owned()], &args.known)?;
     let (stream, volume) = first(&reading.log);
-    if seen.stream != Some(stream) || volume <= seen.volume {
+    // In a directory are all volumes.
+    if seen.stream != Some(stream) || volume <= seen.volume || path.is_dir() {
         return Ok(reading);
     }
     // The last volume seen may have new events, and another volume may have begun just now.
@@ -273,7 +282,7 @@ impl Seen {
         // The look may have met the next file already.
         self.note_deleted(path, true);
         self.stamp = stamp;
-        self.file = File::open(path).ok();
+        self.file = File::open(log::first_file(path)).ok();
     }
 
     /// Reports that the file of the last look was deleted before all of it was read. Its program

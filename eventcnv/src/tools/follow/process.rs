@@ -62,6 +62,6 @@ fn boot_time() -> Option<u64> {
 
 /// Returns whether a program claims a file.
 fn is_claimed(path: &Path) -> bool {
-    let locked = File::open(path).map(|file| file.try_lock_shared());
+    let locked = File::open(cli::log::first_file(path)).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }

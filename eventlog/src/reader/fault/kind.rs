@@ -91,6 +91,19 @@ pub enum FaultKind {
     /// Volumes of a stream are missing, from number `first` on (`.volume.missing`).
     #[error("before this volume of the stream {missing} are missing, from volume {first} on")]
     VolumeMissing { first: u64, missing: u64 },
+    /// A file of a stream that was written to several side by side is missing
+    /// (`.directory.missing`).
+    #[error(
+        "file {file} of the {count} that this log was written to is missing{}: find it, and read \
+         all together",
+        .blocks.map_or(String::new(), |blocks| format!(", with {blocks} blocks"))
+    )]
+    FileMissing {
+        file: u32,
+        count: u32,
+        /// Its blocks, if the log says so.
+        blocks: Option<u64>,
+    },
     /// The log ends within a block or part: `missing` bytes are missing.
     #[error("the log ends within this block: {missing} bytes are missing")]
     BlockCut { missing: u64 },
@@ -230,7 +243,7 @@ pub enum OpenError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It is a directory.
-    #[error("is a directory, not a log")]
+    #[error("is a directory without files of a log (00.log, 01.log …)")]
     Directory,
     /// It is empty.
     #[error("is empty: no log was written to it")]

@@ -21,7 +21,8 @@ use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::mps::{self, Increments};
-use crate::reader::source::bytes::{FileSource, Source};
+use crate::reader::source::bytes::{FileSource, Joined, Source};
+use crate::reader::source::directory::Directory;
 use crate::reader::source::ring;
 use crate::reader::stream::{head, indexer};
 use std::collections::HashMap;
@@ -55,16 +56,25 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens a log file.
+    /// Opens a log file, or the directory of a log in several files (`.directory.names`).
     pub fn open(path: impl AsRef<Path>) -> Result<Log, OpenError> {
         Log::open_with(path, &Options::default())
     }
 
     /// Opens a log file, with facts that the log does not state.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Log, OpenError> {
-        let file = File::open(path)?;
+        let file = File::open(&path)?;
         if file.metadata()?.is_dir() {
-            return Err(OpenError::Directory);
+            let files = Directory::read(path.as_ref())?.open()?;
+            let mut joined = Joined::default();
+            for file in files {
+                joined.push(Box::new(FileSource::new(file)?));
+            }
+            let is_log = joined.size() > 0;
+            return match is_log {
+                true => Log::with_source(Box::new(joined), options),
+                false => Err(OpenError::Directory),
+            };
         }
         Log::with_source(Box::new(FileSource::new(file)?), options)
     }

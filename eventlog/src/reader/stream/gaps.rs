@@ -21,8 +21,10 @@ impl Indexer<'_> {
     /// Reports the blocks that the stream in [start, end) had when it was closed and that the log
     /// lacks (`.read.cut`).
     pub(crate) fn check_count(&mut self, start: u64, end: u64) {
-        if let Some((stated, block_size)) = self.stated.take() {
-            let count = end.saturating_sub(start).div_ceil(block_size);
+        let size = end.saturating_sub(start);
+        let is_one_of_several = self.volumes.end_file(size.div_ceil(self.block_size), end);
+        if let Some((stated, block_size)) = self.stated.take().filter(|_| !is_one_of_several) {
+            let count = size.div_ceil(block_size);
             if let Some(missing) = stated.checked_sub(count).filter(|&missing| missing > 0) {
                 self.faults.push(end, FaultKind::StreamCut { missing, stated });
             }

@@ -11,7 +11,7 @@
 use super::block;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
-    BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader,
+    BlockType, FILE_COUNT_MAX, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader,
 };
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
@@ -32,6 +32,9 @@ pub(crate) struct Head {
     /// The first eight bytes of the UUID; `None` if the first block must state them.
     pub(crate) id: Option<[u8; 8]>,
     pub(crate) block_size_log2: u8,
+    /// Which file it is of those that were written side by side, and their number
+    /// (`.header.file`).
+    pub(crate) file: Option<(u32, u32)>,
     /// Offset of the parts in block 0.
     pub(crate) parts_at: usize,
     /// Whether the checksum is right: open blocks must then agree with the header (`.read.open`).
@@ -225,6 +228,12 @@ pub(crate) fn find_sound(
     None
 }
 
+/// Returns which file a header says that it is of how many, if that can be.
+fn file_of(header: &StreamHeader) -> Option<(u32, u32)> {
+    let (file, count) = (header.file.get(), header.file_count.get());
+    (file < count && (2..=FILE_COUNT_MAX).contains(&count)).then_some((file, count))
+}
+
 /// Decides which facts to trust: block size (`.header.block-size`), offset of the parts
 /// (`.header.parts`), word size (`.header.word`), UUID (`.header.uuid`). It ignores reserved bytes
 /// (`.reserved`).
@@ -266,6 +275,7 @@ fn settle(
         stream: Stream::of_header(header, start, platform, 1 << log2),
         id,
         block_size_log2: log2,
+        file: file_of(header).filter(|_| is_right),
         parts_at,
         is_right,
     }

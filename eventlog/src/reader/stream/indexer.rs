@@ -69,6 +69,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) next_stream: Option<u64>,
     /// Number of blocks, and their size, that the stream's end part states.
     pub(crate) stated: Option<(u64, u64)>,
+    /// The size of a block of the stream that is walked.
+    pub(crate) block_size: u64,
     pub(crate) visitor: Option<Visitor<'a>>,
     pub(crate) bytes: Vec<u8>,
     scratch: Decoded,
@@ -88,6 +90,7 @@ impl<'a> Indexer<'a> {
             pieces: Pieces::default(),
             next_stream: None,
             stated: None,
+            block_size: 1,
             visitor: None,
             bytes: Vec::new(),
             scratch: Decoded::default(),
@@ -152,6 +155,7 @@ impl<'a> Indexer<'a> {
         self.ids.extend(same.is_none().then_some(head.id));
         self.volumes.begin(stream, &mut self.streams, &head);
         let block_size = 1 << head.block_size_log2;
+        self.block_size = block_size;
         let grid =
             Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
         if let Some(first) = first {

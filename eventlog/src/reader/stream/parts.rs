@@ -133,7 +133,8 @@ impl Indexer<'_> {
                 let stated = header.sequence.get().max(self.stated.map_or(0, |(count, _)| count));
                 self.stated = Some((stated, grid.block_size));
                 if let Some(stream) = self.streams.get_mut(usize::from(grid.stream)) {
-                    self.volumes.end(stream, header);
+                    let payload = bytes.get(block::payload(header, true)).unwrap_or_default();
+                    self.volumes.end(stream, header, payload);
                 }
             }
             Some(BlockType::Parts) | None => {

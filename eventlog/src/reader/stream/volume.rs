@@ -1,11 +1,13 @@
-//! Volumes: a stream in several files. Some files may be missing.
+//! Volumes: a stream in several files, one after the other or side by side. Some may be missing.
 //!
 //! ```text
 //!  volume 3 │ volume 4 │ volume 6 │      lowest 3: earlier volumes are not lost
 //!                      └ 5 is missing: a fault
+//!  file 0 │ file 1 │ file 3 │ of 4       end in file 0: blocks of each
+//!                  └ 2 is missing: a fault
 //! ```
 //!
-//! Rules: section 2.3 of `design/format.md`.
+//! Rules: sections 2.3 and 2.4 of `design/format.md`.
 
 use super::head::Head;
 use crate::format::BlockHeader;
@@ -23,6 +25,20 @@ pub(crate) struct Volumes {
     /// Offsets by stream and number.
     places: BTreeMap<(u16, u64), u64>,
     current: u64,
+    /// Of those in files side by side.
+    sides: BTreeMap<(u16, u64), Sides>,
+    /// The file that is walked now, of several.
+    side: Option<(u16, u32)>,
+}
+
+/// The files of one volume, side by side.
+#[derive(Debug, Default)]
+struct Sides {
+    count: u32,
+    /// The blocks that each has in the log, and where they end.
+    found: BTreeMap<u32, (u64, u64)>,
+    /// The blocks that each had when the volume ended (`.directory.end`).
+    stated: Vec<u64>,
 }
 
 impl Volumes {
@@ -31,6 +47,13 @@ impl Volumes {
         let (volume, _) = head.stream.volumes;
         let has_any = self.has_any(index);
         self.current = volume;
+        self.side = head.file.map(|(file, _)| (index, file));
+        if let Some((_, count)) = head.file
+            && self.sides.len() < VOLUME_COUNT_MAX
+        {
+            let sides = self.sides.entry((index, volume)).or_default();
+            sides.count = sides.count.max(count);
+        }
         if head.is_right && !head.stream.is_ring && self.places.len() < VOLUME_COUNT_MAX {
             self.places.entry((index, volume)).or_insert(head.stream.offset);
         }
@@ -68,11 +91,53 @@ impl Volumes {
 
     /// Takes an end part. In the last volume, it states whether the stream was closed (`.part.end`,
     /// `.volume.end`).
-    pub(crate) fn end(&self, stream: &mut Stream, header: &BlockHeader) {
+    pub(crate) fn end(&mut self, stream: &mut Stream, header: &BlockHeader, payload: &[u8]) {
+        let sides = self.side.map(|(index, _)| (index, self.current));
+        if let Some(sides) = sides.and_then(|key| self.sides.get_mut(&key)) {
+            let counts = payload.as_chunks().0.iter().map(|count| u64::from_le_bytes(*count));
+            sides.stated = counts.take(sides.count as usize).collect();
+        }
         if self.current >= stream.volumes.1 {
             let next = header.first.get();
             stream.closed = next == 0;
             stream.next_volume = Some(next).filter(|&next| next > 0);
+        }
+    }
+
+    /// Takes the end of a file: it has so many blocks of its stream. Returns whether it is one of
+    /// several, which [`Volumes::check`] compares with what the end part states.
+    pub(crate) fn end_file(&mut self, block_count: u64, end: u64) -> bool {
+        let Some((index, file)) = self.side.take() else { return false };
+        if let Some(sides) = self.sides.get_mut(&(index, self.current)) {
+            // Of several copies the longest counts.
+            let found = sides.found.entry(file).or_default();
+            *found = (*found).max((block_count, end));
+        }
+        true
+    }
+
+    /// Reports files that are missing or cut among those side by side (`.directory.missing`,
+    /// `.directory.end`).
+    fn check_sides(&self, faults: &mut Faults) {
+        for (key @ &(index, volume), sides) in &self.sides {
+            // Of the oldest volume, files may have given way to newer ones.
+            let is_first = self.places.range((index, 0)..*key).next().is_none();
+            let is_last = self.places.range(*key..=(index, u64::MAX)).nth(1).is_none();
+            let may_lack = is_first && volume > 0 && !is_last;
+            let offset = self.places.get(key).copied().unwrap_or(0);
+            for file in 0..sides.count {
+                let stated = sides.stated.get(file as usize).copied();
+                match (sides.found.get(&file), stated) {
+                    (None, blocks) if !may_lack => {
+                        let count = sides.count;
+                        faults.push(offset, FaultKind::FileMissing { file, count, blocks });
+                    }
+                    (Some(&(found, end)), Some(stated)) if found < stated => {
+                        faults.push(end, FaultKind::StreamCut { missing: stated - found, stated });
+                    }
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -81,6 +146,7 @@ impl Volumes {
         if self.places.len() >= VOLUME_COUNT_MAX {
             return;
         }
+        self.check_sides(faults);
         let all = || self.places.iter();
         for ((&(stream, before), _), (&(other, number), &offset)) in all().zip(all().skip(1)) {
             let missing = number.saturating_sub(before).saturating_sub(1);

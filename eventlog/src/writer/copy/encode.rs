@@ -59,7 +59,9 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
     header.flags = (header.flags.get() & !(STREAM_RING | STREAM_CUT)).into();
     header.volume = stream.volumes.0.into();
     header.ring_count = 0.into();
-    header.reserved_424 = [0; 11];
+    // A copy is one file.
+    (header.file, header.file_count) = (0.into(), 0.into());
+    header.reserved_432 = [0; 10];
     header
 }
 

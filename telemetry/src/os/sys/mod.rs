@@ -19,8 +19,8 @@ pub(crate) use errors::error_text;
 pub(crate) use held::{File, Held};
 pub(crate) use library::*;
 pub(crate) use names::{
-    FileIdentity, identify_file, identify_name, is_other_than_file, link_file, program_name,
-    rename_file, suffixed, unlink_file, working_directory,
+    FileIdentity, identify_file, identify_name, is_other_than_file, link_file, make_directory,
+    program_name, rename_file, suffixed, unlink_file, working_directory,
 };
 pub(crate) use own::{NotOwn, Unnamed, open_directory, open_log, open_to_read, own_user};
 pub(crate) use threads::*;

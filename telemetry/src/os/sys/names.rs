@@ -42,6 +42,22 @@ pub(crate) fn unlink_file(path: &CStr) -> Result<(), Errno> {
     retry(|| unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
 }
 
+/// Makes a directory for this user alone, or finds one that is this user's; fails with ENOTDIR if
+/// the name is that of something else, and with EACCES if it is another user's.
+pub(crate) fn make_directory(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: `path` ends with a NUL.
+    match retry(|| unsafe { libc::mkdir(path.as_ptr(), 0o700) } as isize) {
+        Err(libc::EEXIST) => {}
+        made => return made.map(drop),
+    }
+    let found = identify_name(path)?;
+    match found.sort {
+        libc::S_IFDIR if found.owner == super::own_user() => Ok(()),
+        libc::S_IFDIR => Err(libc::EACCES),
+        _ => Err(libc::ENOTDIR),
+    }
+}
+
 /// Writes the path of the working directory; returns its size. `None` if the path is too long, or
 /// the directory was removed.
 pub(crate) fn working_directory(out: &mut [u8]) -> Option<usize> {

@@ -25,6 +25,23 @@ const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu
     false => 0,
 };
 
+/// Returns the number of the processor on which this thread runs. Where the system does not tell it,
+/// the thread decides: another one has another number, most likely.
+pub(crate) fn processor() -> u64 {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    // SAFETY: the call touches no memory of this program.
+    if let Ok(processor) = u64::try_from(unsafe { libc::sched_getcpu() }) {
+        return processor;
+    }
+    thread_number() as u64
+}
+
+/// Returns the number of processors of the machine that are in use; at least 1.
+pub(crate) fn processor_count() -> u32 {
+    // SAFETY: the call touches no memory of this program.
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
+}
+
 /// Returns the operating system's number of this thread.
 pub fn thread_number() -> usize {
     #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -14,7 +14,7 @@
 mod closed;
 mod next;
 
-use super::name::LogName;
+use super::name::{LogName, Said};
 use super::seen::Seen;
 use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
@@ -35,7 +35,7 @@ const OPEN_COUNT_MAX: u32 = 100;
 
 /// A stream in a file of the operating system, or in several of bounded size.
 pub struct FilePlinth {
-    name: LogName,
+    pub(super) name: LogName,
     volumes: Option<Volumes>,
     file: Held,
     /// The file that has the name while `file`, a new volume, does not have it yet; kept for the
@@ -109,6 +109,42 @@ impl FilePlinth {
         }
     }
 
+    /// Returns the same for a file of the directory with this name.
+    pub(super) fn of_directory(mut self, number: u8) -> FilePlinth {
+        self.name.set_file(number);
+        self
+    }
+
+    /// Begins the stream in the file of a directory: a regular file.
+    pub(super) fn open_in(&self, directory: &LogName) -> Result<Result<(), Taken>, i32> {
+        self.name.take_of(directory);
+        let found = self.name.with_path(sys::identify_name).ok_or(libc::EAGAIN)?;
+        // Opening a pipe would wait for a reader.
+        match found.ok().filter(|found| !found.is_regular()) {
+            Some(found) if found.sort == libc::S_IFLNK => Ok(Err(Taken::NotOwn(NotOwn::Link))),
+            Some(_) => Ok(Err(Taken::NotOwn(NotOwn::Other))),
+            None => self.open(),
+        }
+    }
+
+    /// Returns whether the stream has begun in it, and was not left to a parent process.
+    pub(super) fn is_open(&self) -> bool {
+        self.file.is_some() && !self.left.load(Ordering::Relaxed)
+    }
+
+    /// Closes the file: the stream begins elsewhere.
+    pub(super) fn give_up(&self) {
+        self.file.close();
+        self.before.close();
+        self.hidden.store(0, Ordering::Relaxed);
+        self.left.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns the size of a file that a full disk leaves.
+    pub(super) fn room_size_max(&self) -> u64 {
+        self.room.size_max()
+    }
+
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
         let end = offset.saturating_add(bytes.len() as u64);
         // A write beyond would end the program by a signal.
@@ -143,7 +179,7 @@ impl FilePlinth {
 
 /// Why a file is not this process's log.
 #[derive(Clone, Copy)]
-enum Taken {
+pub(super) enum Taken {
     /// Another process writes it.
     InUse,
     /// This process wrote it, before it executed this program.
@@ -152,6 +188,8 @@ enum Taken {
     Renamed,
     /// This process may not empty it.
     Full,
+    /// Its directory is something else.
+    NotDirectory,
     /// It belongs to another user.
     NotOwn(NotOwn),
 }
@@ -164,6 +202,7 @@ impl fmt::Display for Taken {
             }
             Taken::OwnBefore => "was written by this process, before it executed this program",
             Taken::Full => "cannot be emptied (permission denied)",
+            Taken::NotDirectory => "is not a directory",
             Taken::NotOwn(why) => return why.fmt(f),
         })
     }
@@ -172,7 +211,7 @@ impl fmt::Display for Taken {
 impl FilePlinth {
     /// Opens the current file of the name, and begins the stream in it once this process has
     /// claimed it: another process's log is not touched.
-    fn open(&self) -> Result<Result<(), Taken>, i32> {
+    pub(super) fn open(&self) -> Result<Result<(), Taken>, i32> {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
             let fork_count = forked::count();
@@ -251,12 +290,6 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Returns whether the user expects that the log has another name: no user looks for a name
-    /// with `%p`, and this process had the same number before an `exec`.
-    fn is_expected(&self, why: Taken) -> bool {
-        self.name.has_pid() && matches!(why, Taken::OwnBefore)
-    }
-
     /// Returns whether the name is that of a forked child's parent, and not a regular file: two
     /// processes cannot share such a log.
     fn is_shared(&self) -> bool {
@@ -268,8 +301,7 @@ impl FilePlinth {
 impl Plinth for FilePlinth {
     fn create(&self, block_size: usize) -> Result<(), PlinthError> {
         let failed = |operation, errno| PlinthError { operation, errno };
-        let block_count = self.volumes.map(|volumes| volumes.size / block_size as u64);
-        if block_count.is_some_and(|count| count < volumes::BLOCK_COUNT_MIN) {
+        if self.volumes.is_some_and(|volumes| volumes.is_short(block_size, 1)) {
             return Err(failed(Operation::Bound, libc::EINVAL));
         }
         let (old, is_left) = (self.file.get(), self.left.load(Ordering::Relaxed));
@@ -290,10 +322,7 @@ impl Plinth for FilePlinth {
                 Ok(()) => {
                     old.into_iter().for_each(File::close);
                     self.left.store(false, Ordering::Relaxed);
-                    if let Some((at, why)) = first.filter(|(_, why)| !self.is_expected(*why)) {
-                        let (said, name) = (self.name.said(at), &self.name);
-                        report::say(format_args!("{said} {why}; the log of this one is {name}"));
-                    }
+                    report_other(&self.name, first.map(|(at, why)| (self.name.said(at), why)));
                     return Ok(());
                 }
             }
@@ -354,6 +383,15 @@ impl Plinth for FilePlinth {
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)
+    }
+}
+
+/// Reports that the first name was taken, and which one the log has: unless the user expects that.
+/// No user looks for a name with `%p`, and this process had the same number before an `exec`.
+pub(super) fn report_other(name: &LogName, first: Option<(Said<'_>, Taken)>) {
+    let is_expected = |why| name.has_pid() && matches!(why, Taken::OwnBefore);
+    if let Some((said, why)) = first.filter(|(_, why)| !is_expected(*why)) {
+        report::say(format_args!("{said} {why}; the log of this one is {name}"));
     }
 }
 

@@ -32,11 +32,39 @@ impl FilePlinth {
     }
 
     /// Goes on in a new file, also if the program closes some of them before they are claimed.
-    pub(super) fn create_next_again(&self, volumes: Volumes) -> Result<(), Errno> {
+    pub(in crate::plinth) fn create_next_again(&self, volumes: Volumes) -> Result<(), Errno> {
         let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
         let before = self.file.get().ok_or(libc::EBADF)?;
         let mut next = (0..OPEN_COUNT_MAX).map(|_| self.create_next(volumes, before));
         next.find(|next| *next != Err(libc::EBADF)).unwrap_or(Err(libc::EBADF))
+    }
+
+    /// Gives up the new file: the one before goes on.
+    pub(in crate::plinth) fn take_back(&self) {
+        let Some(before) = self.before.take() else { return };
+        if let Some(file) = self.file.get() {
+            let next = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
+            self.name.with_path(|path| next.discard(path));
+        }
+        self.file.set(Some(before));
+    }
+
+    /// Begins the next volume behind the last one in the same file, which has its name; or, if
+    /// another process took that away, in a file of the name.
+    pub(in crate::plinth) fn go_on(&self) -> Result<bool, Errno> {
+        let Some(file) = self.file.get() else { return Ok(false) };
+        if !self.seen.is_lost() {
+            self.seen.begin_behind(file.look()?.size);
+            return Ok(true);
+        }
+        if self.begin_again(file) {
+            return Ok(true);
+        }
+        let is_open = self.open()?.is_ok();
+        if is_open {
+            file.close();
+        }
+        Ok(is_open)
     }
 
     /// Goes on in the same file, which another process truncated. Returns false if it has another

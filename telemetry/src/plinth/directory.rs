@@ -10,16 +10,17 @@
 
 use super::file::{Taken, report_other};
 use super::name::LogName;
-use super::volumes::{self, Volumes};
+use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, FilePlinth, Operation, Plinth, PlinthError, c_path};
 use crate::os::link::Link;
+use crate::os::sync::Locked;
 use crate::os::{
     pages,
     sys::{self, NotOwn},
 };
 use core::ffi::CStr;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
 use std::path::Path;
 
@@ -52,6 +53,9 @@ pub struct DirectoryPlinth {
     block_size: AtomicU64,
     /// The size of a volume that a full disk leaves.
     size_max: AtomicU64,
+    /// The number of times that a thread made room on a full disk, and held while one does.
+    room_count: AtomicU32,
+    making: Locked<()>,
     /// Whether another process removed or truncated one of the files.
     is_lost: AtomicBool,
 }
@@ -125,6 +129,8 @@ impl DirectoryPlinth {
             files: [const { Link::none() }; FILE_COUNT_MAX as usize],
             block_size: AtomicU64::new(1),
             size_max: AtomicU64::new(u64::MAX),
+            room_count: AtomicU32::new(0),
+            making: Locked::new(()),
             is_lost: AtomicBool::new(false),
         }
     }
@@ -197,33 +203,68 @@ impl DirectoryPlinth {
         }
     }
 
-    /// Writes to the header block of each file (`.directory.files`). The header comes last: it
-    /// gives a file its name.
+    /// Writes to a file. While the disk is full, the oldest volume is deleted, in all files; for the
+    /// beginning of a volume finally the one before it.
+    fn write(&self, file: &FilePlinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        loop {
+            let seen = self.room_count.load(Ordering::Acquire);
+            let result = file.write(offset, bytes);
+            let is_full =
+                result.is_err_and(|error| matches!(error.errno, libc::ENOSPC | libc::EDQUOT));
+            if !is_full || !self.make_room(seen) {
+                return result.inspect_err(|error| self.note(error, is_full));
+            }
+        }
+    }
+
+    /// Deletes the files of the oldest volume, unless another thread has made room since the count
+    /// was `seen`. Returns false if only the newest is left.
+    fn make_room(&self, seen: u32) -> bool {
+        let Some(volumes) = self.volumes else { return false };
+        let Some(_making) = self.making.lock_waiting() else { return false };
+        if self.room_count.load(Ordering::Relaxed) != seen {
+            return true;
+        }
+        let any = |remove: &dyn Fn(&FilePlinth) -> bool| {
+            self.files_made().fold(false, |is_gone, file| remove(file) | is_gone)
+        };
+        let mut older = (1..volumes.count).rev();
+        let is_gone = older.any(|number| any(&|file| file.remove(number)))
+            || any(&FilePlinth::give_up_before);
+        self.room_count.fetch_add(u32::from(is_gone), Ordering::Release);
+        is_gone
+    }
+
+    /// Writes to the header block of each file (`.directory.files`). The header comes last; when all
+    /// have it, the files get their names.
     fn write_header(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let header = StreamHeader::read(bytes).filter(|_| offset == 0);
         for (file, number) in self.files_made().zip(0..) {
             let Some(mut header) = header else {
-                file.write_block(offset, bytes)?;
+                self.write(file, offset, bytes)?;
                 continue;
             };
             (header.file, header.file_count) = (u32::into(number), self.file_count.into());
             header.seal();
             if let rest @ [_, ..] = &bytes[STREAM_HEADER_SIZE..] {
-                file.write_block(STREAM_HEADER_SIZE as u64, rest)?;
+                self.write(file, STREAM_HEADER_SIZE as u64, rest)?;
             }
-            file.write_block(0, bytemuck::bytes_of(&header))?;
+            self.write(file, 0, bytemuck::bytes_of(&header))?;
         }
-        Ok(())
+        let failed = |errno| PlinthError { operation: Operation::Write, errno };
+        let mut published = self.files_made().filter(|_| header.is_some()).map(FilePlinth::publish);
+        published.try_for_each(|published| published.map_err(failed))
     }
 
     /// Notes what a failure says of all files.
-    fn note(&self, error: &PlinthError) {
+    fn note(&self, error: &PlinthError, is_full: bool) {
         if error.operation == Operation::Renew {
             self.is_lost.store(true, Ordering::Relaxed);
         }
-        let sizes = self.files_made().map(FilePlinth::room_size_max);
-        let size_max = sizes.min().unwrap_or(u64::MAX).saturating_mul(self.file_count.into());
-        self.size_max.fetch_min(size_max, Ordering::Relaxed);
+        if is_full {
+            let size = self.files_made().map(FilePlinth::size).fold(0, u64::saturating_add);
+            self.size_max.fetch_min(Room::size_of(size, self.file_count), Ordering::Relaxed);
+        }
     }
 }
 
@@ -260,12 +301,12 @@ impl Plinth for DirectoryPlinth {
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         if offset < self.block_size.load(Ordering::Relaxed) {
-            return self.write_header(offset, bytes).inspect_err(|error| self.note(error));
+            return self.write_header(offset, bytes);
         }
         let (number, offset) = self.place(offset);
         let none = PlinthError { operation: Operation::Write, errno: libc::EBADF };
         let file = self.files.get(number).and_then(Link::get).ok_or(none)?;
-        file.write_block(offset, bytes).inspect_err(|error| self.note(error))
+        self.write(file, offset, bytes)
     }
 
     fn can_rewrite(&self) -> bool {

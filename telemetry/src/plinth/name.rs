@@ -73,6 +73,10 @@ impl LogName {
         tries.inspect(|at| self.take(*at))
     }
 
+    pub(crate) fn is_of_directory(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Takes the name of a log whose directory this file is in.
     pub(crate) fn take_of(&self, first: &LogName) {
         self.process.store(first.process.load(Ordering::Relaxed), Ordering::Relaxed);

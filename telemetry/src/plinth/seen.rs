@@ -75,6 +75,10 @@ impl Seen {
         self.size.fetch_max(end, Ordering::Release);
     }
 
+    pub(super) fn size(&self) -> u64 {
+        self.size.load(Ordering::Relaxed)
+    }
+
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }

@@ -57,6 +57,12 @@ impl Room {
         Room { size_max: AtomicU64::new(u64::MAX) }
     }
 
+    /// Returns the size of a volume in so many files, once the disk was full with one of this size.
+    pub(super) fn size_of(size: u64, file_count: u32) -> u64 {
+        let least = BLOCK_COUNT_MIN * u64::from(file_count) * memory::block_size() as u64;
+        (size / ROOM_FRACTION).max(least)
+    }
+
     pub(super) fn size_max(&self) -> u64 {
         self.size_max.load(Ordering::Relaxed)
     }
@@ -79,8 +85,7 @@ impl Room {
             let Some(volumes) = volumes.filter(|_| is_full) else { return result };
             let make_room = |path: &CStr| volumes.make_room(path, seen) || give_up(path, before);
             if name.with_path(make_room) != Some(true) {
-                let least = BLOCK_COUNT_MIN * memory::block_size() as u64;
-                self.size_max.fetch_min((offset / ROOM_FRACTION).max(least), Ordering::Relaxed);
+                self.size_max.fetch_min(Room::size_of(offset, 1), Ordering::Relaxed);
                 return result;
             }
         }
@@ -89,7 +94,7 @@ impl Room {
 
 /// Removes the name of a file while the next one begins, and empties the file, unless it has
 /// another name, under which another program may need it (`.sol.own`).
-fn give_up(path: &CStr, before: &Held) -> bool {
+pub(super) fn give_up(path: &CStr, before: &Held) -> bool {
     let (Ok(named), Some(before)) = (sys::identify_name(path), before.get()) else { return false };
     let is_named = before.look().is_ok_and(|file| file.is(&named));
     if !is_named || sys::unlink_file(path).is_err() {
@@ -169,16 +174,14 @@ impl Volumes {
         if room_count() != seen {
             return true;
         }
-        let name_of = &mut names[0];
-        let before = name(path, 1, name_of).and_then(sys::identify_name);
-        // The newest may have both names.
-        let is_both = matches!((sys::identify_name(path), before), (Ok(a), Ok(b)) if a.is(&b));
-        let older = if is_both { 2..self.count } else { 1..self.count };
-        let is_gone = older
-            .rev()
-            .any(|number| name(path, number, name_of).and_then(sys::unlink_file).is_ok());
+        let is_gone = (1..self.count).rev().any(|number| remove(path, number, &mut names[0]));
         ROOM_COUNT.fetch_add(u32::from(is_gone), Ordering::Release);
         is_gone
+    }
+
+    /// Deletes the file that is `number` volumes old; returns whether it was there.
+    pub(super) fn remove(self, path: &CStr, number: u32) -> bool {
+        NAMES.lock_waiting().is_some_and(|mut names| remove(path, number, &mut names[0]))
     }
 
     /// Returns the number of the first older file that does not exist.
@@ -188,6 +191,13 @@ impl Volumes {
             matches!(found, Err(libc::ENOENT))
         })
     }
+}
+
+fn remove(path: &CStr, number: u32, out: &mut [u8]) -> bool {
+    let Ok(older) = name(path, number, out) else { return false };
+    // The newest may have both names.
+    let named = (sys::identify_name(path), sys::identify_name(older));
+    !matches!(named, (Ok(a), Ok(b)) if a.is(&b)) && sys::unlink_file(older).is_ok()
 }
 
 /// Returns whether the newest file has the name of the one before already: a process was stopped in

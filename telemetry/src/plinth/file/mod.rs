@@ -140,9 +140,20 @@ impl FilePlinth {
         self.left.store(false, Ordering::Relaxed);
     }
 
-    /// Returns the size of a file that a full disk leaves.
-    pub(super) fn room_size_max(&self) -> u64 {
-        self.room.size_max()
+    /// Returns the end of what was written to it.
+    pub(super) fn size(&self) -> u64 {
+        self.seen.size()
+    }
+
+    /// Deletes the file that is `number` volumes old; returns whether it was there.
+    pub(super) fn remove(&self, number: u32) -> bool {
+        let remove = |path: &CStr| self.volumes.is_some_and(|all| all.remove(path, number));
+        self.name.with_path(remove) == Some(true)
+    }
+
+    /// Gives the room of the volume before to this one, which begins; returns whether it had any.
+    pub(super) fn give_up_before(&self) -> bool {
+        self.name.with_path(|path| volumes::give_up(path, &self.before)) == Some(true)
     }
 
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
@@ -154,9 +165,29 @@ impl FilePlinth {
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
     }
 
-    /// Calls a write that needs room on the disk; older volumes are deleted for it.
+    /// Calls a write that needs room on the disk; older volumes are deleted for it. (The files of a
+    /// directory make room together.)
     fn with_room<T>(&self, offset: u64, write: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
-        self.room.with(self.volumes, &self.name, &self.before, offset, write)
+        let volumes = self.volumes.filter(|_| !self.name.is_of_directory());
+        self.room.with(volumes, &self.name, &self.before, offset, write)
+    }
+
+    /// Writes bytes of the stream; a new volume gets no name by it.
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        let failed = |errno| PlinthError { operation: Operation::Write, errno };
+        let found = self.look();
+        if self.can_rewrite() && self.seen.is_lost() && !way_out::is_here() {
+            return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
+        }
+        let file = found.map_err(failed)?.seen();
+        if !self.can_rewrite() {
+            return self.append(file, bytes).map_err(failed);
+        }
+        let place = self.seen.place(offset);
+        let write = || self.write_at(file, bytes, place);
+        self.with_room(place, write).map_err(failed)?;
+        self.seen.note(place.saturating_add(bytes.len() as u64));
+        Ok(())
     }
 
     /// Writes at the end. A torn block there cannot be repaired: afterwards nothing more is
@@ -331,20 +362,8 @@ impl Plinth for FilePlinth {
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        self.write(offset, bytes)?;
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
-        let found = self.look();
-        if self.can_rewrite() && self.seen.is_lost() && !way_out::is_here() {
-            return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
-        }
-        let file = found.map_err(failed)?.seen();
-        if self.can_rewrite() {
-            let place = self.seen.place(offset);
-            let write = || self.write_at(file, bytes, place);
-            self.with_room(place, write).map_err(failed)?;
-            self.seen.note(place.saturating_add(bytes.len() as u64));
-        } else {
-            self.append(file, bytes).map_err(failed)?;
-        }
         if offset == 0 { self.publish().map_err(failed) } else { Ok(()) }
     }
 

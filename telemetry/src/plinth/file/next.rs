@@ -79,7 +79,7 @@ impl FilePlinth {
     }
 
     /// Gives the new volume the name of the stream.
-    pub(super) fn publish(&self) -> Result<(), i32> {
+    pub(in crate::plinth) fn publish(&self) -> Result<(), i32> {
         let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
         let _changing = self.changing.lock_waiting().ok_or(libc::EAGAIN)?;
         let file = self.file.get().ok_or(libc::EBADF)?;

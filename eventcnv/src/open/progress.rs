@@ -13,6 +13,7 @@ use eventlog::reader::Source;
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -162,6 +163,10 @@ impl Watched {
 }
 
 impl Source for Watched {
+    fn late(&self) -> &[Range<u64>] {
+        self.source.late()
+    }
+
     fn size(&self) -> u64 {
         self.source.size()
     }

@@ -26,7 +26,7 @@ use crate::stream::parts::{
     write_parts,
 };
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
-use volume::{Outgoing, Written};
+use volume::{Outgoing, Side, Written};
 
 pub(crate) mod account;
 pub(crate) mod gate;
@@ -166,7 +166,11 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
         return failed;
     }
     let place = match block.place {
-        0 => volume::take_place(plinth, block.side, block.is_forced),
+        0 => {
+            // Registry 0 is the store's.
+            let side = if block.registry == 0 { Side::First } else { Side::Own };
+            volume::take_place(plinth, side, block.is_forced)
+        }
         place => Some(place),
     };
     if let Some(place) = place {

@@ -14,7 +14,7 @@ use crate::block::memory::{self, Block, OwnBlock};
 use crate::block::{chain, checksum, identity, root};
 use crate::os::entry::Entry;
 use crate::plinth::region;
-use crate::stream::volume::{Outgoing, Side, Written};
+use crate::stream::volume::{Outgoing, Written};
 use crate::stream::{self, Standing};
 use core::cell::Cell;
 use eventlog::format::{BlockHeader, SEALED, U32le};
@@ -176,7 +176,6 @@ impl Outlet<'_> {
                 place: before.place,
                 volume: before.volume,
                 is_first: self.keeps() || is_last,
-                side: if self.keeps() { Side::First } else { Side::Own },
                 is_forced: !self.keeps() && attempt >= VOLUME_ATTEMPTS,
             };
             if !stream::has_registry(self.entry, registry) {

@@ -203,7 +203,6 @@ pub(crate) struct Outgoing {
     pub(crate) volume: u64,
     /// Whether it may precede the store: it is the store's, or the host refuses the store.
     pub(crate) is_first: bool,
-    pub(crate) side: Side,
     /// Whether it goes into any volume, however full.
     pub(crate) is_forced: bool,
 }

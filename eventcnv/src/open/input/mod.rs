@@ -119,11 +119,9 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     let mut starts = Vec::new();
     let (mut damaged_count, mut failed) = (0, None);
     let files = files_of(paths);
-    // The last ones first: a program may write them.
-    let opened = files.iter().rev().map(|path| open_one(path, &mut |head| is_log(head, options)));
-    let opened: Vec<_> = opened.collect();
-    for (path, source) in files.iter().zip(opened.into_iter().rev()) {
+    for (path, size_before) in &files {
         let name = cli::log::name(path);
+        let source = open_one(path, &mut |head| is_log(head, options));
         let source = source.and_then(|(source, damage)| {
             damaged_count += u64::from(damage.is_some());
             complain_of(&name, damage);
@@ -137,7 +135,9 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
             Ok(source) => {
                 formats.push(format_of(&source, options));
                 starts.push((joined.size(), name));
-                joined.push(source);
+                // One that is compressed has another size.
+                let is_itself = size(path) >= source.size();
+                joined.push_file(source, if is_itself { *size_before } else { u64::MAX });
             }
             Err(error) => {
                 failed.get_or_insert((name, error));
@@ -169,8 +169,9 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     Opened { name, starts, source: Ok(Box::new(joined)), cores, damaged_count }
 }
 
-/// Returns the files of logs, and says which ones are left out.
-fn files_of(paths: &[PathBuf]) -> Vec<PathBuf> {
+/// Returns the files of logs, and says which ones are left out. A file of a directory comes with its
+/// size before any is opened (`.directory.instant`).
+fn files_of(paths: &[PathBuf]) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     for path in paths {
         let found = cli::log::files(path);
@@ -180,9 +181,18 @@ fn files_of(paths: &[PathBuf]) -> Vec<PathBuf> {
                 if rest.is_empty() { String::new() } else { format!(" + {} more", rest.len()) };
             complain(&format!("eventcnv: {name}: note: {first}{more}: another log, left out\n"));
         }
-        files.extend(found.files);
+        let is_directory = found.files.first() != Some(path);
+        files.extend(found.files.into_iter().map(|file| {
+            let size = if is_directory { size(&file) } else { u64::MAX };
+            (file, size)
+        }));
     }
     files
+}
+
+/// Returns the size of a file; 0 of one that is gone.
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Returns the name of several logs for messages.

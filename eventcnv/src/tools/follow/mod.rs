@@ -41,6 +41,7 @@ use eventlog::reader::{Format, Log, Order};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,10 +138,43 @@ pub(super) struct Seen {
     /// The UUID of the first stream.
     stream: Option<[u8; 16]>,
     volume: u64,
-    /// Events below these numbers were printed, by stream and buffer.
-    pub(super) known: BTreeMap<(u16, u32), u64>,
+    /// The events that were printed, by stream and buffer.
+    pub(super) known: BTreeMap<(u16, u32), Printed>,
     /// Events that were printed.
     count: u64,
+}
+
+/// The events of a buffer that were printed. An event may be found after newer ones, in another
+/// block or file; but all that precede an event were in the log before the next look.
+#[derive(Default)]
+pub(super) struct Printed {
+    /// All events below this number were printed, or are not in the log.
+    settled: u64,
+    /// Beyond that, the numbers that were printed, ascending.
+    beyond: Vec<Range<u64>>,
+}
+
+impl Printed {
+    /// Notes an event; returns whether it is new. In one look, numbers ascend.
+    fn add(&mut self, number: u64, new: &mut Vec<Range<u64>>) -> bool {
+        let at = self.beyond.partition_point(|range| range.end <= number);
+        if number < self.settled || self.beyond.get(at).is_some_and(|range| range.contains(&number))
+        {
+            return false;
+        }
+        match new.last_mut().filter(|last| last.end == number) {
+            Some(last) => last.end += 1,
+            None => new.push(number..number.saturating_add(1)),
+        }
+        true
+    }
+
+    /// Ends a look that found these numbers.
+    fn settle(&mut self, mut new: Vec<Range<u64>>) {
+        self.settled = self.beyond.last().map_or(self.settled, |last| last.end);
+        new.retain(|range| range.end > self.settled);
+        self.beyond = new;
+    }
 }
 
 impl Follow {
@@ -217,10 +251,9 @@ fn stamp(path: &Path) -> Option<Stamp> {
 /// Opens a log, with the volumes between it and the last one seen.
 fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
     let reading = open_once(path, seen, args)?;
-    // A copy of a ring has the end of the log before all events that precede it, if the program
+    // What was read may have the end of the log before all events that precede it, if the program
     // closed the log meanwhile. A closed log changes no more.
-    let is_closed_ring = reading.log.is_closed() && is_ring(&reading.log);
-    if is_closed_ring { open_once(path, seen, args) } else { Ok(reading) }
+    if reading.log.is_closed() { open_once(path, seen, args) } else { Ok(reading) }
 }
 
 fn is_ring(log: &Log) -> bool {
@@ -328,7 +361,8 @@ impl Seen {
             both => both?,
         };
         let (first, last) = selection.take_ends();
-        let known = Arc::new(self.known.clone());
+        let settled = |(buffer, printed): (&(u16, u32), &Printed)| (*buffer, printed.settled);
+        let known = Arc::new(self.known.iter().map(settled).collect());
         selection.restrict(&Part { known, ..Part::default() });
         let last = last.filter(|_| is_first_look);
         let mut skip =
@@ -336,10 +370,13 @@ impl Seen {
         let view = view(args.verbose, clock, log);
         let mut page = Page::new();
         let mut events = selection.events(log, Order::Time);
-        let mut known = self.known.clone();
+        let mut new: BTreeMap<(u16, u32), Vec<Range<u64>>> = BTreeMap::new();
         while let Some(event) = events.next() {
-            let known = known.entry((event.stream, event.buffer)).or_default();
-            *known = (*known).max(event.number.saturating_add(1));
+            let buffer = (event.stream, event.buffer);
+            let new = new.entry(buffer).or_default();
+            if !self.known.entry(buffer).or_default().add(event.number, new) {
+                continue;
+            }
             self.count += 1;
             if skip > 0 {
                 skip -= 1;
@@ -354,7 +391,9 @@ impl Seen {
             }
         }
         write(&mut page)?;
-        self.known = known;
+        for (buffer, printed) in &mut self.known {
+            printed.settle(new.remove(buffer).unwrap_or_default());
+        }
         let is_enough = first.is_some_and(|first| self.count >= first);
         if is_enough && !is_end {
             return Ok(Some(true));

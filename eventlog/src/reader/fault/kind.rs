@@ -104,6 +104,12 @@ pub enum FaultKind {
         /// Its blocks, if the log says so.
         blocks: Option<u64>,
     },
+    /// The same, and the files that are there have nothing but their header block: a warning.
+    #[error(
+        "file {file} of the {count} that this log was written to is missing, and those that are \
+         there have no events yet: the program ended while it began them, or that file is elsewhere"
+    )]
+    FileNotBegun { file: u32, count: u32 },
     /// The log ends within a block or part: `missing` bytes are missing.
     #[error("the log ends within this block: {missing} bytes are missing")]
     BlockCut { missing: u64 },
@@ -198,6 +204,7 @@ impl Fault {
             HeaderVersion { .. }
                 | BlockType { .. }
                 | EventUnknown { .. }
+                | FileNotBegun { .. }
                 | LabelLimit
                 | MpsPlatform { .. }
                 | MpsMinor { .. }

@@ -21,7 +21,7 @@ use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::mps::{self, Increments};
-use crate::reader::source::bytes::{FileSource, Joined, Source};
+use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::directory::Directory;
 use crate::reader::source::ring;
 use crate::reader::stream::{head, indexer};
@@ -65,13 +65,8 @@ impl Log {
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Log, OpenError> {
         let file = File::open(&path)?;
         if file.metadata()?.is_dir() {
-            let files = Directory::read(path.as_ref())?.open()?;
-            let mut joined = Joined::default();
-            for file in files {
-                joined.push(Box::new(FileSource::new(file)?));
-            }
-            let is_log = joined.size() > 0;
-            return match is_log {
+            let joined = Directory::read(path.as_ref())?.open()?;
+            return match joined.size() > 0 {
                 true => Log::with_source(Box::new(joined), options),
                 false => Err(OpenError::Directory),
             };

@@ -10,6 +10,7 @@
 use super::ring;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a log.
@@ -37,6 +38,14 @@ pub trait Source {
     #[doc(hidden)]
     fn copied(&self) -> Option<bool> {
         None
+    }
+
+    /// Returns the stretches, in ascending order, that were added to the files of a directory while
+    /// they were opened: what precedes them may be missing in a file that was opened before
+    /// (`.directory.instant`).
+    #[doc(hidden)]
+    fn late(&self) -> &[Range<u64>] {
+        &[]
     }
 }
 
@@ -78,6 +87,10 @@ macro_rules! leads_to_source {
 
             fn copied(&self) -> Option<bool> {
                 (**self).copied()
+            }
+
+            fn late(&self) -> &[Range<u64>] {
+                (**self).late()
             }
         }
     )+};
@@ -157,11 +170,20 @@ pub struct Joined {
     copied_size: u64,
     /// Whether a ring changed faster than it was copied.
     is_moving: bool,
+    late: Vec<Range<u64>>,
 }
 
 opaque_debug!(Joined);
 
 impl Joined {
+    /// Adds a file of a directory at the end, which had `size_before` bytes before any of them was
+    /// opened.
+    pub fn push_file(&mut self, source: Box<dyn Source + Send + Sync>, size_before: u64) {
+        let late = self.size.saturating_add(size_before);
+        self.push(source);
+        self.late.extend(Some(late..self.size).filter(|late| !late.is_empty()));
+    }
+
     /// Adds a source at the end. A ring that cannot be copied is read where it is.
     pub fn push(&mut self, source: Box<dyn Source + Send + Sync>) {
         let source = match ring::copy(&*source, self.copied_size) {
@@ -209,6 +231,10 @@ impl Source for Joined {
 
     fn copied(&self) -> Option<bool> {
         Some(self.is_moving)
+    }
+
+    fn late(&self) -> &[Range<u64>] {
+        &self.late
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Rules: section 2.4 of `design/format.md`.
 
+use super::bytes::{FileSource, Joined};
 use crate::format::{FILE_COUNT_MAX, STREAM_HEADER_SIZE, StreamHeader};
 use std::cmp::Reverse;
 use std::fs::{self, File};
@@ -15,8 +16,7 @@ use std::path::{Path, PathBuf};
 /// The files of a log in a directory (`.directory.names`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
-    /// Those of the log, the oldest volume first. Open them from the last to the first while a
-    /// program writes them: then each label that is found has its string (`.directory.store`).
+    /// Those of the log, the oldest volume first.
     pub files: Vec<PathBuf>,
     /// Those of other logs.
     pub left_out: Vec<PathBuf>,
@@ -53,21 +53,30 @@ impl Directory {
         Ok(Directory { files: paths(own), left_out: paths(others) })
     }
 
-    /// Opens all files, for reading in the order of [`Directory::files`].
+    /// Opens all files as one source: while a program writes them, as of one instant
+    /// (`.directory.instant`).
     ///
     /// # Errors
     ///
     /// Fails if one of them cannot be opened.
-    pub fn open(&self) -> io::Result<Vec<File>> {
-        let mut files = self.files.iter().rev().map(File::open).collect::<io::Result<Vec<_>>>()?;
-        files.reverse();
-        Ok(files)
+    pub fn open(&self) -> io::Result<Joined> {
+        let sizes: Vec<u64> = self.files.iter().map(|path| size(path)).collect();
+        let mut joined = Joined::default();
+        for (path, size) in self.files.iter().zip(sizes) {
+            joined.push_file(Box::new(FileSource::new(File::open(path)?)?), size);
+        }
+        Ok(joined)
     }
 }
 
 /// A device or pipe of such a name is no file of a log.
 fn is_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Returns the size of a file; 0 of one that is gone.
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Returns the number of a file, and how many volumes it is old.

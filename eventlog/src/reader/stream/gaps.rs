@@ -1,11 +1,11 @@
-//! What lies between blocks: holes, damage, the next stream.
+//! What lies between blocks: holes, damage, the next stream; and what lies too far ahead.
 //!
 //! ```text
 //!  │ block │ 0 0 0 0 │ block │ ??? │ block │ … │ header block of another stream
 //!            hole              damage            find_stream
 //! ```
 //!
-//! Rules: `.stream.hole`, `.stream.again`, `.read.resync`, `.read.cut` in `design/format.md`.
+//! Rules: `.directory.instant`, `.stream.hole`, `.stream.again`, `.read.resync`, `.read.cut` in `design/format.md`.
 
 use super::entry::Grid;
 use super::head;
@@ -13,6 +13,8 @@ use super::indexer::Indexer;
 use super::piece::{Piece, What};
 use crate::format::{STREAM_HEADER_SIZE, STREAM_MAGIC};
 use crate::reader::fault::kind::FaultKind;
+use crate::reader::index::segment::Segment;
+use std::collections::HashMap;
 
 /// Bytes that are searched for a stream header in one step.
 const SEARCH_SIZE: usize = 1 << 20;
@@ -61,6 +63,33 @@ impl Indexer<'_> {
             from += size as u64;
         }
         None
+    }
+
+    /// Returns whether these bytes were added while the files of a directory were opened.
+    pub(crate) fn is_late(&self, offset: u64) -> bool {
+        let late = self.source.late();
+        let at = late.partition_point(|late| late.end <= offset);
+        late.get(at).is_some_and(|late| late.contains(&offset))
+    }
+
+    /// Leaves out what was added while the files of a directory were opened, except events that are
+    /// older than some that were there before, and the store (`.directory.instant`).
+    pub(crate) fn drop_late(&mut self) {
+        if self.source.late().is_empty() {
+            return;
+        }
+        let mut segments = std::mem::take(&mut self.segments);
+        let end = |segment: &Segment| segment.first.saturating_add(segment.count.into());
+        let mut ends: HashMap<(u16, u32), u64> = HashMap::new();
+        for segment in segments.iter().filter(|segment| !self.is_late(segment.offset)) {
+            let known = ends.entry((segment.stream, segment.buffer)).or_default();
+            *known = (*known).max(end(segment));
+        }
+        segments.retain(|segment| {
+            let known = ends.get(&(segment.stream, segment.buffer));
+            segment.buffer == 0 || known.is_some_and(|known| segment.first < *known)
+        });
+        self.segments = segments;
     }
 
     /// Passes a piece to the visitor of a survey. A survey keeps no index.

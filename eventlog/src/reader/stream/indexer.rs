@@ -33,6 +33,7 @@ pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Ind
     let mut indexer = Indexer::new(source);
     indexer.walk()?;
     indexer.volumes.check(&mut indexer.faults);
+    indexer.drop_late();
     let mut index = Index {
         format: Format::Stream,
         decode: block::decode,
@@ -54,7 +55,7 @@ pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Ind
 
 /// The index so far.
 pub(crate) struct Indexer<'a> {
-    source: &'a (dyn Source + Sync),
+    pub(crate) source: &'a (dyn Source + Sync),
     pub(crate) faults: Faults,
     pub(crate) streams: Vec<Stream>,
     pub(crate) volumes: Volumes,

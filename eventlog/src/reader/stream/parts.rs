@@ -110,8 +110,10 @@ impl Indexer<'_> {
                 if is_plausible(&mut self.faults, grid, offset, header, true) =>
             {
                 self.sync(grid, header);
-                let key = (grid.stream, header.buffer.get());
-                self.accounts.entry(key).or_default().fold(header);
+                if !self.is_late(offset) || header.buffer.get() == 0 {
+                    let key = (grid.stream, header.buffer.get());
+                    self.accounts.entry(key).or_default().fold(header);
+                }
                 let segment = segment(grid, offset, bytes.len() as u32, block::PART, header);
                 let segment = if header.base.get() != header.base_last.get() {
                     self.set_scratch(bytes);
@@ -128,6 +130,7 @@ impl Indexer<'_> {
                 let piece = bytes.get(block::payload(header, true)).unwrap_or_default();
                 self.pieces.add(grid.stream, offset, header, piece, &mut self.faults);
             }
+            Some(BlockType::End) if self.is_late(offset) => {}
             // `.part.end`
             Some(BlockType::End) => {
                 let stated = header.sequence.get().max(self.stated.map_or(0, |(count, _)| count));
@@ -153,7 +156,8 @@ impl Indexer<'_> {
             self.segments.push(part);
             return;
         }
-        let before = self.growing.get(&part.buffer);
+        let is_late = self.is_late(part.offset);
+        let before = self.growing.get(&part.buffer).filter(|_| !is_late);
         if let Some(before) = before.and_then(|&place| self.segments.get_mut(place as usize))
             && let Some(both) = joined(before, &part)
         {

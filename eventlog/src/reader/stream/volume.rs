@@ -124,13 +124,22 @@ impl Volumes {
             let is_first = self.places.range((index, 0)..*key).next().is_none();
             let is_last = self.places.range(*key..=(index, u64::MAX)).nth(1).is_none();
             let may_lack = is_first && volume > 0 && !is_last;
+            // When it began, each got its name in turn; the program may have died meanwhile.
+            let is_bare = |(block_count, _): &(u64, u64)| *block_count <= 1;
+            let may_begin = is_last && sides.stated.is_empty() && sides.found.values().all(is_bare);
             let offset = self.places.get(key).copied().unwrap_or(0);
             for file in 0..sides.count {
                 let stated = sides.stated.get(file as usize).copied();
                 match (sides.found.get(&file), stated) {
                     (None, blocks) if !may_lack => {
                         let count = sides.count;
-                        faults.push(offset, FaultKind::FileMissing { file, count, blocks });
+                        faults.push(
+                            offset,
+                            match may_begin {
+                                true => FaultKind::FileNotBegun { file, count },
+                                false => FaultKind::FileMissing { file, count, blocks },
+                            },
+                        );
                     }
                     (Some(&(found, end)), Some(stated)) if found < stated => {
                         faults.push(end, FaultKind::StreamCut { missing: stated - found, stated });

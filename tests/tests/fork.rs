@@ -57,9 +57,19 @@ fn read(log: &Log, pid: u64) -> BTreeMap<u64, Vec<u64>> {
 /// 2.1, parent; `.store.label`, `.header.uuid`
 #[test]
 fn each_process_forked_under_load_writes_its_own_log() {
+    fork_under_load("mpsio.log");
+}
+
+/// `.sol.directory`: the same in a directory of files for each.
+#[test]
+fn each_process_forked_under_load_writes_its_own_directory() {
+    fork_under_load("dir:mpsio.log?files=3");
+}
+
+fn fork_under_load(destination: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let forker = Command::new(env!("CARGO_BIN_EXE_forker"));
-    let mut forker = recording(forker, "all", Path::new("mpsio.log"));
+    let mut forker = recording(forker, "all", Path::new(destination));
     forker.env("MPS_TELEMETRY_BLOCK_SIZE", "4096").arg(FORKS.to_string());
     let output = run(forker.current_dir(&folder));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

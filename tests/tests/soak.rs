@@ -238,6 +238,17 @@ fn reconcile(log: &Path, told_by: &Path) -> ([u8; 16], [u8; 16]) {
 #[test]
 #[ignore = "takes a minute: ./proofs runs it"]
 fn a_soak_of_eight_threads_loses_no_uncounted_event() {
+    soak_into("a_soak_of_eight_threads_loses_no_uncounted_event", "mpsio.log");
+}
+
+/// `.sol.directory`
+#[test]
+#[ignore = "takes a minute: ./proofs runs it"]
+fn a_soak_into_a_directory_loses_no_uncounted_event() {
+    soak_into("a_soak_into_a_directory_loses_no_uncounted_event", "dir:mpsio.log?files=4");
+}
+
+fn soak_into(test: &str, destination: &str) {
     const VARIABLE: &str = "TELEMETRY_SOAK_PROCESS";
     let seconds = std::env::var("TELEMETRY_SOAK_SECONDS").map_or(60, |text| text.parse().unwrap());
     if std::env::var_os(VARIABLE).is_some() {
@@ -245,8 +256,9 @@ fn a_soak_of_eight_threads_loses_no_uncounted_event() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--nocapture"]).env(VARIABLE, "1").current_dir(folder.path());
-    command.env("MPS_TELEMETRY_CONTROL", "Object Pool");
+    command.args(["--ignored", "--nocapture", "--exact", test]).env(VARIABLE, "1");
+    command.current_dir(folder.path()).env("MPS_TELEMETRY_CONTROL", "Object Pool");
+    command.env("MPS_TELEMETRY_FILENAME", destination);
     let output = command.output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|o| String::from_utf8(o).unwrap());
     assert!(output.status.success(), "{stdout}\n{stderr}");

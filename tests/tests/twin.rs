@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  steps ─▶ two threads, one after the other ─▶ runtime ─▶ MemoryPlinth ─▶ reader ─┐
+//!                                                        └▶ DirectoryPlinth ────────┤
 //!        └▶ twin: Vec<(index, text)> ───────────────────────────────────────────────┴▶ equal
 //! ```
 //!
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::mpsc;
-use telemetry::{MemoryPlinth, control, event};
+use telemetry::{DirectoryPlinth, MemoryPlinth, control, event};
 
 telemetry::events! {
     /// Events of random programs.
@@ -39,6 +40,8 @@ telemetry::events! {
 
 /// Set in the process of a program, to the program.
 const VARIABLE: &str = "TELEMETRY_TWIN";
+/// Set if it has a log of several files, to their directory.
+const DIRECTORY: &str = "TELEMETRY_TWIN_DIRECTORY";
 const BLOCK_SIZE: usize = 4096;
 const BLOCK_HEADER_SIZE: usize = 128;
 
@@ -132,8 +135,18 @@ impl Worker {
 }
 
 fn run(steps: &[Step]) {
+    let setup = telemetry::setup().block_size_log2(12);
+    if let Some(path) = std::env::var_os(DIRECTORY) {
+        let plinth = DirectoryPlinth::new(&path).and_then(|plinth| plinth.files(3)).unwrap();
+        setup.plinth(plinth).start().unwrap();
+        return go_through(steps, || Log::open(path).unwrap());
+    }
     let plinth = MemoryPlinth::new();
-    telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
+    setup.plinth(plinth.clone()).start().unwrap();
+    go_through(steps, || Log::from_source(plinth.bytes()).unwrap());
+}
+
+fn go_through(steps: &[Step], open: impl FnOnce() -> Log) {
     let mut twin = Twin { is_recorded: [true; 2], ..Twin::default() };
     let mut workers = [Worker::start(0), Worker::start(1)];
     let mut worker_count = 2;
@@ -187,16 +200,15 @@ fn run(steps: &[Step]) {
     control::of(&CONTROL).set_output(KINDS[0] | KINDS[1]);
     workers.into_iter().for_each(Worker::end);
     telemetry::flush();
-    judge(&twin, plinth.bytes());
+    judge(&twin, &open());
 }
 
-fn judge(twin: &Twin, bytes: Vec<u8>) {
+fn judge(twin: &Twin, log: &Log) {
     let losses = telemetry::losses_of(&CONTROL, Kinds::all());
     let recorded = twin.recorded.values().map(|events| events.len() as u64).sum::<u64>();
     let told = (losses.requested, losses.recorded, losses.large);
     assert_eq!(told, (twin.requested, recorded, twin.large), "{losses:?}");
     assert_eq!((losses.full, losses.nested, losses.io), (0, 0, 0), "{losses:?}");
-    let log = Log::from_source(bytes).unwrap();
     assert!(log.faults().is_empty(), "{:?}", log.faults());
     let of_twin = |registry: u32| &*log.registries()[registry as usize].name == "twin";
     let accounts: Vec<_> = log.accounts().iter().filter(|a| of_twin(a.registry)).collect();
@@ -243,11 +255,16 @@ fn a_random_program_records_the_events_of_its_twin() {
         return run(&parse(&program));
     }
     let config = ProptestConfig { cases: 150, max_shrink_iters: 500, ..ProptestConfig::default() };
-    proptest!(config, |(steps in prop::collection::vec(step(), 1..40))| {
+    let steps = prop::collection::vec(step(), 1..40);
+    proptest!(config, |(steps in steps, has_directory in any::<bool>())| {
         let step = |(what, thread, number): &Step| format!("{what}{thread},{number}");
         let program = steps.iter().map(step).collect::<Vec<_>>().join(" ");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_random_program_records_the_events_of_its_twin", "--nocapture"]);
+        let folder = tempfile::tempdir().unwrap();
+        if has_directory {
+            command.env(DIRECTORY, folder.path().join("log"));
+        }
         let output = command.env(VARIABLE, &program).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         prop_assert!(output.status.success(), "{}\n{}", program, stderr);

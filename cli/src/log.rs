@@ -24,8 +24,8 @@ pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { said(path) }
 }
 
-/// Returns the files of a log, and those of other logs beside them: of a log that was written to
-/// several files in a directory, all that are there; else the path itself.
+/// Returns the files of a log, and those of other logs next to them: of a log that was written to
+/// several files in a directory, all that exist; else the path itself.
 pub fn files(path: &Path) -> Directory {
     let itself = || Directory { files: vec![path.to_owned()], ..Directory::default() };
     let found = Some(path).filter(|path| path.is_dir()).and_then(|path| Directory::read(path).ok());

@@ -119,8 +119,9 @@ pub use store::intern::STORE_BLOCK_COUNT_MAX;
 mod absent;
 
 pub use absent::{
-    DirectoryPlinth, FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
-    label, label_address, losses, losses_of, prepare, source, store_losses, traceback,
+    DirectoryPlinth, FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string,
+    control, flush, label, label_address, losses, losses_of, prepare, source, store_losses,
+    traceback,
 };
 } }
 

@@ -8,7 +8,7 @@
 //!
 //! Rules: section 2.4 of `design/format.md`; `.sol.directory` in `design/telemetry.md`.
 
-use eventlog::reader::{Directory, Fault, FaultKind, Filter, Log, Order};
+use eventlog::reader::{Directory, Fault, FaultKind, Filter, Joined, Log, Order};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -96,7 +96,7 @@ fn verify(path: &Path) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(text).expect("text"))
 }
 
-/// `.directory.files`, `.directory.blocks`
+/// `.directory.files`, `.directory.blocks`, `.directory.end`
 #[test]
 fn any_number_of_files_has_each_event_once() {
     let folder = folder();
@@ -134,6 +134,97 @@ fn a_directory_has_a_file_for_each_processor() {
     let found = Directory::read(&folder.path().join("run")).expect("a directory");
     assert!((2..=processors.clamp(2, 64)).contains(&found.files.len()), "{found:?}");
     assert_eq!(indexes(&open(&folder.path().join("run"))), expected());
+}
+
+fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
+    bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// `.header.file`, `.directory.store`: the bytes, by the page alone.
+#[test]
+fn each_file_states_its_number_and_the_store_is_in_the_first() {
+    let folder = folder();
+    let words = ["held", "4", "6000"];
+    let mut program = recorder(folder.path(), &words, "dir:run?files=3");
+    run(program.stdin(Stdio::null()));
+    let mut headers = Vec::new();
+    for file in 0..3 {
+        let bytes = fs::read(folder.path().join(format!("run/{file:02}.log"))).expect("a file");
+        assert_eq!([number(&bytes, 424, 4), number(&bytes, 428, 4)], [file, 3]);
+        for block in bytes.chunks(4096).skip(1).filter(|block| number(block, 0, 4) != 0) {
+            let (sort, registry) = (block[4], number(block, 12, 2));
+            assert!(file == 0 || sort == 1 && registry == 1, "file {file} has a block of {sort}");
+        }
+        // All else in block 0 is the same, except the checksum.
+        let mut header = bytes[..4096].to_vec();
+        header[424..432].fill(0);
+        header[28..32].fill(0);
+        headers.push(header);
+    }
+    assert!(headers[1..].iter().all(|header| *header == headers[0]));
+}
+
+/// Sends a signal to a program that stops or goes on; waits until it did.
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    run(Command::new("kill").args(["-s", name, &id]));
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).expect("a process");
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    };
+    wait_for(name, || is_stopped() == (name == "STOP"));
+}
+
+/// `.directory.instant`: files that grow while they are opened one after the other, made of what a
+/// program had in them at twelve moments.
+#[test]
+fn a_directory_that_grows_is_read_as_of_one_instant() {
+    let folder = folder();
+    // In a tee, one thread writes all files in turn.
+    let destination = "tee:dir:run?files=5,one.log";
+    fs::write(folder.path().join("progress"), [0; 8]).expect("a file");
+    let child = recorder(folder.path(), &["forever", "1", "progress"], destination).spawn();
+    let child = Killed(child.expect("a process"));
+    let path = |file: usize| folder.path().join(format!("run/{file:02}.log"));
+    wait_for("all files", || {
+        (0..5).all(|file| fs::metadata(path(file)).is_ok_and(|at| at.len() > 9000))
+    });
+    let mut moments: Vec<Vec<Vec<u8>>> = Vec::new();
+    for _ in 0..12 {
+        signal(&child.0, "STOP");
+        moments.push((0..5).map(|file| fs::read(path(file)).expect("a file")).collect());
+        signal(&child.0, "CONT");
+        thread::sleep(Duration::from_micros(700));
+    }
+    let mut seed = 0x9E37_79B9_7F4A_7C15u64;
+    let mut dropped_count = 0;
+    for _ in 0..100 {
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        let asked = random(moments.len());
+        let (mut joined, mut before) = (Joined::default(), Joined::default());
+        let mut all_count = 0;
+        for (file, early) in moments[asked].iter().enumerate() {
+            let opened = &moments[asked + random(moments.len() - asked)][file];
+            all_count += opened.len() as u64 / 4096;
+            joined.push_file(Box::new(opened.clone()), early.len() as u64);
+            before.push(Box::new(early.clone()));
+        }
+        let [log, before] = [joined, before].map(|source| Log::from_source(source).expect("a log"));
+        assert_eq!(log.faults().loss_count(), 0, "{:?}", log.faults());
+        let (found, before) = (indexes(&log), indexes(&before));
+        for (key, indexes) in &found {
+            let expected = (0..indexes.len() as u64).map(|at| u64::from(key.1) + at * KINDS);
+            assert!(indexes.iter().copied().eq(expected), "{key:?}: a gap");
+        }
+        let has_all = |(key, indexes): (_, &Vec<u64>)| found[key].len() >= indexes.len();
+        assert!(before.iter().all(has_all), "an event that was in the files is missing");
+        let given: u64 = found.values().map(|indexes| indexes.len() as u64).sum();
+        dropped_count += u64::from(given < (all_count - 6) * (IN_MEMORY / 2));
+    }
+    assert!(dropped_count > 0, "no file grew");
 }
 
 /// `tee:` deals the blocks out in turn; both logs print the same.
@@ -202,7 +293,7 @@ fn odd_processor() -> String {
     all.find(|number| number % 2 == 1).expect("this test needs two processors").to_string()
 }
 
-/// `.directory.end`, `.read.cut`: events at the end leave no gap in the numbers, so the counts tell.
+/// `.directory.end`, `.read.cut`: events at the end leave no gap in the numbers: the counts tell.
 #[test]
 fn a_file_that_was_cut_is_told() {
     let folder = folder();

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            FilePlinth · DirectoryPlinth · MappedPlinth · MemoryPlinth · SocketPlinth · TeePlinth · your own
+//!            FilePlinth · DirectoryPlinth · MappedPlinth · MemoryPlinth · SocketPlinth · TeePlinth
+//!            · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
@@ -70,10 +71,10 @@ pub trait Plinth: Send + Sync {
         false
     }
 
-    /// Returns the number of files between which the plinth deals out blocks: the block at `offset`,
-    /// from the second on, is of file `(offset / block size - 1) % file_count`. Threads on different
-    /// processors then write blocks of different files, so that they do not wait for one another. At
-    /// most 64. The runtime asks after [`create`](Plinth::create).
+    /// Returns the number of files, at most 64, between which the plinth deals out blocks: block k,
+    /// from block 1 on, goes to file `(k - 1) % file_count`. Threads on different processors then
+    /// write blocks of different files, so that they do not wait for one another. The runtime asks
+    /// after [`create`](Plinth::create).
     fn file_count(&self) -> u64 {
         1
     }

@@ -61,9 +61,9 @@ pub struct DirectoryPlinth {
 }
 
 impl DirectoryPlinth {
-    /// Returns a plinth for the directory at `path`, which the runtime makes when the stream begins.
-    /// If another process writes there, the runtime adds `-` and the process number to the name;
-    /// also in a forked child. There are as many files as the machine has processors, at most 64.
+    /// Returns a plinth for the directory at `path`, which the runtime makes when the stream
+    /// begins. If another process writes there, the runtime adds `-` and the process number to the
+    /// name; also in a forked child. The machine's processors have a file each, up to 64.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl DirectoryPlinth {
         links.filter(|(link, _)| link.get().is_none()).all(|(link, number)| {
             let file = FilePlinth::named(self.text.into(), self.is_pattern);
             let file = file.with_volumes(self.volumes.map(Volumes::of_each)).of_directory(number);
-            let file = pages::place(file).map(|file| &*file);
+            let file = pages::place(file);
             link.set(file);
             file.is_some()
         })
@@ -174,7 +174,7 @@ impl DirectoryPlinth {
         Ok(true)
     }
 
-    /// Begins the stream under the current name, unless one of the files is not to be had.
+    /// Begins the stream under the current name, unless one of the files is not available.
     fn open(&self) -> Result<Result<(), (&LogName, Taken)>, i32> {
         let made = self.name.with_path(sys::make_directory).ok_or(libc::EAGAIN)?;
         match made {
@@ -203,8 +203,8 @@ impl DirectoryPlinth {
         }
     }
 
-    /// Writes to a file. While the disk is full, the oldest volume is deleted, in all files; for the
-    /// beginning of a volume finally the one before it.
+    /// Writes to a file. While the disk is full, the oldest volume is deleted, in all files; for
+    /// the beginning of a volume finally the one before it.
     fn write(&self, file: &FilePlinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         loop {
             let seen = self.room_count.load(Ordering::Acquire);
@@ -235,8 +235,8 @@ impl DirectoryPlinth {
         is_gone
     }
 
-    /// Writes to the header block of each file (`.directory.files`). The header comes last; when all
-    /// have it, the files get their names.
+    /// Writes to the header block of each file (`.directory.files`). The header comes last; when
+    /// all have it, the files get their names.
     fn write_header(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let header = StreamHeader::read(bytes).filter(|_| offset == 0);
         for (file, number) in self.files_made().zip(0..) {

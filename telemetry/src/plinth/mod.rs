@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            file.rs · directory.rs · mapped.rs · memory.rs · socket.rs · tee.rs, for several · your own
+//!            file.rs · mapped.rs · memory.rs · socket.rs · your own
+//!            directory.rs, for several files · tee.rs, for several of any
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in

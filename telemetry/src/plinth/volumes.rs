@@ -57,7 +57,7 @@ impl Room {
         Room { size_max: AtomicU64::new(u64::MAX) }
     }
 
-    /// Returns the size of a volume in so many files, once the disk was full with one of this size.
+    /// Returns the size of a volume in `file_count` files, once the disk was full with `size`.
     pub(super) fn size_of(size: u64, file_count: u32) -> u64 {
         let least = BLOCK_COUNT_MIN * u64::from(file_count) * memory::block_size() as u64;
         (size / ROOM_FRACTION).max(least)
@@ -121,13 +121,13 @@ fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Err
 }
 
 impl Volumes {
-    /// Returns the same for each of the files that make up a volume: they move on together, and each
-    /// has as much room as it needs.
+    /// Returns the same for each of the files that make up a volume: they move on together, and
+    /// each has as much room as it needs.
     pub(super) fn of_each(self) -> Volumes {
         Volumes { size: u64::MAX, ..self }
     }
 
-    /// Returns whether volumes in so many files are too small.
+    /// Returns whether volumes in this number of files are too small.
     pub(super) fn is_short(self, block_size: usize, file_count: u64) -> bool {
         self.size / (block_size as u64) < BLOCK_COUNT_MIN * file_count
     }
@@ -179,7 +179,7 @@ impl Volumes {
         is_gone
     }
 
-    /// Deletes the file that is `number` volumes old; returns whether it was there.
+    /// Deletes the file that is `number` volumes old; returns whether it existed.
     pub(super) fn remove(self, path: &CStr, number: u32) -> bool {
         NAMES.lock_waiting().is_some_and(|mut names| remove(path, number, &mut names[0]))
     }

@@ -31,7 +31,7 @@ struct Volume {
     /// The number of blocks in it, the header's included (`.stream.first`); of one file, the next
     /// place (`.stream.blocks`).
     count: AtomicU64,
-    /// Between how many files the host deals out the blocks (`.directory.files`).
+    /// Between how many files the host deals out the blocks (`.directory.blocks`).
     file_count: AtomicU64,
     files: [InFile; FILE_COUNT_MAX],
     /// The blocks of it that a host accepted which only appends: as many as it has there
@@ -52,7 +52,9 @@ struct InFile {
 }
 
 impl InFile {
-    const NONE: InFile = InFile { taken: AtomicU64::new(0), written: AtomicU64::new(0) };
+    const fn none() -> InFile {
+        InFile { taken: AtomicU64::new(0), written: AtomicU64::new(0) }
+    }
 }
 
 static VOLUME: Volume = Volume {
@@ -60,7 +62,7 @@ static VOLUME: Volume = Volume {
     number: AtomicU64::new(0),
     count: AtomicU64::new(1),
     file_count: AtomicU64::new(1),
-    files: [InFile::NONE; FILE_COUNT_MAX],
+    files: [const { InFile::none() }; FILE_COUNT_MAX],
     appended: AtomicU64::new(0),
     with_store: AtomicU64::new(0),
 };
@@ -136,7 +138,8 @@ fn in_file(place: u64) -> (usize, u64) {
     }
 }
 
-/// Returns the number of blocks of the volume's file when its end part is written at a place. Refused blocks after the last accepted one do not count. Appended blocks leave no hole, and that
+/// Returns the number of blocks of the volume's file when its end part is written at a place.
+/// Refused blocks after the last accepted one do not count. Appended blocks leave no hole, and that
 /// of the end part is still to follow.
 pub(crate) fn block_count_at_end(plinth: &dyn Plinth, place: u64) -> u64 {
     match plinth.can_rewrite() {

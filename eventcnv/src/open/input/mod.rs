@@ -169,8 +169,8 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     Opened { name, starts, source: Ok(Box::new(joined)), cores, damaged_count }
 }
 
-/// Returns the files of logs, and says which ones are left out. A file of a directory comes with its
-/// size before any is opened (`.directory.instant`).
+/// Returns the files of logs, and says which ones are left out. A file of a directory comes with
+/// its size before any is opened (`.directory.instant`).
 fn files_of(paths: &[PathBuf]) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     for path in paths {

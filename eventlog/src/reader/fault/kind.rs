@@ -104,10 +104,10 @@ pub enum FaultKind {
         /// Its blocks, if the log says so.
         blocks: Option<u64>,
     },
-    /// The same, and the files that are there have nothing but their header block: a warning.
+    /// The same, where the other files have nothing but their header block: a warning.
     #[error(
-        "file {file} of the {count} that this log was written to is missing, and those that are \
-         there have no events yet: the program ended while it began them, or that file is elsewhere"
+        "file {file} of the {count} that this log was written to is missing, and the others have \
+         no events yet: the program ended while it began them, or that file is elsewhere"
     )]
     FileNotBegun { file: u32, count: u32 },
     /// The log ends within a block or part: `missing` bytes are missing.

@@ -38,7 +38,7 @@ impl Directory {
                 found.push(((Reverse(age), number), header(&entry.path()), entry.path()));
             }
         }
-        found.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        found.sort_by_key(|(place, ..)| *place);
         let heads = || found.iter().filter_map(|(place, head, _)| Some((*place, head.as_ref()?)));
         let first = heads().find(|(place, _)| *place == (Reverse(0), 0));
         let newest = || heads().max_by_key(|(_, head)| (head.start.get(), head.volume.get()));
@@ -69,7 +69,7 @@ impl Directory {
     }
 }
 
-/// A device or pipe of such a name is no file of a log.
+/// A device or pipe of such a name is not read.
 fn is_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }

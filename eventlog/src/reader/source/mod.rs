@@ -1,4 +1,5 @@
-//! Where bytes come from: files, directories, memory, several sources as one, rings in use; workers ahead.
+//! Where bytes come from: files, directories, memory, several sources as one, rings in use; workers
+//! ahead.
 //!
 //! This room knows headers of blocks. It knows no event.
 

@@ -5,7 +5,8 @@
 //!            hole              damage            find_stream
 //! ```
 //!
-//! Rules: `.directory.instant`, `.stream.hole`, `.stream.again`, `.read.resync`, `.read.cut` in `design/format.md`.
+//! Rules: `.directory.instant`, `.stream.hole`, `.stream.again`, `.read.resync`, `.read.cut` in
+//! `design/format.md`.
 
 use super::entry::Grid;
 use super::head;

@@ -104,8 +104,8 @@ impl Volumes {
         }
     }
 
-    /// Takes the end of a file: it has so many blocks of its stream. Returns whether it is one of
-    /// several, which [`Volumes::check`] compares with what the end part states.
+    /// Takes the end of a file, with the number of blocks of its stream. Returns whether it is one
+    /// of several, which [`Volumes::check`] compares with what the end part states.
     pub(crate) fn end_file(&mut self, block_count: u64, end: u64) -> bool {
         let Some((index, file)) = self.side.take() else { return false };
         if let Some(sides) = self.sides.get_mut(&(index, self.current)) {

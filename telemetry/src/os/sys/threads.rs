@@ -25,8 +25,8 @@ const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu
     false => 0,
 };
 
-/// Returns the number of the processor on which this thread runs. Where the system does not tell it,
-/// the thread decides: another one has another number, most likely.
+/// Returns the number of the processor on which this thread runs. Where the system does not tell
+/// it, the thread decides: another one has another number, most likely.
 pub(crate) fn processor() -> u64 {
     #[cfg(all(target_os = "linux", not(miri)))]
     // SAFETY: the call touches no memory of this program.

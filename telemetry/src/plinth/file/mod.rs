@@ -145,7 +145,7 @@ impl FilePlinth {
         self.seen.size()
     }
 
-    /// Deletes the file that is `number` volumes old; returns whether it was there.
+    /// Deletes the file that is `number` volumes old; returns whether it existed.
     pub(super) fn remove(&self, number: u32) -> bool {
         let remove = |path: &CStr| self.volumes.is_some_and(|all| all.remove(path, number));
         self.name.with_path(remove) == Some(true)

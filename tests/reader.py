@@ -41,10 +41,10 @@ class Stream:                                                             # 2.2
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
-            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 4]")
+            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 5]")
             sys.exit(2)
-        if self.sound and version > [1, 0, 4]:                            # .read.minor
-            report(f"format version {version}; this reader reads [1, 0, 4]")
+        if self.sound and version > [1, 0, 5]:                            # .read.minor
+            report(f"format version {version}; this reader reads [1, 0, 5]")
         self.sound or report("the stream header is damaged", start)       # .read.header-damage
         self.block_size, self.id = (1 << part.log_size, part.stream) if part else (block, uuid[:8])
         self.flags = (BIG if mark == b"\x0a\x0b\x0c\x0d" else 0) | (WIDE if word == 8 else 0)

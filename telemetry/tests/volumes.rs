@@ -314,7 +314,8 @@ fn the_runtime_refuses_volumes_without_room() {
     let said = ran.said();
     assert_eq!(said.len(), 1, "{said:?}");
     let expected = "telemetry: cannot create mpsio.log: a volume must have room for at least 8 \
-                    blocks, which have 65536 bytes each; nothing is output, the program goes on";
+                    blocks in each file, which have 65536 bytes each; nothing is output, the \
+                    program goes on";
     assert_eq!(said[0], expected);
     assert!(names(ran.folder.path()).is_empty());
 }

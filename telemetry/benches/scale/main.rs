@@ -48,6 +48,9 @@ const ROWS: &[Row] = &[
     Row("memory", To::Log("", "none"), false),
     Row("file", To::Log("{}/log", "none"), false),
     Row("writer", To::Log("{}/log", "thread"), false),
+    // A file for each processor.
+    Row("dir", To::Log("dir:{}/log", "none"), false),
+    Row("dir-writer", To::Log("dir:{}/log", "thread"), false),
     Row("mapped", To::Log("ring:{}/log?size=268435456", "none"), false),
     Row("programs", To::Log("{}/log", "none"), true),
     Row("kernel-write", To::Floor(|shared| Some(shared.write())), false),

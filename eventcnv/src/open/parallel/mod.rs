@@ -30,6 +30,12 @@ const WORKER_COUNT_MAX: usize = 64;
 /// Takes a piece; returns false if the reader wants no more.
 pub(crate) type Emit<'a, T> = &'a mut dyn FnMut(T) -> bool;
 
+// One copy of the code of each caller serves all ways to read: the compiler inlines more there.
+/// Makes pieces from the events of a partition.
+type Work<'w, T> = &'w (dyn Fn(&mut Selected<'_>, Emit<'_, T>) + Sync);
+/// Takes the pieces in order.
+type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), Stop>;
+
 /// Returns the number of workers: one for each processor.
 pub(crate) fn worker_count() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(WORKER_COUNT_MAX)
@@ -44,6 +50,7 @@ pub(crate) fn run<T: Send>(
     work: impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync,
     mut take: impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
+    let (work, take): (Work<'_, T>, Take<'_, T>) = (&work, &mut take);
     let worker_count = worker_count();
     if worker_count == 1 {
         let mut events = selection.events(log, order);
@@ -55,10 +62,10 @@ pub(crate) fn run<T: Send>(
         return result.map(|()| events.faults().clone());
     }
     let Some(partitions) = selection.partitions(log, order, PARTITION_SIZE) else {
-        return side_by_side(1, 1, &|_| selection.events(log, order), &work, &mut take);
+        return side_by_side(1, 1, &|_| selection.events(log, order), work, take);
     };
     let events = |index| selection.selected(partitions.events(index));
-    let found = side_by_side(partitions.count(), worker_count, &events, &work, &mut take)?;
+    let found = side_by_side(partitions.count(), worker_count, &events, work, take)?;
     let mut faults = partitions.faults().clone();
     faults.append(&found);
     Ok(faults)
@@ -68,9 +75,9 @@ pub(crate) fn run<T: Send>(
 fn side_by_side<'l, T: Send>(
     count: usize,
     worker_count: usize,
-    events: &(impl Fn(usize) -> Selected<'l> + Sync),
-    work: &(impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync),
-    take: &mut impl FnMut(T) -> Result<(), Stop>,
+    events: &(dyn Fn(usize) -> Selected<'l> + Sync),
+    work: Work<'_, T>,
+    take: Take<'_, T>,
 ) -> Result<Faults, Stop> {
     let worker_count = worker_count.min(count);
     let window = Window::new(count, worker_count * PIECE_COUNT);
@@ -124,8 +131,8 @@ mod tests {
         partitions: &Partitions<'_>,
         selection: &Selection,
         worker_count: usize,
-        work: &(impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync),
-        take: &mut impl FnMut(T) -> Result<(), Stop>,
+        work: Work<'_, T>,
+        take: Take<'_, T>,
     ) -> Result<Faults, Stop> {
         let events = |index| selection.selected(partitions.events(index));
         side_by_side(partitions.count(), worker_count, &events, work, take)

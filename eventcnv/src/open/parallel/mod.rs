@@ -10,7 +10,12 @@
 //! Memory is bounded: at most [`PIECE_COUNT`] pieces wait for each worker.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
+#[cfg(any(feature = "parquet", feature = "sql"))]
+mod ordered;
 mod window;
+
+#[cfg(any(feature = "parquet", feature = "sql"))]
+pub(crate) use crate::open::parallel::ordered::map_in_order;
 
 use crate::open::parallel::window::{Taken, Window};
 use crate::open::select::{Selected, Selection};

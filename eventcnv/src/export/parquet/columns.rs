@@ -5,7 +5,8 @@
 //!  columns  time time …   wall wall …                 16 - …   levels: 1 value, 0 NULL
 //! ```
 //!
-//! An encoder converts rows to columns, a few rows at a time, so that they stay in its cache. Design: `.cnv.parquet` in `design/eventcnv.md`.
+//! An encoder converts rows to columns, a few rows at a time, so that they stay in its cache.
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::Failure;
 use crate::export::parquet::row::{

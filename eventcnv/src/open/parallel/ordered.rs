@@ -27,7 +27,7 @@ pub(crate) fn map_in_order<A: Send, B: Send, R: Send, E>(
 ) -> Result<R, E> {
     let mapper_count = worker_count().min(MAPPER_COUNT_MAX);
     let (to_map, items) = sync_channel::<(A, Sender<B>)>(0);
-    // In the order of the items: each gives a result when it is there.
+    // In the order of the items: each gives a result when it is made.
     let (to_take, results) = sync_channel::<Receiver<B>>(mapper_count);
     let items = Mutex::new(items);
     let work = || {

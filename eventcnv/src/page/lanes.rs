@@ -15,7 +15,7 @@ use crate::export::processes::Processes;
 use crate::open::Reading;
 use crate::open::select::Selection;
 use crate::page;
-use crate::page::{Report, WORKER_COUNT_MAX};
+use crate::page::{Report, worker_count};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Log};
@@ -157,7 +157,7 @@ fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
     let (texts, _) = gather(
         log,
         &all,
-        WORKER_COUNT_MAX,
+        worker_count(),
         HashMap::new,
         |texts, events| {
             events.each(|event| {

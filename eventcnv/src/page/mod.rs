@@ -23,7 +23,7 @@ use crate::ask::{calls, lines};
 use crate::open::input::sources::Sources;
 use crate::open::output::Output;
 use crate::open::select::{Select, Selection};
-use crate::open::{Input, Reading, Stdout};
+use crate::open::{Input, Reading, Stdout, parallel};
 use crate::page::lanes::Laned;
 use crate::page::sample::{Axis, Sample};
 use cli::output::{self, Pending};
@@ -65,6 +65,11 @@ Examples:
 
 /// Workers, at most: each has its own sample.
 const WORKER_COUNT_MAX: usize = 4;
+
+fn worker_count() -> usize {
+    parallel::worker_count().min(WORKER_COUNT_MAX)
+}
+
 const LABEL_COUNT_MAX: usize = 2000;
 const LABEL_SIZE_MAX: usize = 80;
 
@@ -247,7 +252,7 @@ fn summarise(log: &Log, selection: &Selection) -> (Axis, (Summary, Sample), Faul
     let (result, faults) = gather(
         log,
         selection,
-        WORKER_COUNT_MAX,
+        worker_count(),
         || (Summary::new(wanted, &spans), Sample::new(log, &axis)),
         |(summary, sample), events| {
             events.each(|event| {

@@ -244,8 +244,12 @@ impl Lines<'_> {
         let lines = line::Lines::new(line, self.reading.log.registries());
         // Written pages, for reuse.
         let spare: Mutex<Vec<Page>> = Mutex::default();
-        let take_spare = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let new = || take_spare().unwrap_or_else(Page::new);
+        let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || {
+            let mut page = spares().pop().unwrap_or_else(Page::new);
+            page.clear();
+            page
+        };
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Page>| {
             let mut page = new();
             events.each_while(|event| {
@@ -255,10 +259,9 @@ impl Lines<'_> {
             emit(page);
         };
         let (log, selection, order) = (&self.reading.log, self.selection, self.order);
-        let faults = parallel::run(log, selection, order, work, |mut page| {
+        let faults = parallel::run(log, selection, order, work, |page| {
             self.out.write_all(page.text())?;
-            page.clear();
-            spare.lock().unwrap_or_else(PoisonError::into_inner).push(page);
+            spares().push(page);
             Ok(())
         })?;
         self.out.flush()?;

@@ -13,7 +13,6 @@ use crate::open::{Input, Reading};
 use cli::Stop;
 use cli::output::{self, Pending};
 use eventlog::format::text::OneLine;
-use eventlog::reader::Order;
 use eventlog::reader::marks::Marks;
 use rusqlite::Connection;
 use std::io::{self, Write};
@@ -145,8 +144,7 @@ fn add(
     let connection = open().map_err(refused)?;
     let mut import =
         Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
-    let mut events = selection.events(&reading.log, Order::Time);
-    let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
+    let (counts, faults) = import.add(&connection, &selection, has_labels).map_err(refused)?;
     let mut lenses = Lenses::default();
     has_slices.then(|| reading.begin_pass());
     let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection, &mut lenses));
@@ -155,10 +153,10 @@ fn add(
     import.add_calls(&connection, &selection, &mut lenses).map_err(refused)?;
     let note = import.note();
     let none = BufferCounts::new();
-    let losses = import.add_losses(&connection, events.faults(), &none).map_err(refused)?;
+    let losses = import.add_losses(&connection, &faults, &none).map_err(refused)?;
     import.finish(&connection, &none).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
-    let is_whole = reading.end(events.faults());
+    let is_whole = reading.end(&faults);
     reading.note(note.into_iter().chain(counts.note()));
     reading.note(slices.notes);
     reading.note_losses(&losses);

@@ -1,6 +1,7 @@
 //! The library reads the Parquet data sets of a log back. `.cnv.parquet`
 
 use crate::logs;
+use crate::made::{Step, made};
 use crate::support::{mps, run};
 use ::parquet::basic::{LogicalType, TimeUnit};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
@@ -281,4 +282,45 @@ fn the_readable_events_of_a_damaged_log_become_rows() {
     let (slices, events): (Vec<_>, Vec<_>) = files(&output).into_iter().partition(is_slice);
     assert_eq!(events.iter().map(|file| rows(file).len()).sum::<usize>(), 150);
     assert_eq!(slices.len(), 1);
+}
+
+/// Encoders work side by side, and the writer takes their row groups in order.
+#[test]
+fn row_groups_of_a_file_have_the_order_of_the_events() {
+    let directory = TempDir::new().unwrap();
+    let (log, output) = (directory.path().join("long.log"), directory.path().join("sets"));
+    // Two thirds are ends of jobs, the others are notes.
+    let step = |at: u64| {
+        let code = [7, 2, 2][at as usize % 3];
+        Step { thread: 1 + at as u32 % 4, wait: 1 + at % 5, code, key: at * 7 % 1000 }
+    };
+    let steps: Vec<Step> = (0..450_000).map(step).collect();
+    fs::write(&log, made(&steps)).unwrap();
+    run(&["parquet", log.to_str().unwrap(), "--no-slices", "-o", output.to_str().unwrap()]);
+    let file = files(&output.join("JobEnd")).pop_first().unwrap();
+    let reader = SerializedFileReader::new(File::open(&file).unwrap()).unwrap();
+    let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows());
+    assert!(groups.clone().count() > 2 && groups.clone().all(|count| count <= 1 << 17));
+    let (mut counts, mut ticks) = ([0; 5], 1 << 40);
+    let mut expected = steps.iter().filter_map(|&Step { thread, wait, code, key }| {
+        ticks += wait;
+        let number = counts[thread as usize];
+        counts[thread as usize] += 1;
+        let values = [ticks, number, key, key + 70, thread.into()];
+        (code == 2).then_some(values)
+    });
+    for row in reader.get_row_iter(None).unwrap() {
+        let row = row.unwrap();
+        let value = |name: &str| {
+            let (_, field) = row.get_column_iter().find(|(of, _)| *of == name).unwrap();
+            match field {
+                Field::ULong(value) => *value,
+                Field::UInt(value) => u64::from(*value),
+                _ => panic!("{name}: {field}"),
+            }
+        };
+        let found = ["time", "number", "job", "result", "buffer"].map(value);
+        assert_eq!(Some(found), expected.next());
+    }
+    assert_eq!(expected.next(), None);
 }

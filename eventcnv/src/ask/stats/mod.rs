@@ -13,7 +13,7 @@ use crate::ask::stats::summary::gather::gather;
 use crate::ask::stats::summary::overview::Overview;
 use crate::ask::stats::summary::{Summary, Wanted};
 use crate::open::select::{Select, Selection};
-use crate::open::{Input, Reading};
+use crate::open::{Input, Reading, parallel};
 use cli::Stop;
 use cli::table::Form;
 use eventlog::reader::{Faults, Format};
@@ -59,10 +59,9 @@ pub(crate) struct Stats {
     form: Form,
 }
 
-/// Workers that read parameters, at most: each takes up to 20 MiB.
-const PARAM_WORKER_COUNT_MAX: usize = 2;
-/// Workers that only count, at most.
-const WORKER_COUNT_MAX: usize = 16;
+/// Workers that read parameters: each takes up to 20 MiB. Counts of values that are too low depend
+/// on the shares of the workers, so their number does not depend on the processors.
+const PARAM_WORKER_COUNT: usize = 2;
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Stats) -> Result<bool, Stop> {
@@ -107,7 +106,7 @@ pub(crate) fn overview<'l>(
         && log.format() == Format::Stream;
     let wanted = Wanted { params, runs: is_all };
     let history = log.history();
-    let worker_count = if params { PARAM_WORKER_COUNT_MAX } else { WORKER_COUNT_MAX };
+    let worker_count = if params { PARAM_WORKER_COUNT } else { parallel::worker_count() };
     let (summary, faults) = gather(
         log,
         selection,

@@ -5,16 +5,19 @@
 //!  columns  time time …   wall wall …                 16 - …   levels: 1 value, 0 NULL
 //! ```
 //!
-//! The encoding thread converts rows to columns, a few rows at a time, so that they stay in its
-//! cache. Design: `.cnv.parquet` in `design/eventcnv.md`.
+//! An encoder converts rows to columns, a few rows at a time, so that they stay in its cache.
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::Failure;
 use crate::export::parquet::row::{
     COUNT_MASK, COUNT_SHIFT, FIRST, FIRST_PLACES, FIRST_SIZE, Form, HAS_WALL, HEAD, NO_TEXT, Rows,
     row_size, thread,
 };
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use parquet::file::writer::SerializedRowGroupWriter;
+use crate::export::parquet::sets::{Set, Sets};
+use bytes::Bytes;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::data_type::ByteArray;
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use std::collections::HashMap;
 use std::fs::File;
 
@@ -43,17 +46,25 @@ impl Group {
         self.parts.push(rows);
     }
 
-    /// Writes a row group of these columns, with the names of threads.
-    pub(crate) fn write(
+    /// Encodes the columns of a row group.
+    pub(crate) fn encode(self, sets: &Sets) -> Encoded {
+        let (set, process) = (self.set, self.process);
+        let columns = match sets.all.get(set) {
+            Some(of) => self.encode_columns(of, &sets.threads),
+            None => Ok(Vec::new()),
+        };
+        Encoded { set, process, columns }
+    }
+
+    fn encode_columns(
         self,
-        forms: &[(Form, bool)],
+        of: &Set,
         threads: &HashMap<(u32, u32), String>,
-        mut to: SerializedRowGroupWriter<'_, File>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Chunk>, Failure> {
         let make = |(index, &(form, is_optional))| Column::new(index, form, is_optional);
-        let mut columns: Vec<Column> = forms.iter().enumerate().map(make).collect();
+        let mut columns: Vec<Column> = of.columns.iter().enumerate().map(make).collect();
         columns.iter_mut().for_each(|column| column.reserve(self.row_count));
-        let size = row_size(forms.len());
+        let size = row_size(of.columns.len());
         let mut bytes = Vec::with_capacity(self.parts.iter().map(|part| part.bytes().len()).sum());
         let names = self.names(size, threads, &mut bytes);
         for part in self.parts {
@@ -65,9 +76,7 @@ impl Group {
             bytes.extend_from_slice(part.bytes());
         }
         let bytes = ByteArray::from(bytes);
-        columns.into_iter().try_for_each(|column| column.write(&bytes, &mut to))?;
-        to.close()?;
-        Ok(())
+        columns.into_iter().map(|column| column.encode(&bytes, of)).collect()
     }
 
     /// Appends the names of the threads to `bytes`. Returns their places.
@@ -193,34 +202,60 @@ impl Column {
         }
     }
 
-    /// Writes the next column of a row group, whose strings are in `bytes`.
-    fn write(
-        self,
-        bytes: &ByteArray,
-        to: &mut SerializedRowGroupWriter<'_, File>,
-    ) -> Result<(), Failure> {
-        let Some(mut column) = to.next_column()? else { return Ok(()) };
+    /// Encodes the column, whose strings are in `bytes`.
+    fn encode(self, bytes: &ByteArray, of: &Set) -> Result<Chunk, Failure> {
+        let mut encoded = TrackedWrite::new(Vec::new());
+        let pages = Box::new(SerializedPageWriter::new(&mut encoded));
+        let column = of.schema.column(self.index);
+        let mut to = get_column_writer(column, of.properties.clone(), pages);
         let levels = self.levels.as_deref();
-        match self.values {
-            Values::Long(values) => {
-                column.typed::<Int64Type>().write_batch(&values, levels, None)?;
+        match (self.values, &mut to) {
+            (Values::Long(values), ColumnWriter::Int64ColumnWriter(to)) => {
+                to.write_batch(&values, levels, None)?;
             }
-            Values::Int(values) => {
-                column.typed::<Int32Type>().write_batch(&values, levels, None)?;
+            (Values::Int(values), ColumnWriter::Int32ColumnWriter(to)) => {
+                to.write_batch(&values, levels, None)?;
             }
-            Values::Double(values) => {
-                column.typed::<DoubleType>().write_batch(&values, levels, None)?;
+            (Values::Double(values), ColumnWriter::DoubleColumnWriter(to)) => {
+                to.write_batch(&values, levels, None)?;
             }
-            Values::Bool(values) => {
-                column.typed::<BoolType>().write_batch(&values, levels, None)?;
+            (Values::Bool(values), ColumnWriter::BoolColumnWriter(to)) => {
+                to.write_batch(&values, levels, None)?;
             }
-            Values::Bytes(words) => {
+            (Values::Bytes(words), ColumnWriter::ByteArrayColumnWriter(to)) => {
                 let slice = |word: &u64| bytes.slice((word >> 32) as usize, *word as u32 as usize);
                 let values: Vec<ByteArray> = words.iter().map(slice).collect();
-                column.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
+                to.write_batch(&values, levels, None)?;
             }
+            // A column has the type of its form.
+            _ => {}
         }
-        Ok(column.close()?)
+        let close = to.close()?;
+        Ok(Chunk { bytes: encoded.into_inner()?.into(), close })
+    }
+}
+
+/// A row group that is encoded, or why it is not.
+pub(crate) struct Encoded {
+    pub(crate) set: usize,
+    pub(crate) process: usize,
+    columns: Result<Vec<Chunk>, Failure>,
+}
+
+/// An encoded column of a row group, and what the file states about it.
+struct Chunk {
+    bytes: Bytes,
+    close: ColumnCloseResult,
+}
+
+impl Encoded {
+    /// Writes the row group.
+    pub(crate) fn write(self, mut to: SerializedRowGroupWriter<'_, File>) -> Result<(), Failure> {
+        for Chunk { bytes, close } in self.columns? {
+            to.append_column(&bytes, close)?;
+        }
+        to.close()?;
+        Ok(())
     }
 }
 

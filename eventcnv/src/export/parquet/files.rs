@@ -1,31 +1,26 @@
-//! Writes row groups to files.
+//! Encodes row groups on all processors, and writes them to files.
 //!
 //! ```text
-//!  Group of a set and process ──▶ its open file │ the next part-N.parquet of its directory
+//!  Group 1 ── encoder ──▶ columns ─┐
+//!  Group 2 ── encoder ──▶ columns ─┼─▶ in order: the open file of its set and process │ the next
+//!  Group 3 ── encoder ──▶ columns ─┘   part-N.parquet of its directory
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::Failure;
-use crate::export::parquet::columns::Group;
+use crate::export::parquet::columns::{Encoded, Group};
 use crate::export::parquet::rows::{Groups, Piece};
 use crate::export::parquet::sets::{PARTITIONS, Sets};
-use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
-use parquet::file::properties::{
-    EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion,
-};
+use crate::open::parallel::map_in_order;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
 
 /// Open files, at most; then the file that waits longest is closed.
 const OPEN_COUNT_MAX: usize = 128;
-/// Row groups in the queue of the writer thread.
-const GROUP_COUNT: usize = 1;
 
 /// The result of writing.
 pub(crate) struct Written<T> {
@@ -36,37 +31,27 @@ pub(crate) struct Written<T> {
 
 /// Writes events to files that `create` makes, by their relative paths. `read` passes rows to a
 /// function, which returns false if it wants no more.
-pub(crate) fn write<T>(
+pub(crate) fn write<T: Send>(
     sets: &Sets,
-    create: impl FnMut(&Path) -> io::Result<File> + Send,
-    read: impl FnOnce(&mut dyn FnMut(Piece) -> bool) -> T,
+    create: impl FnMut(&Path) -> io::Result<File>,
+    read: impl FnOnce(&mut dyn FnMut(Piece) -> bool) -> T + Send,
 ) -> Result<Written<T>, Failure> {
-    let (to_write, groups) = mpsc::sync_channel::<Group>(GROUP_COUNT);
-    std::thread::scope(|scope| {
-        let writer = scope.spawn(move || -> Result<u64, Failure> {
-            let mut files = Files::new(sets, create);
-            for group in groups {
-                files.write(group)?;
-            }
-            files.finish()
-        });
+    let make = |mut send: &mut dyn FnMut(Group) -> bool| {
         let mut groups = Groups::default();
-        let mut send = |group| to_write.send(group).is_ok();
         let result = read(&mut |piece| groups.add(piece, &mut send));
         let row_count = groups.row_count;
         let _ = groups.finish().all(send);
-        drop(to_write);
-        match writer.join() {
-            Ok(file_count) => Ok(Written { row_count, file_count: file_count?, result }),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
+        (row_count, result)
+    };
+    let mut files = Files::new(sets, create);
+    let encode = |group: Group| group.encode(sets);
+    let (row_count, result) = map_in_order(make, encode, |encoded| files.write(encoded))?;
+    Ok(Written { row_count, file_count: files.finish()?, result })
 }
 
 struct Files<'l, F> {
     sets: &'l Sets,
     create: F,
-    properties: WriterPropertiesPtr,
     /// Open files by set and process, with the number of the last group written.
     open: HashMap<(usize, usize), (SerializedFileWriter<File>, u64)>,
     /// Number of files in each directory.
@@ -77,21 +62,12 @@ struct Files<'l, F> {
 
 impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
     pub(crate) fn new(sets: &'l Sets, create: F) -> Files<'l, F> {
-        let producer = format!("eventcnv {}", env!("CARGO_PKG_VERSION"));
-        let properties = WriterProperties::builder()
-            .set_created_by(producer)
-            .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_dictionary_enabled(false)
-            .set_offset_index_disabled(true);
-        let properties = Arc::new(properties.build());
         let (open, parts) = (HashMap::new(), HashMap::new());
-        Files { sets, create, properties, open, parts, group_count: 0, file_count: 0 }
+        Files { sets, create, open, parts, group_count: 0, file_count: 0 }
     }
 
-    pub(crate) fn write(&mut self, group: Group) -> Result<(), Failure> {
-        let key = (group.set, group.process);
+    pub(crate) fn write(&mut self, encoded: Encoded) -> Result<(), Failure> {
+        let key = (encoded.set, encoded.process);
         if !self.open.contains_key(&key) {
             if self.open.len() >= OPEN_COUNT_MAX {
                 let oldest = self.open.iter().min_by_key(|(_, (_, last))| *last);
@@ -100,14 +76,13 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
                     file.close()?;
                 }
             }
-            let file = self.begin(group.set, group.process)?;
+            let file = self.begin(encoded.set, encoded.process)?;
             self.open.insert(key, (file, 0));
         }
         self.group_count += 1;
         if let Some((file, last)) = self.open.get_mut(&key) {
             *last = self.group_count;
-            let forms = self.sets.all.get(group.set).map_or(&[][..], |set| &set.columns);
-            group.write(forms, &self.sets.threads, file.next_row_group()?)?;
+            encoded.write(file.next_row_group()?)?;
         }
         Ok(())
     }
@@ -125,18 +100,8 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         let file = (self.create)(&directory.join(format!("part-{part}.parquet")))?;
         *part += 1;
         self.file_count += 1;
-        let mut properties = (*self.properties).clone().into_builder();
-        for column in of.schema.get_fields() {
-            let path = ColumnPath::from(column.name());
-            properties = match column.get_physical_type() {
-                Type::INT64 | Type::INT32 => {
-                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
-                }
-                Type::BYTE_ARRAY => properties.set_column_dictionary_enabled(path, true),
-                _ => properties,
-            };
-        }
-        Ok(SerializedFileWriter::new(file, of.schema.clone(), Arc::new(properties.build()))?)
+        let schema = of.schema.root_schema_ptr();
+        Ok(SerializedFileWriter::new(file, schema, of.properties.clone())?)
     }
 
     /// Closes all files. Returns their number.

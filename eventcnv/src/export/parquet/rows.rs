@@ -1,8 +1,8 @@
 //! Makes rows from events, on all processors, and row groups from rows, on one.
 //!
 //! ```text
-//!  event ──▶ RowBuffer: rows by set and process ── 1 MiB? ──▶ Piece
-//!  Piece ──▶ Groups: rows by set and process ── full? ──▶ the writer
+//!  event ──▶ RowBuffer: rows by set and process ── 256 KiB? ──▶ Piece
+//!  Piece ──▶ Groups: rows by set and process ── full? ──▶ an encoder
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
@@ -17,8 +17,10 @@ use std::collections::HashMap;
 
 /// Rows of a row group, at most: the usual size for readers.
 const GROUP_ROW_COUNT: usize = 1 << 17;
+/// Bytes of rows of a row group, about: each encoder has a group.
+const GROUP_SIZE_MAX: usize = 16 << 20;
 /// Bytes of rows that a worker passes on at once, about.
-const PIECE_SIZE: usize = 1 << 20;
+const PIECE_SIZE: usize = 1 << 18;
 /// Bytes of rows that are not written yet, at most; then the largest group is written.
 const GROUPS_SIZE_MAX: usize = 96 << 20;
 
@@ -138,7 +140,10 @@ impl Groups {
     pub(crate) fn add(&mut self, piece: Piece, write: &mut impl FnMut(Group) -> bool) -> bool {
         for Part { set, process, rows } in piece.parts {
             let key = (set, process);
-            let has_room = |group: &Group| group.row_count + rows.count <= GROUP_ROW_COUNT;
+            let has_room = |group: &Group| {
+                group.row_count + rows.count <= GROUP_ROW_COUNT
+                    && group.size + rows.size() <= GROUP_SIZE_MAX
+            };
             if !self.groups.get(&key).is_none_or(has_room) && !self.write(key, write) {
                 return false;
             }

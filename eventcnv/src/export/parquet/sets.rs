@@ -12,8 +12,14 @@ use crate::open::input::threads;
 use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry, Stream};
-use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::schema::types::{Type, TypePtr};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical,
+    ZstdLevel,
+};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion,
+};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,7 +49,8 @@ pub(crate) const SLICES: usize = 1;
 /// A data set: the events of one type.
 pub(crate) struct Set {
     pub(crate) name: String,
-    pub(crate) schema: TypePtr,
+    pub(crate) schema: SchemaDescriptor,
+    pub(crate) properties: WriterPropertiesPtr,
     pub(crate) columns: Vec<(Form, bool)>,
     /// The number of parameters, if not all have columns.
     cut: Option<usize>,
@@ -253,6 +260,31 @@ impl Set {
         }
         let schema = Type::group_type_builder("event").with_fields(fields).build()?;
         let columns = columns.iter().map(|&(_, form, optional)| (form, optional)).collect();
-        Ok(Set { name, schema: Arc::new(schema), columns, cut: None })
+        let properties = properties(&schema);
+        let schema = SchemaDescriptor::new(Arc::new(schema));
+        Ok(Set { name, schema, properties, columns, cut: None })
     }
+}
+
+/// Returns how columns are encoded.
+fn properties(schema: &Type) -> WriterPropertiesPtr {
+    let producer = format!("eventcnv {}", env!("CARGO_PKG_VERSION"));
+    let mut properties = WriterProperties::builder()
+        .set_created_by(producer)
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_dictionary_enabled(false)
+        .set_offset_index_disabled(true);
+    for column in schema.get_fields() {
+        let path = ColumnPath::from(column.name());
+        properties = match column.get_physical_type() {
+            Physical::INT64 | Physical::INT32 => {
+                properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+            }
+            Physical::BYTE_ARRAY => properties.set_column_dictionary_enabled(path, true),
+            _ => properties,
+        };
+    }
+    Arc::new(properties.build())
 }

@@ -11,7 +11,7 @@ use crate::export::sql::refusal::Refusal;
 use crate::export::sql::tables::{LABELS, Tables};
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};
-use std::sync::mpsc::{Receiver, Sender};
+use std::collections::HashMap;
 
 /// Rows of one statement, if enough rows of a table follow each other.
 const GROUP: usize = 16;
@@ -33,53 +33,43 @@ struct Statements<'c> {
 pub(crate) struct Inserter<'c> {
     connection: &'c Connection,
     tables: &'c Tables,
-    statements: Vec<Statements<'c>>,
+    statements: HashMap<usize, Statements<'c>>,
 }
 
 impl<'c> Inserter<'c> {
     pub(crate) fn new(connection: &'c Connection, tables: &'c Tables) -> Inserter<'c> {
-        let statements = tables.all.iter().map(|_| Statements::default()).collect();
-        Inserter { connection, tables, statements }
+        Inserter { connection, tables, statements: HashMap::new() }
     }
 
-    /// Inserts all batches, and returns them for reuse. Returns how many events were new.
-    pub(crate) fn run(
-        mut self,
-        full: &Receiver<Batch>,
-        empty: &Sender<Batch>,
+    /// Inserts the rows of some tables, which exist. Returns how many events were new.
+    pub(crate) fn insert(
+        &mut self,
+        batch: &Batch,
+        is_wanted: impl Fn(usize) -> bool,
     ) -> Result<u64, Refusal> {
         let mut added = 0;
-        for batch in full {
-            added += self.insert(&batch)?;
-            let _ = empty.send(batch);
-        }
-        Ok(added)
-    }
-
-    fn insert(&mut self, batch: &Batch) -> Result<u64, Refusal> {
-        let (mut added, mut rows) = (0, &*batch.rows);
-        while let Some(&Row { table, .. }) = rows.first() {
-            let same = rows.iter().take(GROUP).take_while(|row| row.table == table).count();
-            let count = if same == GROUP { GROUP } else { 1 };
-            let (group, rest) = rows.split_at(count);
-            let new = self.insert_group(table as usize, batch, group)?;
-            added += if table as usize == LABELS { 0 } else { new };
-            rows = rest;
+        for rows in batch.rows.chunk_by(|row, next| row.table == next.table) {
+            let table = rows.first().map_or(0, |row| row.table as usize);
+            if !is_wanted(table) {
+                continue;
+            }
+            let groups = rows.chunks_exact(GROUP);
+            let single = groups.remainder().chunks(1);
+            for group in groups.chain(single) {
+                let new = self.insert_group(table, batch, group)?;
+                added += if table == LABELS { 0 } else { new };
+            }
         }
         Ok(added)
     }
 
     fn insert_group(&mut self, table: usize, batch: &Batch, rows: &[Row]) -> Result<u64, Refusal> {
-        let (Some(described), Some(statements)) =
-            (self.tables.all.get(table), self.statements.get_mut(table))
-        else {
-            return Ok(0);
-        };
+        let Some(described) = self.tables.all.get(table) else { return Ok(0) };
+        let statements = self.statements.entry(table).or_default();
         let slot = if rows.len() == GROUP { &mut statements.group } else { &mut statements.one };
         let prepared = match slot {
             Some(prepared) => prepared,
             None => {
-                self.tables.make(self.connection, table)?;
                 let statement = self.connection.prepare(&described.insertion(rows.len()))?;
                 // Parameters are NULL at first.
                 let bound = vec![Cell::Null; described.column_count() * rows.len()];

@@ -21,7 +21,15 @@ pub(crate) const BUFFER_COUNT_MAX: i64 = 1 << (63 - NUMBER_BITS);
 
 /// Log in the database, buffer, and first number: 0, unless the buffer has more events than fit
 /// into a key.
-type Buffer = (i64, u32, u64);
+pub(crate) type Buffer = (i64, u32, u64);
+
+/// Returns the first number of the part of a buffer that has an event, and the low bits of the
+/// event's number.
+#[inline]
+pub(crate) fn part_of(number: u64) -> (u64, i64) {
+    let first = number >> NUMBER_BITS << NUMBER_BITS;
+    (first, (number ^ first) as i64)
+}
 
 /// The keys of the events of some logs.
 pub(crate) struct Keys {
@@ -94,12 +102,17 @@ impl Keys {
         number: u64,
         of: impl FnOnce() -> (u16, u8, u32),
     ) -> i64 {
-        let first = number >> NUMBER_BITS << NUMBER_BITS;
-        let buffer = (log, buffer, first);
+        let (first, number) = part_of(number);
+        self.id((log, buffer, first), of) << NUMBER_BITS | number
+    }
+
+    /// Returns the number of a buffer in the database.
+    #[inline]
+    pub(crate) fn id(&mut self, buffer: Buffer, of: impl FnOnce() -> (u16, u8, u32)) -> i64 {
         if self.last.0 != buffer {
             self.last = (buffer, self.find(buffer, of()));
         }
-        self.last.1 << NUMBER_BITS | (number ^ first) as i64
+        self.last.1
     }
 
     #[cold]

@@ -3,7 +3,7 @@
 //! ```text
 //!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
-//!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
+//!   ├─ events ─ rows.rs, stage.rs (all processors) ──▶ insert.rs (this thread) ──▶ rows
 //!   ├─ slices.rs ──▶ slices ─────────────────────────┐ Lenses: open ones, for
 //!   ├─ calls.rs ───▶ functions, calls, views of these ┘ a log that grows
 //!   └─ labels.rs ─▶ labels
@@ -22,6 +22,7 @@ pub(crate) mod logs;
 pub(crate) mod refusal;
 pub(crate) mod rows;
 pub(crate) mod slices;
+pub(crate) mod stage;
 pub(crate) mod tables;
 pub(crate) mod walls;
 
@@ -30,12 +31,16 @@ use crate::export::sql::refusal::TABLES_VERSION;
 pub(crate) use crate::export::sql::refusal::{Counts, Refusal};
 use crate::export::sql::rows::Destination;
 use crate::export::sql::tables::Tables;
-use crate::open::select::{BufferCounts, Selected, Selection};
+use crate::open::parallel;
+use crate::open::select::{BufferCounts, Selection};
 use eventlog::reader::{Clock, ClockBase, Faults, Log, Losses};
 use rusqlite::{Connection, OptionalExtension};
 
 /// Marks our databases: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;
+/// Processors, at least, that insert rows by stages: a row is inserted and then copied, so two
+/// processors gain little.
+const STAGING_COUNT_MIN: usize = 4;
 /// Time to wait for another program that writes to the database.
 pub(crate) const PATIENCE: std::time::Duration = if cfg!(test) {
     std::time::Duration::from_millis(50)
@@ -158,19 +163,22 @@ impl<'l> Import<'l> {
         self.tables.note()
     }
 
-    /// Adds events; existing events stay as they are. `has_labels` states that these are all
-    /// events, with labels: then their labels are added too, without another pass.
+    /// Adds the events of a selection; existing events stay as they are. `has_labels` states that
+    /// these are all events, with labels: then their labels are added too, without another pass.
+    /// Returns the faults of the events.
     pub(crate) fn add(
         &mut self,
-        connection: Connection,
-        events: &mut Selected<'_>,
+        connection: &Connection,
+        selection: &Selection,
         has_labels: bool,
-    ) -> Result<(Connection, Counts), Refusal> {
+    ) -> Result<(Counts, Faults), Refusal> {
         self.has_labels = has_labels;
-        let known = self.is_again.then(|| self.tables.known(&connection, &self.streams));
+        let known = self.is_again.then(|| self.tables.known(connection, &self.streams));
         let to =
             Destination { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
-        rows::add(connection, to, known.transpose()?, events)
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        let is_staged = mode == "off" && parallel::worker_count() >= STAGING_COUNT_MIN;
+        rows::add(connection, to, known.transpose()?, selection, is_staged)
     }
 
     /// Adds the slices of the log that begin in a selection, and ends those that were open. Returns

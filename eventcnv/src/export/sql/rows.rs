@@ -1,25 +1,26 @@
-//! Makes rows from events, in batches that another thread inserts.
+//! Makes rows from events on all processors, and inserts them on one thread.
 //!
 //! ```text
-//!  event ── buffer 7, number 41 ──▶ key, log, thread, time, wall, parameters
-//!                                        └─▶ Batch ──▶ insert.rs        ◀── used batches return
+//!  partitions ── workers ──▶ Batch: key, log, thread, time, wall, parameters of each event
+//!    in order: buffer 7, number 41 ──▶ key ──▶ jobs ── stage.rs, workers ──▶ SQLite's thread
 //! ```
 //!
-//! Design: `.cnv.sql`, `.cnv.sql.again` in `design/eventcnv.md`.
+//! Design: `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.speed` in `design/eventcnv.md`.
 
 use crate::export::sql::batch::{Batch, Cell, Row};
-use crate::export::sql::insert::Inserter;
 use crate::export::sql::keys::Keys;
 use crate::export::sql::refusal::{Counts, Refusal};
+use crate::export::sql::stage::{Job, Merger};
 use crate::export::sql::tables::{Tables, UNKNOWN};
 use crate::export::wall::Wall;
-use crate::open::select::Selected;
-use eventlog::reader::{Event, Log, Value};
+use crate::open::parallel;
+use crate::open::parallel::{Emit, map_in_order};
+use crate::open::select::{Selected, Selection};
+use cli::Stop;
+use eventlog::reader::{Event, Faults, Log, Order, Value};
 use roaring::RoaringTreemap;
 use rusqlite::Connection;
-use std::sync::mpsc;
-
-const BATCH_COUNT: usize = 4;
+use std::sync::{Mutex, PoisonError};
 
 /// The destination of the events of a log.
 #[derive(Clone, Copy)]
@@ -31,80 +32,91 @@ pub(crate) struct Destination<'l> {
     pub(crate) has_labels: bool,
 }
 
-/// Adds events, except those with known keys. Returns the connection when all are inserted.
+/// Adds the events of a selection, except those with known keys; by stages, if it `is_staged`.
+/// Returns the faults of the events.
 pub(crate) fn add(
-    connection: Connection,
+    connection: &Connection,
     to: Destination<'_>,
-    known: Option<RoaringTreemap>,
-    events: &mut Selected<'_>,
-) -> Result<(Connection, Counts), Refusal> {
-    let Destination { log, streams, tables, .. } = to;
-    let mut keys = Keys::load(&connection, streams)?;
-    let (full, to_insert) = mpsc::sync_channel::<Batch>(BATCH_COUNT);
-    let (empty, to_fill) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let inserter = scope.spawn(move || -> Result<(Connection, u64), Refusal> {
-            let added = Inserter::new(&connection, tables).run(&to_insert, &empty)?;
-            Ok((connection, added))
+    mut known: Option<RoaringTreemap>,
+    selection: &Selection,
+    is_staged: bool,
+) -> Result<(Counts, Faults), Refusal> {
+    let mut keys = Keys::load(connection, to.streams)?;
+    let spare: Mutex<Vec<Batch>> = Mutex::default();
+    let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = |events: &mut Selected<'_>, emit: Emit<'_, Batch>| {
+        let new = || spares().pop().unwrap_or_default();
+        let mut filler = Filler { to, wall: Wall::new(to.log), batch: new() };
+        events.each_while(|event| {
+            filler.fill(event);
+            !filler.batch.is_full() || emit(filler.take(new()))
         });
-        let (wall, batch) = (Wall::new(log), Batch::default());
-        let mut filler = Filler { to, known, wall, batch, great_count: 0 };
-        let mut read = 0;
-        while let Some(event) = events.next() {
-            read += 1;
-            filler.fill(&event, &mut keys);
-            if filler.batch.is_full() {
-                filler.batch.sort();
-                let next = to_fill.try_recv().unwrap_or_default();
-                if full.send(std::mem::replace(&mut filler.batch, next)).is_err() {
-                    break;
-                }
-                filler.batch.clear();
-            }
+        emit(filler.take(Batch::default()));
+    };
+    let make = |send: &mut dyn FnMut(Job) -> bool| {
+        let (mut job, mut counts) = (Job::default(), Counts::default());
+        let faults = parallel::run(to.log, selection, Order::Time, work, |mut batch| {
+            batch.set_keys(&mut keys, known.as_mut());
+            counts.read += batch.read_count;
+            counts.great += batch.rows.iter().map(|row| u64::from(row.great_count)).sum::<u64>();
+            job.push(batch);
+            let is_wanted = !job.is_full() || send(std::mem::take(&mut job));
+            if is_wanted { Ok(()) } else { Err(Stop::Closed) }
+        });
+        send(job);
+        // Nothing but the inserting fails.
+        (keys, counts, faults.unwrap_or_default())
+    };
+    let reuse = |batches: Vec<Batch>| spares().extend(batches.into_iter().map(Batch::emptied));
+    let stage = |mut job: Job| {
+        if is_staged {
+            reuse(job.stage(to.tables)?);
         }
-        filler.batch.sort();
-        let _ = full.send(std::mem::take(&mut filler.batch));
-        drop(full);
-        let (connection, added) = match inserter.join() {
-            Ok(result) => result?,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        keys.finish(&connection)?;
-        Ok((connection, Counts { read, added, great: filler.great_count }))
-    })
+        Ok(job)
+    };
+    let (mut merger, mut added) = (Merger::new(connection, to.tables), 0);
+    let merge = |job: Result<Job, Refusal>| {
+        let (new, batches) = merger.add(job?)?;
+        added += new;
+        reuse(batches);
+        Ok::<_, Refusal>(())
+    };
+    let (keys, counts, faults) = map_in_order(make, stage, merge)?;
+    keys.finish(connection)?;
+    Ok((Counts { added, ..counts }, faults))
 }
 
-/// Fills batches with events.
+/// Fills a batch with events.
 struct Filler<'l> {
     to: Destination<'l>,
-    /// The keys of events in the database, if it may have any of the log.
-    known: Option<RoaringTreemap>,
     wall: Wall<'l>,
     batch: Batch,
-    /// Words that SQLite's integers lack.
-    great_count: u64,
 }
 
 impl Filler<'_> {
+    /// Takes the batch, and goes on with an empty one.
+    fn take(&mut self, next: Batch) -> Batch {
+        self.batch.sort();
+        std::mem::replace(&mut self.batch, next)
+    }
+
     #[inline]
-    fn fill(&mut self, event: &Event<'_, '_>, keys: &mut Keys) {
+    fn fill(&mut self, event: &Event<'_, '_>) {
+        self.batch.read_count += 1;
         let Destination { streams, tables, has_labels, .. } = self.to;
         let log = streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
         let Some(described) = tables.all.get(table).filter(|table| table.is_chosen) else {
             return;
         };
-        let key = keys.key(log, event);
-        if self.known.as_mut().is_some_and(|known| !known.insert(key as u64)) {
-            return;
-        }
+        let key = self.batch.key(log, event);
         let wall = self.wall.time(event.stream, event.ticks);
         let wall = wall.map_or(Cell::Null, |ns| Cell::Integer(ns as i64));
         if described.is_label && has_labels {
             self.batch.push_label(key, log, event);
         }
         let batch = &mut self.batch;
-        let begin = batch.cells.len() as u32;
+        let (begin, mut great_count) = (batch.cells.len() as u32, 0);
         batch.cells.extend([
             Cell::Integer(key),
             Cell::Integer(log),
@@ -118,16 +130,16 @@ impl Filler<'_> {
             batch.push_bytes(event.bytes, false);
         } else {
             for (_, value) in event.params() {
-                self.great_count += u64::from(matches!(value, Value::W(word) if word >> 63 == 1));
+                great_count += u32::from(matches!(value, Value::W(word) if word >> 63 == 1));
                 batch.push(value);
             }
         }
         let end = batch.cells.len() as u32;
-        batch.rows.push(Row { table: table as u32, begin, end });
+        batch.rows.push(Row { table: table as u32, begin, end, great_count });
     }
 
     #[inline]
-    fn table(&mut self, event: &Event<'_, '_>) -> usize {
+    fn table(&self, event: &Event<'_, '_>) -> usize {
         match event.event_type {
             Some(event_type) => {
                 self.to.tables.index(event.registry_index as usize, event_type.code)

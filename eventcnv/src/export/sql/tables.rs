@@ -303,24 +303,33 @@ impl Table {
         Ok(())
     }
 
-    /// Makes the table and its view if they do not exist.
-    fn make(&self, connection: &Connection) -> Result<(), Refusal> {
-        if self.view.is_empty() {
-            return Ok(());
-        }
-        let (name, view) = (quoted(&self.name), quoted(&self.view));
+    /// Makes the table if it does not exist.
+    pub(crate) fn make_alone(&self, connection: &Connection) -> Result<(), Refusal> {
         let mut columns =
             "event INTEGER, log INTEGER, thread INTEGER, time INTEGER, wall INTEGER".to_owned();
-        // A table of an earlier version has the number too.
-        let number = (1_u64 << NUMBER_BITS) - 1;
-        let mut shown = format!("e.*, e.event & {number} AS {NUMBER_COLUMN}");
-        for (sort, column, label) in &self.columns {
+        for (sort, column, _) in &self.columns {
             let declared = match sort {
                 Sort::D => "REAL",
                 Sort::S => "TEXT",
                 _ => "INTEGER",
             };
             columns += &format!(", {} {declared}", quoted(column));
+        }
+        let name = quoted(&self.name);
+        connection.execute_batch(&format!("CREATE TABLE IF NOT EXISTS {name}({columns})"))?;
+        Ok(())
+    }
+
+    /// Makes the table and its view if they do not exist.
+    fn make(&self, connection: &Connection) -> Result<(), Refusal> {
+        if !self.has_view() {
+            return Ok(());
+        }
+        self.make_alone(connection)?;
+        // A table of an earlier version has the number too.
+        let number = (1_u64 << NUMBER_BITS) - 1;
+        let mut shown = format!("e.*, e.event & {number} AS {NUMBER_COLUMN}");
+        for (sort, column, label) in &self.columns {
             if let Some(label) = label {
                 shown +=
                     &format!(
@@ -331,11 +340,16 @@ impl Table {
                 );
             }
         }
+        let (name, view) = (quoted(&self.name), quoted(&self.view));
         connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS {name}({columns});
-             CREATE VIEW IF NOT EXISTS {view} AS SELECT {shown} FROM {name} AS e;"
+            "CREATE VIEW IF NOT EXISTS {view} AS SELECT {shown} FROM {name} AS e"
         ))?;
         Ok(())
+    }
+
+    /// Returns whether it is the table of an event type, with a view.
+    pub(crate) fn has_view(&self) -> bool {
+        !self.view.is_empty()
     }
 
     pub(crate) fn column_count(&self) -> usize {

@@ -287,8 +287,7 @@ impl Feed {
                 Some(import) => import,
                 None => Import::begin(&connection, log, name, CACHE_KIB)?,
             };
-            let mut events = selection.events(log, Order::Time);
-            let (connection, counts) = import.add(connection, &mut events, has_labels)?;
+            let (counts, faults) = import.add(&connection, &selection, has_labels)?;
             self.taken = found.taken;
             if is_first {
                 let here = import.count(&connection)?;
@@ -302,7 +301,7 @@ impl Feed {
             }
             import.add_slices(&connection, &selection, &mut self.lenses)?;
             import.add_calls(&connection, &selection, &mut self.lenses)?;
-            let losses = import.add_losses(&connection, events.faults(), &self.taken)?;
+            let losses = import.add_losses(&connection, &faults, &self.taken)?;
             let place = import.finish(&connection, &part.known)?;
             self.added += counts.added;
             let is_told = self.is_great_told;
@@ -310,7 +309,7 @@ impl Feed {
             if !is_told {
                 reading.note(counts.note());
             }
-            Ok((connection, (place, events.faults().clone(), losses.overwritten)))
+            Ok((connection, (place, faults, losses.overwritten)))
         };
         let (place, faults, missed) = database.change(work)?;
         self.missed.note(reading, missed);

@@ -14,7 +14,6 @@ use crate::open::{Known, Reading};
 use crate::tools::follow::database::CACHE_KIB;
 use crate::tools::follow::output::Database;
 use cli::Stop;
-use eventlog::reader::Order;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +34,7 @@ pub(super) fn join(
     reading.restrict_to_family(&mut selection);
     database.change(|connection: Connection| -> Result<_, Refusal> {
         let mut import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB)?;
-        let mut events = selection.events(&reading.log, Order::Time);
-        let (connection, counts) = import.add(connection, &mut events, false)?;
+        let (counts, _) = import.add(&connection, &selection, false)?;
         import.add_calls(&connection, &selection, &mut Lenses::default())?;
         import.finish(&connection, &BufferCounts::new())?;
         Ok((connection, counts.added))

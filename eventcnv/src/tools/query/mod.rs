@@ -15,7 +15,6 @@ use crate::open::select::{BufferCounts, Select};
 use crate::open::{Known, Reading, select};
 use crate::tools::query::view::{Answer, Form};
 use cli::Stop;
-use eventlog::reader::Order;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Error};
 use std::collections::HashSet;
@@ -131,12 +130,11 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     // The table of buffers comes from the events.
     let is_read = |table: &str| read.contains(table) || read.contains("buffers");
     let has_any = import.choose(is_read);
-    let mut events = selection.events(&reading.log, Order::Time);
-    let mut great = None;
-    if has_any {
-        let (back, counts) = import.add(connection, &mut events, false).map_err(refused)?;
-        (connection, great) = (back, counts.note());
-    }
+    let added = has_any.then(|| import.add(&connection, &selection, false));
+    let (great, event_faults) = match added.transpose().map_err(refused)? {
+        Some((counts, faults)) => (counts.note(), Some(faults)),
+        None => (None, None),
+    };
     let mut lenses = Lenses::default();
     let slices = read.contains("slices");
     let slices = slices.then(|| import.add_slices(&connection, &selection, &mut lenses));
@@ -160,8 +158,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         _ => Form::Columns,
     };
     answer(&mut connection, sql, form)?;
-    Ok(match slices.map(|found| found.faults).or(call_faults) {
-        _ if has_any => reading.end(events.faults()),
+    Ok(match event_faults.or(slices.map(|found| found.faults)).or(call_faults) {
         Some(faults) => reading.end(&faults),
         None => reading.end_unread(),
     })

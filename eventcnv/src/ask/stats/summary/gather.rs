@@ -10,29 +10,24 @@
 
 use crate::open::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Order, Partitions};
-use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
 /// Events of a partition, about.
 const PARTITION_SIZE: u64 = 1 << 18;
 
-/// Reads events by at most `worker_count_max` workers. `make` begins the result of a worker, `take`
-/// adds the events of a partition, `merge` adds the result of the next worker. Returns the result
-/// and the faults.
+/// Reads events by `worker_count` workers. `make` begins the result of a worker, `take` adds the
+/// events of a partition, `merge` adds the result of the next worker. Returns the result and the
+/// faults.
 pub(crate) fn gather<T: Send>(
     log: &Log,
     selection: &Selection,
-    worker_count_max: usize,
+    worker_count: usize,
     make: impl Fn() -> T + Sync,
     take: impl Fn(&mut T, &mut Selected<'_>) + Sync,
     merge: impl Fn(&mut T, T),
 ) -> (T, Faults) {
-    let worker_count = thread::available_parallelism().map_or(1, NonZero::get);
-    let worker_count = worker_count.min(worker_count_max);
-    let partitions =
-        (worker_count > 1).then(|| selection.partitions(log, Order::File, PARTITION_SIZE));
-    let Some(partitions) = partitions.flatten() else {
+    let Some(partitions) = selection.partitions(log, Order::File, PARTITION_SIZE) else {
         // `--first` and `--last` count in order of time.
         let (mut first, mut events) = (make(), selection.events(log, Order::Time));
         take(&mut first, &mut events);
@@ -75,4 +70,37 @@ fn read<T>(
         faults.append(events.faults());
     }
     (own, faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::select::Select;
+
+    /// `.cnv.stats`: also on one processor.
+    #[test]
+    fn workers_together_read_in_the_order_of_the_file() {
+        let log =
+            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/log/heap-2.log"));
+        let log = Log::from_source(log.to_vec()).unwrap();
+        let selection = Select::default().resolve(&log, false).unwrap();
+        let places = |order| {
+            let (mut places, mut events) = (Vec::new(), selection.events(&log, order));
+            events.each(|event| places.push((event.ticks, event.offset)));
+            places
+        };
+        let expected = places(Order::File);
+        assert!(expected.len() > 1000 && expected != places(Order::Time));
+        for worker_count in [1, 2, 7] {
+            let (found, _) = gather(
+                &log,
+                &selection,
+                worker_count,
+                Vec::new,
+                |places, events| events.each(|event| places.push((event.ticks, event.offset))),
+                |places, others| places.extend(others),
+            );
+            assert!(found == expected, "{worker_count} workers");
+        }
+    }
 }

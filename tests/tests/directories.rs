@@ -417,10 +417,12 @@ fn a_directory_is_read_while_it_grows() {
     }
 }
 
-/// `follow` prints each event once, labels with it, until the log is closed.
+/// `follow` prints each event once, labels with it, until the log is closed. At first the directory
+/// is empty.
 #[test]
 fn a_directory_is_followed_to_its_end() {
     let folder = folder();
+    fs::create_dir(folder.path().join("run")).expect("a directory");
     let mut follow = eventcnv();
     let follow = follow.args(["follow", "-vv", "run"]).current_dir(folder.path());
     let follow = follow.stdout(File::create(folder.path().join("lines")).expect("a file")).spawn();

@@ -233,11 +233,15 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     }
 }
 
-/// Returns the stamp of a log; `None` if its file is too small for one.
+/// Returns the stamp of a log; `None` if its file is too small for one, or its directory is empty.
 fn stamp(path: &Path) -> Option<Stamp> {
     let at = fs::metadata(path).ok()?;
     let first = fs::metadata(log::first_file(path)).ok()?;
-    if !first.is_dir() && first.len() < SIZE_MIN {
+    let has_begun = match first.is_dir() {
+        true => fs::read_dir(path).map_or(true, |mut files| files.next().is_some()),
+        false => first.len() >= SIZE_MIN,
+    };
+    if !has_begun {
         return None;
     }
     let time = |at: &Metadata| i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec());

@@ -12,7 +12,8 @@ use eventlog::reader::{Directory, Fault, FaultKind, Filter, Joined, Log, Order};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -623,7 +624,7 @@ fn damaged_headers_of_files_cost_no_events() {
     }
 }
 
-/// A directory that its user may not read, for one who is not root, is an error with its name.
+/// What its user may not read or make is an error with its name and the cause, not another's.
 #[test]
 fn a_directory_without_rights_is_told() {
     let folder = folder();
@@ -633,4 +634,31 @@ fn a_directory_without_rights_is_told() {
     assert_eq!(mode & 0o777, 0o700, "only its owner may look");
     let file = fs::metadata(path.join("01.log")).expect("a file").permissions().mode();
     assert_eq!(file & 0o777, 0o600);
+    // A user without rights, who cannot enter the programs' own folder.
+    let copy = |program: &Path, name: &str| {
+        fs::copy(program, folder.path().join(name)).expect("a copy");
+        let mut command = Command::new(folder.path().join(name));
+        if fs::metadata(folder.path()).expect("a folder").uid() == 0 {
+            command.uid(65534).gid(65534);
+        }
+        command.current_dir(folder.path());
+        command
+    };
+    let mut program = copy(env!("CARGO_BIN_EXE_recorder").as_ref(), "recorder");
+    let mut tool = copy(eventcnv().get_program().as_ref(), "eventcnv");
+    let allow = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    allow(folder.path(), 0o555);
+    allow(&path, 0o444);
+    let said = |command: &mut Command| {
+        String::from_utf8(command.output().expect("a child").stderr).expect("text")
+    };
+    program.args(["threads", "1", "1"]).env("MPS_TELEMETRY_CONTROL", "all");
+    let told = said(program.env("MPS_TELEMETRY_FILENAME", "dir:new?files=2"));
+    assert!(told.starts_with("telemetry: cannot create new: Permission denied; "), "{told}");
+    let told = said(tool.args(["verify", "run"]));
+    assert_eq!(told, "eventcnv: run/00.log: Permission denied (os error 13)\n");
+    allow(&path, 0o700);
+    allow(folder.path(), 0o700);
 }

@@ -174,14 +174,19 @@ impl DirectoryPlinth {
         Ok(true)
     }
 
+    /// Makes the directory of the current name, or finds it.
+    fn make(&self) -> Result<Result<(), Taken>, i32> {
+        let made = self.name.with_path(sys::make_directory).ok_or(libc::EAGAIN)??;
+        Ok(made.map_err(|why| match why {
+            NotOwn::Other => Taken::NotDirectory,
+            why => Taken::NotOwn(why),
+        }))
+    }
+
     /// Begins the stream under the current name, unless one of the files is not available.
     fn open(&self) -> Result<Result<(), (&LogName, Taken)>, i32> {
-        let made = self.name.with_path(sys::make_directory).ok_or(libc::EAGAIN)?;
-        match made {
-            Ok(()) => {}
-            Err(libc::EACCES) => return Ok(Err((&self.name, Taken::NotOwn(NotOwn::Owner)))),
-            Err(libc::ENOTDIR) => return Ok(Err((&self.name, Taken::NotDirectory))),
-            Err(errno) => return Err(errno),
+        if let Err(why) = self.make()? {
+            return Ok(Err((&self.name, why)));
         }
         for file in self.files_made() {
             let opened = file.open_in(&self.name);

@@ -69,9 +69,11 @@ impl Directory {
     }
 }
 
-/// A device or pipe of such a name is not read.
+/// A device or pipe of such a name is not read. A name in a directory that may not be searched
+/// counts: opening it tells why it fails.
 fn is_file(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+    let may_not = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    fs::metadata(path).map_or_else(may_not, |metadata| metadata.is_file())
 }
 
 /// Returns the size of a file; 0 of one that is gone.

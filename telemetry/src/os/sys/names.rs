@@ -7,7 +7,7 @@
 //! Design: `.sol.volume` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use super::{Errno, files, retry};
+use super::{Errno, NotOwn, files, retry};
 use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
 use core::fmt::Display;
@@ -42,20 +42,19 @@ pub(crate) fn unlink_file(path: &CStr) -> Result<(), Errno> {
     retry(|| unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
 }
 
-/// Makes a directory for this user alone, or finds one that is this user's; fails with ENOTDIR if
-/// the name is that of something else, and with EACCES if it is another user's.
-pub(crate) fn make_directory(path: &CStr) -> Result<(), Errno> {
+/// Makes a directory for this user alone, or finds one that is this user's.
+pub(crate) fn make_directory(path: &CStr) -> Result<Result<(), NotOwn>, Errno> {
     // SAFETY: `path` ends with a NUL.
     match retry(|| unsafe { libc::mkdir(path.as_ptr(), 0o700) } as isize) {
         Err(libc::EEXIST) => {}
-        made => return made.map(drop),
+        made => return made.map(|_| Ok(())),
     }
     let found = identify_name(path)?;
-    match found.sort {
+    Ok(match found.sort {
         libc::S_IFDIR if found.owner == super::own_user() => Ok(()),
-        libc::S_IFDIR => Err(libc::EACCES),
-        _ => Err(libc::ENOTDIR),
-    }
+        libc::S_IFDIR => Err(NotOwn::Owner),
+        _ => Err(NotOwn::Other),
+    })
 }
 
 /// Writes the path of the working directory; returns its size. `None` if the path is too long, or

@@ -482,6 +482,33 @@ fn a_log_goes_on_without_the_files_that_were_taken_away() {
     }
 }
 
+/// `.sol.directory`: the directory itself is removed, or gets another name.
+#[test]
+fn a_log_goes_on_without_its_directory() {
+    let bounded = "dir:run?files=3&size=200K&count=3";
+    let removed = [("dir:run?files=3", true); 3];
+    let both = (0..12).map(|round| (bounded, round % 2 == 0));
+    for (destination, is_removed) in removed.into_iter().chain(both) {
+        let folder = folder();
+        let path = folder.path().join("run");
+        let (mut child, progress) = forever(folder.path(), destination);
+        wait_for("events", || told(&progress).iter().all(|count| *count > 5000));
+        if is_removed {
+            fs::rename(&path, folder.path().join("gone")).expect("a name");
+            fs::remove_dir_all(folder.path().join("gone")).expect("a directory");
+        } else {
+            fs::rename(&path, folder.path().join("other")).expect("a name");
+        }
+        wait_for("another one", || path.join("00.log").exists());
+        let before = told(&progress);
+        let is_on = |(now, before): (u64, &u64)| now > before + 5000;
+        wait_for("events", || told(&progress).into_iter().zip(&before).all(is_on));
+        child.0.kill().expect("a process");
+        child.0.wait().expect("an exit");
+        check_killed(&Log::open(&path).expect("a log"), &told(&progress), false);
+    }
+}
+
 /// `.volume.loss`, `.read.loss`: what was taken away is counted.
 #[test]
 fn the_events_of_a_file_that_was_removed_are_counted() {

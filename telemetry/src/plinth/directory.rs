@@ -159,7 +159,7 @@ impl DirectoryPlinth {
     }
 
     /// Goes on in another volume: in new files, or behind what the files have. Returns false if
-    /// another process has one of the names.
+    /// another process has one of the names, or took the directory away, which now exists again.
     fn go_on(&self) -> Result<bool, i32> {
         for (at, file) in self.files_made().enumerate() {
             let next = match self.volumes {
@@ -168,7 +168,12 @@ impl DirectoryPlinth {
             };
             if next != Ok(true) {
                 self.files_made().take(at).for_each(FilePlinth::take_back);
-                return next;
+            }
+            match next {
+                Ok(true) => {}
+                // Another process took the directory away.
+                Err(libc::ENOENT) => return self.make().map(|_| false),
+                next => return next,
             }
         }
         Ok(true)
@@ -257,8 +262,15 @@ impl DirectoryPlinth {
             self.write(file, 0, bytemuck::bytes_of(&header))?;
         }
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
-        let mut published = self.files_made().filter(|_| header.is_some()).map(FilePlinth::publish);
-        published.try_for_each(|published| published.map_err(failed))
+        let mut begun = self.files_made().filter(|_| header.is_some());
+        begun.try_for_each(|file| self.publish(file).map_err(failed))
+    }
+
+    fn publish(&self, file: &FilePlinth) -> Result<(), i32> {
+        match file.publish() {
+            Err(libc::ENOENT) if matches!(self.make(), Ok(Ok(()))) => file.publish(),
+            published => published,
+        }
     }
 
     /// Notes what a failure says of all files.

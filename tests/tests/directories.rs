@@ -389,6 +389,28 @@ fn a_program_killed_at_any_moment_leaves_what_it_handed_over() {
     }
 }
 
+/// Killed before each of the first writes, a program leaves a log without events: files that have
+/// not begun are a warning, and of the registries the rest may be missing, as in one file.
+#[test]
+fn a_program_killed_while_it_begins_leaves_sound_headers() {
+    for number in 2..8 {
+        let folder = folder();
+        let mut strace = tests::programs::system("strace");
+        let program = recorder(folder.path(), &["threads", "1", "6000"], "dir:run?files=3");
+        strace.args(["-f", "-o", "calls", "-e", "trace=pwrite64"]);
+        strace.args(["-e", &format!("inject=pwrite64:signal=KILL:when={number}")]);
+        strace.arg(program.get_program()).args(program.get_args()).current_dir(folder.path());
+        strace.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        assert!(!strace.status().expect("strace runs").success(), "write {number}");
+        let log = Log::open(folder.path().join("run")).expect("a log");
+        assert_no_faults(&log, |kind| {
+            matches!(kind, FaultKind::FileNotBegun { .. } | FaultKind::Registry { .. })
+        });
+        let files = log.faults().iter().filter(|fault| fault.is_warning()).count();
+        assert_eq!(files, 3 - number / 2, "write {number}");
+    }
+}
+
 /// A reader opens the log while threads write all of its files: no fault, and no gap.
 #[test]
 fn a_directory_is_read_while_it_grows() {

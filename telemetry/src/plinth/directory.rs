@@ -245,8 +245,8 @@ impl DirectoryPlinth {
         is_gone
     }
 
-    /// Writes to the header block of each file (`.directory.files`). The header comes last; when
-    /// all have it, the files get their names.
+    /// Writes to the header block of each file (`.directory.files`). The header comes first, so
+    /// that a file without the rest is a log, too. When all have both, the files get their names.
     fn write_header(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let header = StreamHeader::read(bytes).filter(|_| offset == 0);
         for (file, number) in self.files_made().zip(0..) {
@@ -256,10 +256,10 @@ impl DirectoryPlinth {
             };
             (header.file, header.file_count) = (u32::into(number), self.file_count.into());
             header.seal();
+            self.write(file, 0, bytemuck::bytes_of(&header))?;
             if let rest @ [_, ..] = &bytes[STREAM_HEADER_SIZE..] {
                 self.write(file, STREAM_HEADER_SIZE as u64, rest)?;
             }
-            self.write(file, 0, bytemuck::bytes_of(&header))?;
         }
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
         let mut begun = self.files_made().filter(|_| header.is_some());

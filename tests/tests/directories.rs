@@ -411,6 +411,39 @@ fn a_program_killed_while_it_begins_leaves_sound_headers() {
     }
 }
 
+/// A disk that has no room for two volumes of 8 blocks a file: the log goes on, in smaller volumes.
+#[test]
+fn the_newest_volume_of_many_files_is_kept_on_a_full_disk() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("disk")).expect("a directory");
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        let mount = "mount -t tmpfs -o size=1M none disk";
+        command.args(["-rm", "sh", "-c", &format!("{mount} && {script}"), "sh"]);
+        command.current_dir(folder.path());
+        command
+    };
+    if !unshare("true").status().is_ok_and(|status| status.success()) {
+        println!("no namespaces: not tested");
+        return;
+    }
+    let destination = "dir:disk/run?files=64&size=4M&count=3";
+    let program = recorder(folder.path(), &["threads", "4", "20000"], destination);
+    let mut command = unshare("\"$@\" && cp -r disk kept");
+    command.arg(program.get_program()).args(program.get_args());
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = run(&mut command);
+    let said = String::from_utf8(output.stdout).expect("text");
+    let refused: u64 =
+        said.split_whitespace().last().and_then(|n| n.parse().ok()).expect("a count");
+    assert!((1..2000).contains(&refused), "{said}");
+    let log = Log::open(folder.path().join("kept/run")).expect("a log");
+    assert!(log.is_closed());
+    let found = indexes(&log);
+    let newest = found.values().flatten().max();
+    assert_eq!(newest, Some(&19_999), "the end");
+}
+
 /// A reader opens the log while threads write all of its files: no fault, and no gap.
 #[test]
 fn a_directory_is_read_while_it_grows() {

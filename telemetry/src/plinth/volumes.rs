@@ -59,7 +59,9 @@ impl Room {
 
     /// Returns the size of a volume in `file_count` files, once the disk was full with `size`.
     pub(super) fn size_of(size: u64, file_count: u32) -> u64 {
-        let least = BLOCK_COUNT_MIN * u64::from(file_count) * memory::block_size() as u64;
+        // Each file has a header block; the rest they share.
+        let block_count = u64::from(file_count) + BLOCK_COUNT_MIN - 1;
+        let least = block_count * memory::block_size() as u64;
         (size / ROOM_FRACTION).max(least)
     }
 

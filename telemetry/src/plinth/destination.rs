@@ -74,8 +74,9 @@ pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
         let options = read_options(options)?;
         // A forked child's directory is called as this one, with something added.
         let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+        let name = path[..end].rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         match options {
-            _ if end == 0 => Err("the directory has no name"),
+            _ if matches!(name, b"" | b"." | b"..") => Err("the directory has no name"),
             Options { keeps: true, .. } => Err("a directory has no `keep`"),
             Options { file_count, .. } => Ok(Destination::Directory {
                 path: &path[..end],
@@ -280,6 +281,8 @@ mod tests {
             "file:a?colour=red",
             "dir:",
             "dir:/",
+            "dir:.",
+            "dir:a/..",
             "dir:a?files=1",
             "dir:a?files=65",
             "dir:a?count=2",

@@ -29,7 +29,10 @@ pub(crate) fn with_ancestors(named: &[PathBuf]) -> Vec<PathBuf> {
     let Some(first) = all.first().and_then(|first| head(first).zip(Some(first))) else {
         return named.to_vec();
     };
-    let (mut parent, folder) = (first.0.parent, first.1.parent());
+    // `.` is in another folder.
+    let place = fs::canonicalize(first.1).unwrap_or_else(|_| first.1.clone());
+    let place = if place.is_dir() { &place } else { first.1 };
+    let (mut parent, folder) = (first.0.parent, place.parent());
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// A shorter command shows no bar.
@@ -44,6 +44,8 @@ struct State {
     /// The end of the index: time and bytes. It reads headers alone, at another rate.
     indexed: OnceLock<(Instant, u64)>,
     bar: OnceLock<ProgressBar>,
+    /// Held by the one thread that draws the bar.
+    drawing: Mutex<()>,
 }
 
 impl Progress {
@@ -128,6 +130,8 @@ impl Watched {
         if self.start.elapsed() < SILENCE {
             return;
         }
+        // Another thread draws it: what it draws may be later.
+        let Ok(_drawing) = self.state.drawing.try_lock() else { return };
         let bar = self.state.bar.get_or_init(|| self.bar());
         let (done, total) = self.state.done();
         // No part of the bar is taken back.

@@ -149,7 +149,9 @@ fn of_workers<S: Send, R: Send>(
         }
     };
     let all = thread::scope(|scope| {
-        let others: Vec<_> = (1..worker_count).map(|_| scope.spawn(worker)).collect();
+        // Where the system refuses threads, there are fewer.
+        let other = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (1..worker_count).map_while(other).collect();
         let mut all = vec![worker()];
         for other in others {
             all.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

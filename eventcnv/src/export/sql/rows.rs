@@ -53,12 +53,17 @@ pub(crate) fn add(
         });
         emit(filler.take(Batch::default()));
     };
+    let reuse = |batches: Vec<Batch>| spares().extend(batches.into_iter().map(Batch::emptied));
     let make = |send: &mut dyn FnMut(Job) -> bool| {
         let (mut job, mut counts) = (Job::default(), Counts::default());
         let faults = parallel::run(to.log, selection, Order::Time, work, |mut batch| {
             batch.set_keys(&mut keys, known.as_mut());
             counts.read += batch.read_count;
             counts.great += batch.rows.iter().map(|row| u64::from(row.great_count)).sum::<u64>();
+            if batch.rows.is_empty() {
+                reuse(vec![batch]);
+                return Ok(());
+            }
             job.push(batch);
             let is_wanted = !job.is_full() || send(std::mem::take(&mut job));
             if is_wanted { Ok(()) } else { Err(Stop::Closed) }
@@ -67,7 +72,6 @@ pub(crate) fn add(
         // Nothing but the inserting fails.
         (keys, counts, faults.unwrap_or_default())
     };
-    let reuse = |batches: Vec<Batch>| spares().extend(batches.into_iter().map(Batch::emptied));
     let stage = |mut job: Job| {
         if is_staged {
             reuse(job.stage(to.tables)?);

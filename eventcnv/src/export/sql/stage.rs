@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows of a full job.
 const JOB_ROW_COUNT: usize = if cfg!(test) { 500 } else { 1 << 15 };
+/// Batches of a full job: each has its text, also that of rows that are known already.
+const JOB_BATCH_COUNT: usize = 16;
 /// Rows of a table in a job, at least, for which a table in memory pays.
 const STAGED_ROW_COUNT: usize = if cfg!(test) { 20 } else { 1 << 10 };
 
@@ -48,7 +50,7 @@ impl Job {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.row_count >= JOB_ROW_COUNT
+        self.row_count >= JOB_ROW_COUNT || self.batches.len() >= JOB_BATCH_COUNT
     }
 
     /// Moves the rows of tables with many rows to a database in memory. Returns the batches that
@@ -168,6 +170,17 @@ mod tests {
             (name, all)
         };
         names.map(|name| rows(name.unwrap())).collect()
+    }
+
+    /// Batches keep the text of rows that a database has already.
+    #[test]
+    fn a_job_has_a_bounded_number_of_batches() {
+        let mut job = Job::default();
+        let count = (1..).take_while(|_| {
+            job.push(Batch::default());
+            !job.is_full()
+        });
+        assert_eq!(count.count() + 1, JOB_BATCH_COUNT);
     }
 
     /// `.cnv.sql.speed`

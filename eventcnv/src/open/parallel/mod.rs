@@ -58,13 +58,7 @@ pub(crate) fn run<T: Send>(
     let (work, take): (Work<'_, T>, Take<'_, T>) = (&work, &mut take);
     let worker_count = worker_count();
     if worker_count == 1 {
-        let mut events = selection.events(log, order);
-        let mut result = Ok(());
-        work(&mut events, &mut |piece| {
-            result = take(piece);
-            result.is_ok()
-        });
-        return result.map(|()| events.faults().clone());
+        return alone(selection.events(log, order), work, take);
     }
     let Some(partitions) = selection.partitions(log, order, PARTITION_SIZE) else {
         return side_by_side(1, 1, &|_| selection.events(log, order), work, take);
@@ -74,6 +68,23 @@ pub(crate) fn run<T: Send>(
     let mut faults = partitions.faults().clone();
     faults.append(&found);
     Ok(faults)
+}
+
+/// Reads events on this thread. Returns their faults.
+fn alone<T>(
+    mut events: Selected<'_>,
+    work: Work<'_, T>,
+    take: Take<'_, T>,
+) -> Result<Faults, Stop> {
+    let mut result = Ok(());
+    work(&mut events, &mut |piece| {
+        // A caller may have a last piece for one who wants no more.
+        if result.is_ok() {
+            result = take(piece);
+        }
+        result.is_ok()
+    });
+    result.map(|()| events.faults().clone())
 }
 
 /// Reads `count` partitions, whose events `events` returns. Returns their faults.
@@ -96,10 +107,15 @@ fn side_by_side<'l, T: Send>(
     thread::scope(|scope| {
         // Workers that wait end now, with an error, without one, or when the taker panics.
         let _ending = window.ending();
-        for _ in 0..worker_count {
-            scope.spawn(read);
-        }
         let mut faults = Faults::default();
+        let begun = |_: &usize| thread::Builder::new().spawn_scoped(scope, read).is_ok();
+        if (0..worker_count).take_while(begun).count() == 0 {
+            // The system refuses threads.
+            for index in 0..count {
+                faults.append(&alone(events(index), work, take)?);
+            }
+            return Ok(faults);
+        }
         while let Some(taken) = window.take() {
             match taken {
                 Taken::Piece(piece) => take(piece)?,
@@ -191,6 +207,19 @@ mod tests {
         let result = read(&partitions, &selection, 3, &work, &mut take);
         assert!(matches!(result, Err(Stop::Closed)));
         assert_eq!(count, 100);
+    }
+
+    #[test]
+    fn an_error_of_the_taker_stays_one() {
+        let (log, selection) = all();
+        // As a caller that passes its last page on in any case.
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, u64>| {
+            while events.next().is_some_and(|event| emit(event.ticks)) {}
+            emit(0);
+        };
+        let mut takes = |piece| if piece == 0 { Ok(()) } else { Err(Stop::Closed) };
+        let read = alone(selection.events(&log, Order::File), &work, &mut takes);
+        assert!(matches!(read, Err(Stop::Closed)));
     }
 
     /// `.cnv.speed`: memory is bounded, even for a slow taker.

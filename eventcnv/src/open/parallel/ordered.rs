@@ -20,11 +20,14 @@ const MAPPER_COUNT_MAX: usize = 16;
 /// Passes the items of `make` to `map` on other threads, and the results in order to `take`. `make`
 /// gets a function that returns false when no more items are wanted. Returns the result of `make`,
 /// or the first error of `take`.
-pub(crate) fn map_in_order<A: Send, B: Send, R: Send, E>(
-    make: impl FnOnce(&mut dyn FnMut(A) -> bool) -> R + Send,
+pub(crate) fn map_in_order<A: Send, B: Send, R: Send, E, M>(
+    make: M,
     map: impl Fn(A) -> B + Sync,
-    take: impl FnMut(B) -> Result<(), E>,
-) -> Result<R, E> {
+    mut take: impl FnMut(B) -> Result<(), E>,
+) -> Result<R, E>
+where
+    M: FnOnce(&mut dyn FnMut(A) -> bool) -> R + Send,
+{
     let mapper_count = worker_count().min(MAPPER_COUNT_MAX);
     let (to_map, items) = sync_channel::<(A, Sender<B>)>(0);
     // In the order of the items: each gives a result when it is made.
@@ -38,20 +41,37 @@ pub(crate) fn map_in_order<A: Send, B: Send, R: Send, E>(
         }
     };
     thread::scope(|scope| {
-        for _ in 0..mapper_count {
-            scope.spawn(work);
-        }
-        let maker = scope.spawn(move || {
-            make(&mut |item| {
-                let (done, result) = channel();
-                to_take.send(result).is_ok() && to_map.send((item, done)).is_ok()
+        let begun = |_: &usize| thread::Builder::new().spawn_scoped(scope, work).is_ok();
+        let mapper_count = (0..mapper_count).take_while(begun).count();
+        let (hand_over, handed) = sync_channel(1);
+        let maker = move || {
+            handed.recv().ok().map(|make: M| {
+                make(&mut |item| {
+                    let (done, result) = channel();
+                    to_take.send(result).is_ok() && to_map.send((item, done)).is_ok()
+                })
             })
-        });
+        };
+        let maker = thread::Builder::new().spawn_scoped(scope, maker);
+        let Some(maker) = maker.ok().filter(|_| mapper_count > 0) else {
+            // The system refuses threads.
+            let mut taken = Ok(());
+            let made = make(&mut |item| {
+                if taken.is_ok() {
+                    taken = take(map(item));
+                }
+                taken.is_ok()
+            });
+            return taken.map(|()| made);
+        };
+        let _ = hand_over.send(make);
         // A mapper that panics sends nothing, and later the scope panics too.
         let results = results.into_iter().map_while(|result| result.recv().ok());
         let taken = { results }.try_for_each(take);
-        let made = maker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        taken.map(|()| made)
+        match maker.join() {
+            Ok(made) => taken.map(|()| made.expect("the maker has what it makes")),
+            Err(panic) => resume_unwind(panic),
+        }
     })
 }
 

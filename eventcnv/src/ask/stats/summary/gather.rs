@@ -38,13 +38,17 @@ pub(crate) fn gather<T: Send>(
     let share = |worker: usize| count * worker / worker_count;
     thread::scope(|scope| {
         let others: Vec<_> = (1..worker_count)
-            .map(|worker| scope.spawn(move || read(share(worker)..share(worker + 1))))
+            .map(|worker| {
+                let read = move || read(share(worker)..share(worker + 1));
+                thread::Builder::new().spawn_scoped(scope, read).map_err(|_| read)
+            })
             .collect();
         let (mut first, found) = read(0..share(1));
         let mut faults = partitions.faults().clone();
         faults.append(&found);
         for other in others {
-            match other.join() {
+            // Where the system refuses a thread, this one reads.
+            match other.map_or_else(|read| Ok(read()), |other| other.join()) {
                 Ok((other, found)) => {
                     merge(&mut first, other);
                     faults.append(&found);

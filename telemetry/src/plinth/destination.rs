@@ -9,9 +9,10 @@
 //! What begins with none of these words is the name of a file, whatever is in it. Pure.
 //! Design: `.sol.plinth`, `.req.multi` in `design/telemetry.md`.
 
-use crate::plinth::{COUNT_MAX, COUNT_MIN, FILE_COUNT_MAX, FILE_COUNT_MIN, Volumes};
+use crate::plinth::{COUNT_MAX, COUNT_MIN, FILE_COUNT_MIN, Volumes};
 use crate::registry::names;
 use core::ops::RangeInclusive;
+use eventlog::format::FILE_COUNT_MAX;
 
 pub(crate) const TEE_COUNT_MAX: usize = 8;
 /// The size of a ring without a size option, in bytes.

@@ -21,11 +21,10 @@ use crate::os::{
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
+use eventlog::format::{FILE_COUNT_MAX, STREAM_HEADER_SIZE, StreamHeader};
 use std::path::Path;
 
 pub(crate) const FILE_COUNT_MIN: u32 = 2;
-pub(crate) const FILE_COUNT_MAX: u32 = 64;
 
 /// A stream in several files of one directory, so that processors do not wait for one another:
 /// `00.log`, `01.log`, and so on. Tools take the path of the directory for that of a log.

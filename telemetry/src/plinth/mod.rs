@@ -27,7 +27,7 @@ mod tee;
 mod volumes;
 
 pub use directory::DirectoryPlinth;
-pub(crate) use directory::{FILE_COUNT_MAX, FILE_COUNT_MIN};
+pub(crate) use directory::FILE_COUNT_MIN;
 pub use file::FilePlinth;
 pub use mapped::MappedPlinth;
 pub(crate) use mapped::{keep, loss};

@@ -22,7 +22,7 @@ use crate::os::sys;
 use crate::plinth::Plinth;
 use crate::stream::gate::Gate;
 
-const FILE_COUNT_MAX: usize = crate::plinth::FILE_COUNT_MAX as usize;
+const FILE_COUNT_MAX: usize = eventlog::format::FILE_COUNT_MAX as usize;
 
 struct Volume {
     gate: Gate,

@@ -24,7 +24,7 @@
 //! let filter = Filter::new().labels(true);
 //! log.events(Order::Time, &filter).each(|event| {
 //!     source.add(event, || clock.ns(event.stream, event.ticks), &mut steps);
-//!     counters.take(&mut steps, |counter, step| {
+//!     counters.take(&mut steps, |_, counter, step| {
 //!         println!("{} ns: {} is {}", step.ns, counter.title, counter.value);
 //!     });
 //! });

@@ -42,3 +42,6 @@ mod table;
 pub use model::{Counter, Number, Step, Steps};
 pub use source::Source;
 pub use table::{COUNTER_COUNT_MAX, Counters, Refused};
+
+#[cfg(test)]
+mod tests;

@@ -66,8 +66,9 @@ impl Counters {
         reads: impl Fn(&Registry, &EventType) -> bool,
     ) -> Counters {
         let sum = |pair: &Pair| {
-            let (name, unit) = (pair.name.clone(), pair.unit);
-            Sum { name, unit, ..Sum::default() }
+            // The log has the name, and may be hostile.
+            let name = OneLine(pair.name.as_bytes()).to_string().into();
+            Sum { name, unit: pair.unit, ..Sum::default() }
         };
         let mut sums: Vec<Sum> = marks.pairs.iter().map(sum).collect();
         for registry in log.registries() {

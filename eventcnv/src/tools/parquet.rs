@@ -88,6 +88,9 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     output::refuse_inputs(&args.output, args.input.logs())?;
     let reading = Reading::open(&args.input)?;
     let with_labels = has_labels(&reading.log);
+    let marks = Marks::of(reading.log.registries());
+    let has_slices = !args.no_slices && !marks.pairs.is_empty();
+    reading.expect_passes(1 + u64::from(has_slices));
     let selection = reading.select(&args.select, with_labels)?;
     let pending = PendingDirectory::new(&args.output, args.force)?;
     let create = |path: &Path| {
@@ -107,16 +110,19 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
         });
         emit(rows.take());
     };
+    let progress = reading.progress();
     let written = parquet::write(&sets, create, |take| {
         // After a failure to write, which is the error to report, no more rows are taken.
         let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
-        let slices = (!args.no_slices).then(|| write_slices(&reading.log, &sets, &selection, take));
+        has_slices.then(|| progress.begin_pass());
+        let slices = has_slices.then(|| write_slices(&reading.log, &sets, &selection, take));
         let (found, slice_count) = slices.transpose()?.unwrap_or_default();
         Ok::<_, Stop>((faults, found, slice_count))
     });
     let written = written.map_err(refused)?;
     let (faults, found, slice_count) = written.result?;
+    reading.step("writing to the disk");
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());

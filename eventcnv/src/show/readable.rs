@@ -15,7 +15,10 @@ use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text;
 use crate::text::page::Pen;
+use cli::units;
 use eventdef::Sort;
+use eventdef::marks::Unit;
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Event, Log, Registry, Value};
 use std::io::Write;
 
@@ -32,6 +35,8 @@ pub(crate) struct Readable<'l> {
     pub(super) threads: Option<Threads>,
     pub(super) name_width: usize,
     pub(super) is_coloured: bool,
+    /// The units of parameters.
+    pub(super) marks: Marks,
 }
 
 impl<'l> Readable<'l> {
@@ -39,7 +44,8 @@ impl<'l> Readable<'l> {
     pub(crate) fn new(clock: Clock<'l>, log: &Log, is_coloured: bool) -> Readable<'l> {
         let threads = threads::recorded(log);
         let threads = (threads.len() > 1).then(|| Threads::new(&threads));
-        Readable { clock, threads, name_width: name_width(log.registries()), is_coloured }
+        let (name_width, marks) = (name_width(log.registries()), Marks::of(log.registries()));
+        Readable { clock, threads, name_width, is_coloured, marks }
     }
 
     /// Appends text in a colour, or as it is.
@@ -67,6 +73,15 @@ fn name(registry: &Registry, name: &str) -> String {
     String::from_utf8_lossy(&index).into_owned() + name
 }
 
+/// Returns the function that writes a number of a unit.
+fn scale(unit: Option<Unit>) -> Option<fn(f64) -> String> {
+    match unit? {
+        Unit::Bytes => Some(units::bytes),
+        Unit::Ns => Some(units::latency),
+        Unit::Count => None,
+    }
+}
+
 impl Line for Readable<'_> {
     fn clock(&self) -> &Clock<'_> {
         &self.clock
@@ -87,11 +102,13 @@ impl Line for Readable<'_> {
         let colour = COLOURS.get(usize::from(row.kind) % COLOURS.len()).copied();
         self.coloured(colour.filter(|_| !is_runtime).unwrap_or(FAINT), &name, recipe.text());
         let missing = self.name_width.saturating_sub(name.chars().count());
-        let mut separator = if row.params.is_empty() { 0 } else { missing + 1 };
+        let role = self.marks.role_of(row.registry, row.code);
+        let (mut separator, mut units) = (missing + 1, (0..).map(|index| role.unit(index)));
         recipe.push_all(row.params, |param, out| {
             text::pad(out, std::mem::replace(&mut separator, 2));
             self.coloured(FAINT, &param.name, out);
             out.push(b' ');
+            let unit = units.next().flatten();
             match param.sort {
                 // The runtime's own events tell which address a label is of.
                 Sort::P | Sort::A if is_runtime => {
@@ -99,9 +116,10 @@ impl Line for Readable<'_> {
                     Form::Hex
                 }
                 Sort::P | Sort::A => Form::Named,
-                Sort::W | Sort::U => Form::Decimal,
+                Sort::W | Sort::U => scale(unit).map_or(Form::Decimal, Form::Scaled),
+                Sort::D => scale(unit).map_or(Form::Custom, Form::ScaledReal),
                 Sort::B => Form::Choice("false", "true"),
-                Sort::D | Sort::S => Form::Custom,
+                Sort::S => Form::Custom,
             }
         });
         recipe.text().push(b'\n');

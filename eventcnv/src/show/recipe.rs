@@ -15,6 +15,7 @@ use crate::show::Row;
 use crate::text;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
+use cli::units::NOTHING;
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 
@@ -24,6 +25,9 @@ const MEMORY_MAX: usize = 4 << 20;
 const BYTES_USUAL: usize = 256;
 /// Room for a value, or for what `Line::head` writes, next to the text.
 const VALUE_ROOM: usize = 64;
+
+/// Returns the text of a number in its unit.
+type Scale = fn(f64) -> String;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,10 @@ pub(crate) enum Form {
     HexSpaces(u8),
     /// The label, if the value has one; else hexadecimal after 0x.
     Named,
+    /// In the unit that fits, by this function.
+    Scaled(Scale),
+    /// The same of a double.
+    ScaledReal(Scale),
     /// [`Form::HexZeros`], then the label, if the value has one.
     Labelled(u8),
     /// Hexadecimal; [`Recipe::write`] returns whether the value has a label.
@@ -326,6 +334,8 @@ impl Recipe {
                     }
                     None => pen.hex_after_0x(value),
                 },
+                Form::Scaled(scale) => scaled(scale, value as f64, &mut pen),
+                Form::ScaledReal(scale) => scaled(scale, f64::from_bits(value), &mut pen),
                 Form::LabelledLater => {
                     pen.hex(value);
                     has_label = has_label || label_id(event, step, value).is_some();
@@ -367,6 +377,15 @@ fn label_id(event: &Event<'_, '_>, step: &Step, value: u64) -> Option<u64> {
 #[inline(always)]
 fn label<'e>(event: &Event<'_, 'e>, step: &Step, value: u64) -> Option<&'e [u8]> {
     label_id(event, step, value).and_then(|id| event.labels.string(id))
+}
+
+/// Writes a number in its unit, in ASCII.
+#[inline(never)]
+fn scaled(scale: Scale, value: f64, pen: &mut Pen<'_>) {
+    let mut text = scale(value).replace('µ', "u").replace(NOTHING, "-").into_bytes();
+    let size = text.len();
+    text.extend_from_slice(&[0; STORE_SIZE]);
+    pen.text(&text, 0, size);
 }
 
 #[inline(never)]

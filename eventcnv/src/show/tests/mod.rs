@@ -18,6 +18,7 @@ use crate::show::tests::naive::{naive, naive_csv};
 use crate::show::{View, name_width};
 use crate::text::page::Page;
 use eventdef::{EventType, Kind, Param, Sort, Version};
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Event, Filter, History, Platform, Registry, StringEnd};
 
 const fn param(sort: Sort, name: &'static str) -> Param {
@@ -101,8 +102,9 @@ fn lisp(registries: &[Registry]) -> Box<dyn View> {
 }
 
 fn readable(registries: &[Registry]) -> Box<dyn View> {
-    let (clock, threads, is_coloured) = (Clock::Ticks, None, false);
-    Box::new(Lines::new(Readable { clock, threads, name_width: 12, is_coloured }, registries))
+    let (clock, threads, is_coloured, marks) = (Clock::Ticks, None, false, Marks::default());
+    let readable = Readable { clock, threads, name_width: 12, is_coloured, marks };
+    Box::new(Lines::new(readable, registries))
 }
 
 /// Returns views with the recipes of registries, each with its twin that makes a recipe an event.

@@ -25,7 +25,7 @@ pub const COUNTER_COUNT_MAX: usize = 1 << 16;
 pub struct Refused {
     /// Their counter came after those that are kept.
     pub full: u64,
-    /// The new value is no finite number, or needs more than 128 bits.
+    /// The new value is not a finite number, or needs more than 128 bits.
     pub overflow: u64,
 }
 
@@ -229,6 +229,9 @@ impl Counters {
         }
         if let Some(label) = &label {
             let _ = write!(title, " {label}");
+        }
+        if sum.is_short && step.change != Change::Is {
+            title += " (relative)";
         }
         Counter {
             stream: step.id.stream,

@@ -54,7 +54,7 @@ impl Aside for Counted<'_> {
 }
 
 impl Marked<'_> {
-    /// Returns the counters of the log, of which all events are read.
+    /// Returns the counters of the log, if all its events are read.
     pub(crate) fn counters(&self) -> Counters {
         Counters::new(self.log, self.marks, |_, _| true)
     }

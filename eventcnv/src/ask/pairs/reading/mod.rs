@@ -283,10 +283,7 @@ impl Marked<'_> {
                 for step in piece.batch.steps() {
                     let edge = match step {
                         Step::Jump(jump) => {
-                            if let Some(gap) = numbers.gap(jump) {
-                                pairing.gap(&gap);
-                                gaps.push(gap);
-                            }
+                            gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
                             continue;
                         }
                         Step::Edge(edge) => numbered(edge, &ids),

@@ -144,7 +144,7 @@ impl Row<'_> {
             of_events(self.kind().into()),
             number(header.thread.get().into()),
             number(header.buffer.get().into()),
-            number(header.sequence.get().into()),
+            number(header.sequence.get()),
             number(header.first.get()),
             number(header.count.get().into()),
             of_events(ticks(from)),

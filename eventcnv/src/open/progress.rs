@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 const SILENCE: Duration = Duration::from_secs(1);
 /// Time between two drawings: also while nothing is read.
 const TICK: Duration = Duration::from_millis(100);
+/// Parts of the log whose bytes are counted, about.
+const PART_COUNT: u64 = 4096;
 /// Times are shown from this one on, and a pass tells its rate after as long.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -43,6 +45,8 @@ struct State {
     /// Bytes of the passes before this one, and bytes that this one has read.
     before: AtomicU64,
     read: AtomicU64,
+    /// The size of the parts of the log, and the bytes of each that this pass has read.
+    parts: OnceLock<(u64, Vec<AtomicU64>)>,
     /// Passes that follow.
     left: AtomicU64,
     /// The beginnings of the last pass and of the one before: time and bytes. The index is none: it
@@ -72,7 +76,12 @@ impl Progress {
 
     fn watched(&self, source: AnySource) -> Watched {
         self.state.start.get_or_init(Instant::now);
-        self.state.size.store(source.size(), Ordering::Relaxed);
+        let size = source.size();
+        self.state.size.store(size, Ordering::Relaxed);
+        let part = size.div_ceil(PART_COUNT).max(1);
+        self.state
+            .parts
+            .get_or_init(|| (part, (0..size.div_ceil(part)).map(|_| AtomicU64::new(0)).collect()));
         self.expect(1);
         Watched { source, state: Arc::clone(&self.state) }
     }
@@ -84,7 +93,9 @@ impl Progress {
 
     /// Begins a pass over the log.
     pub(crate) fn begin_pass(&self) {
-        let State { size, before, read, left, passes, .. } = &*self.state;
+        let State { size, before, read, left, passes, parts, .. } = &*self.state;
+        let parts = parts.get().into_iter().flat_map(|(_, parts)| parts);
+        parts.for_each(|part| part.store(0, Ordering::Relaxed));
         let (mut passes, read) = (lock(passes), read.swap(0, Ordering::Relaxed));
         let done = match passes[0] {
             None => read,
@@ -129,6 +140,25 @@ impl Drop for Progress {
 }
 
 impl State {
+    /// Counts bytes that were read. Workers read the blocks at the ends of their partitions twice:
+    /// no byte counts more than once.
+    fn add(&self, mut offset: u64, size: u64) {
+        let (Some((part_size, parts)), end) = (self.parts.get(), offset.saturating_add(size))
+        else {
+            return;
+        };
+        while offset < end {
+            let index = offset / part_size;
+            let to = end.min((index + 1).saturating_mul(*part_size));
+            if let Some(part) = parts.get(index as usize) {
+                let known = part.fetch_add(to - offset, Ordering::Relaxed);
+                let new = part_size.saturating_sub(known).min(to - offset);
+                self.read.fetch_add(new, Ordering::Relaxed);
+            }
+            offset = to;
+        }
+    }
+
     /// Returns the bytes that are done, and all bytes of all passes.
     fn done(&self) -> (u64, u64) {
         let [size, before, read, left] =
@@ -212,7 +242,7 @@ impl Source for Watched {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let size = self.source.read_at(offset, buf)?;
-        self.state.read.fetch_add(size as u64, Ordering::Relaxed);
+        self.state.add(offset, size as u64);
         self.state.show();
         Ok(size)
     }
@@ -309,5 +339,24 @@ mod tests {
         progress.step("building");
         assert!(progress.state.told().starts_with("building, 0 s"));
         assert_eq!(progress.state.done(), (2 * size as u64, 2 * size as u64));
+    }
+    #[test]
+    fn a_byte_counts_once_in_a_pass() {
+        let size = 100_000;
+        let progress = Progress::default();
+        let source = progress.watched(Box::new(vec![0; size]));
+        let mut buf = vec![0; 7_000];
+        for _ in 0..2 {
+            progress.begin_pass();
+            let (before, _) = progress.state.done();
+            for at in [0, 0, 3_000, 3_000] {
+                source.read_at(at, &mut buf).unwrap();
+            }
+            // Bytes of a part that is read in part and again may be taken for others of it.
+            let done = progress.state.done().0 - before;
+            assert!((10_000..=10_000 + 2 * 100_000 / PART_COUNT).contains(&done), "{done}");
+        }
+        source.read_at(size as u64 - 10, &mut buf).unwrap();
+        source.read_at(u64::MAX - 10, &mut buf).unwrap();
     }
 }

@@ -11,7 +11,7 @@
 mod support;
 
 use eventdef::field::{A, P};
-use eventlog::format::ClockSync;
+use eventlog::format::{ClockSource, ClockSync};
 use eventlog::writer::{Maker, Origin};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -283,4 +283,34 @@ fn units_threads_and_hostile_text_fit_a_line() {
     let mut rows = json["parameters"].as_array().unwrap().iter();
     let took = rows.find(|row| row["parameter"] == "took").unwrap();
     assert_eq!((&took["min"], &took["top"][0]["value"]), (&999.0.into(), &"999".into()));
+}
+
+/// `.output.fields`: a terminal without UTF-8 gets units in ASCII; a pipe does not.
+#[test]
+fn a_table_on_a_terminal_without_utf_8_is_ascii() {
+    let args = ["pairs", &golden("calls/shop.log")];
+    let text = lines(&args);
+    assert!(text.iter().any(|line| line.contains('µ')), "{text:?}");
+    let ascii: Vec<String> = text.iter().map(|line| line.replace('µ', "u")).collect();
+    assert_eq!(on_terminal(&[("LC_ALL", "C")], &args), ascii);
+    assert_eq!(on_terminal(&[("LC_ALL", "C.UTF-8")], &args), text);
+}
+
+/// `.dumper.text`: the form for people needs no clock.
+#[test]
+fn a_log_without_a_rate_has_ticks() {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    let mut origin = Origin::new();
+    (origin.clock_source, origin.clock_rate) = (ClockSource::Tsc, 0);
+    maker.begin(&origin).unwrap();
+    maker.add(1, 1, 0xBEEF, &Odd { at: A(1), text: b"x" }).unwrap();
+    maker.finish().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("odd.log").to_str().unwrap().to_owned();
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(lines(&["--style", "text", &path]), ["000000000000BEEF Odd   at 0x1  text \"x\""]);
+    assert_eq!(lines(&["follow", "--style", "text", &path]), lines(&["--style", "text", &path]));
+    let (_, code, errors) = run(&["--style", "text", "--time", "seconds", &path]);
+    assert!(code == 2 && errors.contains("does not relate its clock to seconds"), "{errors}");
 }

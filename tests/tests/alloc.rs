@@ -143,7 +143,8 @@ fn live_bytes_equal_a_computation_on_the_csv() {
         };
         let mut found = query(sql);
         assert!(expected.len() > 3000, "{}", expected.len());
-        (expected.sort(), found.sort());
+        expected.sort();
+        found.sort();
         assert!(found == expected, "{} {}", found.len(), expected.len());
         let units = query("SELECT DISTINCT unit, least IS NULL FROM counters");
         assert_eq!(units, [if is_whole { "bytes,1" } else { "bytes,0" }], "{}", path.display());

@@ -66,8 +66,9 @@ impl Counters {
         reads: impl Fn(&Registry, &EventType) -> bool,
     ) -> Counters {
         let sum = |pair: &Pair| {
-            let (name, unit) = (pair.name.clone(), pair.unit);
-            Sum { name, unit, ..Sum::default() }
+            // The log has the name, and may be hostile.
+            let name = OneLine(pair.name.as_bytes()).to_string().into();
+            Sum { name, unit: pair.unit, ..Sum::default() }
         };
         let mut sums: Vec<Sum> = marks.pairs.iter().map(sum).collect();
         for registry in log.registries() {
@@ -110,7 +111,11 @@ impl Counters {
     /// Goes on with a log that has grown, and its marks.
     #[must_use]
     pub fn go_on(self, log: &Log, marks: &Marks) -> Counters {
-        Counters { sums: Counters::new(log, marks, |_, _| true).sums, ..self }
+        let mut sums = Counters::new(log, marks, |_, _| true).sums;
+        for (sum, before) in sums.iter_mut().zip(&self.sums) {
+            sum.is_short |= before.is_short;
+        }
+        Counters { sums, ..self }
     }
 
     /// Keeps at most a number of counters, in place of [`COUNTER_COUNT_MAX`].

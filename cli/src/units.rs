@@ -6,6 +6,8 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
+use std::io::IsTerminal;
+
 const BYTES: [(f64, &str); 7] = [
     (1.0, "B"),
     (1024.0, "KiB"),
@@ -142,6 +144,31 @@ pub fn wait(ms: u64) -> String {
         0 => "at once".to_owned(),
         _ => Unit::Nanoseconds.round(ms as f64 * 1e6),
     }
+}
+
+/// Returns whether standard output is a terminal whose locale has other text than UTF-8.
+pub fn is_ascii_terminal() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|locale| !locale.is_empty()));
+    let locale = locale.unwrap_or_default().to_ascii_lowercase();
+    let is_utf8 = ["utf-8", "utf8"].iter().any(|name| locale.contains(name));
+    !is_utf8 && std::io::stdout().is_terminal()
+}
+
+/// Returns text whose units and marks are ASCII; names of a log stay as they are.
+pub fn ascii(text: &[u8]) -> Vec<u8> {
+    let letter = |c: char| match c {
+        'µ' => 'u',
+        '≤' => '<',
+        '≥' => '>',
+        '×' => 'x',
+        '–' => '-',
+        '±' => '~',
+        '▁'..='█' => '#',
+        c => c,
+    };
+    String::from_utf8_lossy(text).chars().map(letter).collect::<String>().into_bytes()
 }
 
 /// Returns the text of a value, or [`NOTHING`].

@@ -11,7 +11,7 @@
 use super::Table;
 use crate::Stop;
 use crate::fields::escaped;
-use crate::units::number;
+use crate::units::{self, number};
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -161,6 +161,6 @@ impl Form {
             sheet.write(&mut text)?;
         }
         text.extend_from_slice(around.after.as_bytes());
-        Ok(text)
+        Ok(if units::is_ascii_terminal() { units::ascii(&text) } else { text })
     }
 }

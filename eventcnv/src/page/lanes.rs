@@ -8,18 +8,22 @@
 //! Design: `.cnv.report.threads` in `design/eventcnv.md`.
 
 use crate::ask::pairs::lanes::{Kinds, Lanes, Limits, Maker, Shape};
-use crate::ask::pairs::reading::{By, Marked, Open, Told, Values};
+use crate::ask::pairs::reading::{By, Marked, Open, Told, Values, is_selected};
 use crate::ask::stats::summary::gather::gather;
 use crate::ask::stats::summary::overview::Overview;
 use crate::export::processes::Processes;
 use crate::open::Reading;
 use crate::open::select::Selection;
 use crate::page;
+use crate::page::durations::Timed;
+use crate::page::sample;
+use crate::page::sample::{Sample, Sampled};
 use crate::page::{Report, worker_count};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Log};
-use lens::slices::Id;
+use lens::slices::{Id, Verdict};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -27,6 +31,10 @@ use std::convert::Infallible;
 
 /// Threads of the page, at most.
 const THREAD_COUNT_MAX: usize = 300;
+
+/// The longest slices of a name that the sample has, and the events of all names, at most.
+const SLOW_COUNT: usize = 2;
+const SLOW_COUNT_MAX: usize = 2000;
 
 /// What the threads of a log did.
 pub(super) struct Laned {
@@ -41,6 +49,8 @@ pub(super) struct Laned {
     /// complete from the first moment on.
     lates: HashMap<(u16, u32), u64>,
     processes: Processes,
+    /// As [`page::view::durations::data`] returns them.
+    durations: Value,
     /// Threads without a lane.
     other_count: usize,
     is_part: bool,
@@ -52,6 +62,7 @@ impl Laned {
         args: &Report,
         reading: &Reading,
         overview: &Overview<'_>,
+        sample: &mut Sample,
     ) -> Result<Option<Laned>, Stop> {
         let log = &reading.log;
         let marks = Marks::of(log.registries());
@@ -65,14 +76,20 @@ impl Laned {
         let ends = ends.map(|(stream, span)| span.map(|(_, last)| clock.ns(stream, last)));
         let shapes = Shape::of(log.registries(), &marks);
         let chosen = threads.get(..THREAD_COUNT_MAX).unwrap_or(&threads);
+        let mut timed = Timed::new(log, &marks, shapes.clone());
         let lanes = RefCell::new(Lanes::new(chosen, shapes, ends.collect(), Limits::default()));
-        let values = read(log, &clock, &marks, &selection, &lanes);
+        let marked = Marked { log, clock: &clock, marks: &marks };
+        let values = read(&marked, &selection, &lanes, &mut timed);
         let lanes = lanes.into_inner();
         if !lanes.has_any() {
             return Ok(None);
         }
         reading.begin_pass();
-        let texts = texts(log, &page::view::wanted(&lanes));
+        let (texts, slow) = texts(log, &page::view::wanted(&lanes), &slowest(&lanes), sample);
+        sample.extend(slow);
+        let is_ns = clock.base != ClockBase::Ticks;
+        let of = (log, &marks, &values);
+        let durations = page::view::durations::data(&mut timed, of, &lanes.names, is_ns);
         Ok(Some(Laned {
             base: clock.base,
             marks,
@@ -81,6 +98,7 @@ impl Laned {
             range: range(log, &clock, &selection),
             lates: lates(log, &clock),
             processes: Processes::new(log),
+            durations,
             other_count: threads.len() - chosen.len(),
             is_part: args.select.is_given(),
             lanes,
@@ -88,8 +106,8 @@ impl Laned {
     }
 
     pub(super) fn shown<'l>(&'l self, log: &'l Log) -> page::view::Threads<'l> {
-        let Laned { base, marks, lanes, values, texts, range, lates, other_count, is_part, .. } =
-            self;
+        let Laned { base, marks, lanes, values, texts, range, lates, durations, .. } = self;
+        let Laned { other_count, is_part, .. } = self;
         let same = |stream, thread| self.processes.place(stream, thread);
         let number = |stream, thread| {
             self.processes.threads.get(&(stream, thread)).map_or(0, |thread| thread.tid)
@@ -103,6 +121,7 @@ impl Laned {
             is_ns: *base != ClockBase::Ticks,
             range: *range,
             lates,
+            durations,
             same: Box::new(same),
             number: Box::new(number),
             other_count: *other_count,
@@ -121,19 +140,23 @@ fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
     threads.into_iter().map(|(key, _)| key).collect()
 }
 
-/// Reads the log into the lanes. Returns the values that name slices.
+/// Reads the log into the lanes and the durations. Returns the values that name slices.
 fn read(
-    log: &Log,
-    clock: &Clock,
-    marks: &Marks,
+    marked: &Marked<'_>,
     selection: &Selection,
     lanes: &RefCell<Lanes>,
+    timed: &mut Timed,
 ) -> Values {
+    let Marked { log, clock, marks } = *marked;
     let kinds = Kinds::new(log, marks);
     let mut open = Open::new(log);
     let mut take = |told: Told<'_>, values: &Values| {
+        timed.add(told, values);
         let mut lanes = lanes.borrow_mut();
         match told {
+            Told::Begun { .. } => {}
+            Told::Slice(slice) | Told::GaveWay(slice) if !is_selected(slice.begin) => {}
+            Told::Alone(edge) if !is_selected(edge) => {}
             Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
             Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
             Told::Alone(edge) => lanes.add_alone(edge),
@@ -141,25 +164,46 @@ fn read(
         Ok::<(), Infallible>(())
     };
     let maker = || Maker::new(log, clock, &kinds);
-    let marked = Marked { log, clock, marks };
     let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
         lanes.borrow_mut().add_entries(&entries);
     });
     open.each(|slice, values| {
+        timed.add(Told::Slice(slice), values);
         lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
     });
     open.values
 }
 
-/// Returns the parameters of events.
-fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
+/// Returns the events that begin and end the longest slices of each name.
+fn slowest(lanes: &Lanes) -> HashSet<Id> {
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let mut ids = HashSet::new();
+    for bar in lanes.bars() {
+        let count = counts.entry(bar.name).or_default();
+        let is_known = matches!(bar.verdict, Verdict::Whole | Verdict::Crossing);
+        if is_known && *count < SLOW_COUNT && ids.len() < SLOW_COUNT_MAX {
+            *count += 1;
+            ids.insert(bar.begin_id);
+            ids.extend(bar.end_id);
+        }
+    }
+    ids
+}
+
+/// Returns the parameters of events; and the events that the sample gets in addition.
+fn texts(
+    log: &Log,
+    wanted: &HashSet<Id>,
+    slow: &HashSet<Id>,
+    sample: &Sample,
+) -> (HashMap<Id, Vec<u8>>, Vec<(sample::Id, Sampled)>) {
     let all = Selection::all(true, false);
-    let (texts, _) = gather(
+    let (found, _) = gather(
         log,
         &all,
         worker_count(),
-        HashMap::new,
-        |texts, events| {
+        <(HashMap<Id, Vec<u8>>, Vec<(sample::Id, Sampled)>)>::default,
+        |(texts, chosen), events| {
             events.each(|event| {
                 let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };
                 if wanted.contains(&id) {
@@ -167,11 +211,17 @@ fn texts(log: &Log, wanted: &HashSet<Id>) -> HashMap<Id, Vec<u8>> {
                     page::view::params(event, &mut text);
                     texts.insert(id, text);
                 }
+                if slow.contains(&id) {
+                    chosen.extend(sample.sampled(event, page::view::params));
+                }
             });
         },
-        |texts: &mut HashMap<Id, Vec<u8>>, others| texts.extend(others),
+        |(texts, chosen), others| {
+            texts.extend(others.0);
+            chosen.extend(others.1);
+        },
     );
-    texts
+    found
 }
 
 /// Returns when the history of each thread is complete, if the log lacks its first events.

@@ -6,10 +6,12 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
+pub(crate) mod durations;
 pub(crate) mod flame;
 pub(crate) mod lanes;
 pub(crate) mod sample;
 pub(crate) mod view;
+pub(crate) mod waited;
 pub(crate) mod waitflame;
 
 use crate::ask::calls::longest::Longest;
@@ -115,16 +117,17 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
     let called = Called::new(args, &reading)?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
-    let (axis, (summary, sample), faults) = summarise(log, &selection);
+    let (axis, (summary, mut sample), faults) = summarise(log, &selection);
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
     reading.expect_passes(2 * u64::from(has_lanes));
-    let laned = Laned::new(args, &reading, &overview)?;
+    let laned = Laned::new(args, &reading, &overview, &mut sample)?;
     // Of a log of statements alone, no call was recorded.
     let has_calls_to_show =
         |called: &&Called| lined.is_none() || called.found.calls.tree().nodes().len() > 1;
     let flame =
         laned.as_ref().and_then(|laned| waitflame::read(log, &Clock::new(log), laned.range));
+    let waited = waited::read(log);
     let report = view::Report {
         name: &reading.name,
         overview: &overview,
@@ -135,6 +138,7 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
         calls: called.as_ref().filter(has_calls_to_show).map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
+        waited: waited.as_ref(),
         flame: flame.as_ref(),
         plan,
     };

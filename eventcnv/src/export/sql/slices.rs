@@ -59,7 +59,7 @@ pub(crate) fn add(
     };
     let found = marked.advance(selection, &By::Event, open, &mut |told, values| match told {
         Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice, values),
-        Told::Alone(_) => Ok(()),
+        Told::Alone(_) | Told::Begun { .. } => Ok(()),
     })?;
     let (part, mut result) = (selection.part(), Ok(()));
     open.each(|slice, values| {

@@ -48,6 +48,8 @@ pub(crate) struct Threads<'l> {
     pub(crate) same: Box<dyn Fn(u16, u32) -> (u16, u32) + 'l>,
     /// Returns the number of a thread in its system, or another unique number.
     pub(crate) number: Box<dyn Fn(u16, u32) -> u32 + 'l>,
+    /// How long slices lasted.
+    pub(crate) durations: &'l Value,
     /// Threads of the log without a lane.
     pub(crate) other_count: usize,
     /// Whether a selection leaves events out.

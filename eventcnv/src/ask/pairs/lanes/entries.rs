@@ -98,6 +98,7 @@ impl<'l> Maker<'l> {
 impl Aside for Maker<'_> {
     type Entries = Entries;
     const ASKS: bool = true;
+    const TELLS_ALL: bool = true;
 
     fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize {
         let unknown = Parts { flow: None, is_tick: true };

@@ -25,7 +25,9 @@ use eventlog::reader::Picker;
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
-use lens::slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
+use lens::slices::{
+    Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
+};
 use std::sync::Arc;
 
 /// Entries of a piece, about.
@@ -62,6 +64,14 @@ pub(crate) enum Told<'a> {
     GaveWay(Slice<'a>),
     /// A selected event found nothing to end.
     Alone(&'a Edge),
+    /// A slice began in the slice `within`, by its place in the pairing. Only an [`Aside`] that asks
+    /// for all is told.
+    Begun { begin: &'a Edge, slot: Slot, within: Option<Slot> },
+}
+
+/// Returns whether the selection has an event.
+pub(crate) fn is_selected(edge: &Edge) -> bool {
+    edge.tag & UNSELECTED == 0
 }
 
 /// A log with its clock and its marks.
@@ -83,6 +93,8 @@ pub(crate) trait Aside {
     type Entries: Send;
     /// Whether it asks which events are selected, for events without an edge too.
     const ASKS: bool;
+    /// Whether the slices that the selection lacks are told too, and what begins.
+    const TELLS_ALL: bool;
 
     /// Adds an event, and whether the selection has it. Returns the number of entries.
     fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize;
@@ -94,6 +106,7 @@ pub(crate) trait Aside {
 impl Aside for () {
     type Entries = ();
     const ASKS: bool = false;
+    const TELLS_ALL: bool = false;
 
     #[inline]
     fn add(&mut self, _: &Event<'_, '_>, _: bool) -> usize {
@@ -126,7 +139,7 @@ impl Open {
     /// Passes the open slices that are selected to `take`, in the order of their beginnings.
     pub(crate) fn each(&self, mut take: impl FnMut(Slice<'_>, &Values)) {
         self.pairing.finish(|slice| {
-            if slice.begin.tag & UNSELECTED == 0 {
+            if is_selected(slice.begin) {
                 take(slice, &self.values);
             }
         });
@@ -268,7 +281,7 @@ impl Marked<'_> {
         let Open { numbers, pairing, values } = open;
         let mut result = Ok(());
         let mut tell = |told: Told<'_>, edge: &Edge, values: &Values| {
-            if result.is_ok() && edge.tag & UNSELECTED == 0 {
+            if result.is_ok() && (A::TELLS_ALL || is_selected(edge)) {
                 result = take(told, values);
             }
             result.is_ok()
@@ -293,9 +306,14 @@ impl Marked<'_> {
                     let each = |slice: Slice<'_>| {
                         is_wanted = tell(Told::Slice(slice), slice.begin, values);
                     };
-                    if pairing.take(&edge, each) == Turn::Alone {
-                        is_wanted = tell(Told::Alone(&edge), &edge, values);
-                    }
+                    let begin = &edge;
+                    is_wanted = match pairing.take(&edge, each) {
+                        Turn::Alone => tell(Told::Alone(begin), begin, values),
+                        Turn::Begun { slot, within } if A::TELLS_ALL => {
+                            tell(Told::Begun { begin, slot, within }, begin, values)
+                        }
+                        _ => is_wanted,
+                    };
                 }
                 numbers.follow(&piece.batch);
                 others(entries);

@@ -8,6 +8,8 @@
 
 #[path = "report/calls.rs"]
 mod calls;
+#[path = "report/counters.rs"]
+mod counters;
 #[path = "report/durations.rs"]
 mod durations;
 /// The registry of calls.

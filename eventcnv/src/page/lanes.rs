@@ -15,6 +15,7 @@ use crate::export::processes::Processes;
 use crate::open::Reading;
 use crate::open::select::Selection;
 use crate::page;
+use crate::page::counters::Charts;
 use crate::page::durations::Timed;
 use crate::page::sample;
 use crate::page::sample::{Sample, Sampled};
@@ -22,6 +23,7 @@ use crate::page::{Report, worker_count};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Log};
+use lens::counters::Source;
 use lens::slices::{Id, Verdict};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -57,19 +59,21 @@ pub(super) struct Laned {
 }
 
 impl Laned {
-    /// Reads slices, flows and events of a log, if it has slices or flows.
+    /// Reads slices, flows and events of a log, if it has slices or flows. Also returns its
+    /// counters.
     pub(super) fn new(
         args: &Report,
         reading: &Reading,
         overview: &Overview<'_>,
         sample: &mut Sample,
-    ) -> Result<Option<Laned>, Stop> {
+    ) -> Result<(Option<Laned>, Option<Value>), Stop> {
         let log = &reading.log;
         let marks = Marks::of(log.registries());
         if marks.pairs.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
-        let selection = reading.select(&args.select, false)?;
+        let counters = Source::new(log, &marks);
+        let selection = reading.select(&args.select, !counters.is_empty())?;
         let clock = Clock::new(log);
         let threads = threads(overview);
         let ends = (0..).zip(log.spans());
@@ -79,10 +83,13 @@ impl Laned {
         let mut timed = Timed::new(log, &marks, shapes.clone());
         let lanes = RefCell::new(Lanes::new(chosen, shapes, ends.collect(), Limits::default()));
         let marked = Marked { log, clock: &clock, marks: &marks };
-        let values = read(&marked, &selection, &lanes, &mut timed);
+        let range = range(log, &clock, &selection);
+        let mut charts = Charts::new(log, &marks, range);
+        let values = read(&marked, &selection, counters, &lanes, (&mut timed, &mut charts));
+        let charts = page::view::counters::data(log, &charts);
         let lanes = lanes.into_inner();
         if !lanes.has_any() {
-            return Ok(None);
+            return Ok((None, charts));
         }
         reading.begin_pass();
         let (texts, slow) = texts(log, &page::view::wanted(&lanes), &slowest(&lanes), sample);
@@ -90,19 +97,20 @@ impl Laned {
         let is_ns = clock.base != ClockBase::Ticks;
         let of = (log, &marks, &values);
         let durations = page::view::durations::data(&mut timed, of, &lanes.names, is_ns);
-        Ok(Some(Laned {
+        let laned = Laned {
             base: clock.base,
             marks,
             values,
             texts,
-            range: range(log, &clock, &selection),
+            range,
             lates: lates(log, &clock),
             processes: Processes::new(log),
             durations,
             other_count: threads.len() - chosen.len(),
             is_part: args.select.is_given(),
             lanes,
-        }))
+        };
+        Ok((Some(laned), charts))
     }
 
     pub(super) fn shown<'l>(&'l self, log: &'l Log) -> page::view::Threads<'l> {
@@ -144,8 +152,9 @@ fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
 fn read(
     marked: &Marked<'_>,
     selection: &Selection,
+    counters: Source,
     lanes: &RefCell<Lanes>,
-    timed: &mut Timed,
+    (timed, charts): (&mut Timed, &mut Charts),
 ) -> Values {
     let Marked { log, clock, marks } = *marked;
     let kinds = Kinds::new(log, marks);
@@ -163,10 +172,12 @@ fn read(
         }
         Ok::<(), Infallible>(())
     };
-    let maker = || Maker::new(log, clock, &kinds);
-    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
-        lanes.borrow_mut().add_entries(&entries);
-    });
+    let maker = || Maker::new(log, clock, &kinds, counters.clone());
+    let Ok(_) =
+        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |mut entries| {
+            lanes.borrow_mut().add_entries(&entries);
+            charts.take(&mut entries.steps);
+        });
     open.each(|slice, values| {
         timed.add(Told::Slice(slice), values);
         lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);

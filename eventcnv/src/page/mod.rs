@@ -6,6 +6,7 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
+pub(crate) mod counters;
 pub(crate) mod durations;
 pub(crate) mod flame;
 pub(crate) mod lanes;
@@ -121,7 +122,7 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
     reading.expect_passes(2 * u64::from(has_lanes));
-    let laned = Laned::new(args, &reading, &overview, &mut sample)?;
+    let (laned, counters) = Laned::new(args, &reading, &overview, &mut sample)?;
     // Of a log of statements alone, no call was recorded.
     let has_calls_to_show =
         |called: &&Called| lined.is_none() || called.found.calls.tree().nodes().len() > 1;
@@ -138,6 +139,7 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
         calls: called.as_ref().filter(has_calls_to_show).map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
+        counters: counters.as_ref(),
         waited: waited.as_ref(),
         flame: flame.as_ref(),
         plan,

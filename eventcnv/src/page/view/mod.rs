@@ -10,6 +10,7 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 pub(crate) mod calls;
+pub(crate) mod counters;
 pub(crate) mod durations;
 mod encoded;
 pub(crate) mod source;
@@ -54,6 +55,9 @@ const GRAPH_SCRIPT: &str = include_str!("flamegraph.js");
 const TABS_STYLE: &str = include_str!("tabs.css");
 const TABS_SCRIPT: &str = include_str!("tabs.js");
 
+const COUNTERS_STYLE: &str = include_str!("counters.css");
+const COUNTERS_SCRIPT: &str = include_str!("counters.js");
+
 const THREADS_STYLE: &str = concat!(include_str!("threads.css"), include_str!("durations.css"));
 const THREADS_SCRIPT: &str =
     concat!(include_str!("lanes.js"), include_str!("threads.js"), include_str!("durations.js"));
@@ -90,6 +94,8 @@ pub(crate) struct Report<'a> {
     pub(crate) source: Option<Lines<'a>>,
     /// What threads did, if the log has slices or flows.
     pub(crate) threads: Option<Threads<'a>>,
+    /// Values over time, as [`counters::data`] returns them.
+    pub(crate) counters: Option<&'a Value>,
     /// What a target waited for, if the log tells it.
     pub(crate) waited: Option<&'a Waited>,
     /// The pseudo-stacks, if the log has any.
@@ -170,8 +176,12 @@ fn clip(out: &mut Vec<u8>) {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; that of source looks like that of calls.
-    fn tabs(&self) -> [(&'static str, &'static str); 8] {
-        let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
+    fn tabs(&self) -> [(&'static str, &'static str); 9] {
+        let has_any = self.calls.is_some()
+            || self.source.is_some()
+            || self.threads.is_some()
+            || self.counters.is_some()
+            || self.waited.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let has_calls = self.calls.is_some() || self.source.is_some();
         let calls = has_calls.then_some((CALLS_STYLE, CALLS_SCRIPT));
@@ -180,8 +190,9 @@ impl Report<'_> {
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
         let graph = calls.or(threads).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
         let plan = self.plan.as_ref().map(|_| (PLAN_STYLE, ""));
+        let counters = self.counters.map(|_| (COUNTERS_STYLE, COUNTERS_SCRIPT));
         let charts = plan.map(|_| (chart::STYLE, ""));
-        [tools, graph, calls, source, threads, wait_flame, charts, plan]
+        [tools, graph, calls, source, counters, threads, wait_flame, charts, plan]
             .map(Option::unwrap_or_default)
     }
 
@@ -201,7 +212,7 @@ impl Report<'_> {
                 (PreEscaped(EVENTS))
                 div.columns #more { (self.tables()) }
             }
-            @for tab in ["callsTab", "sourceTab", "durationsTab", "threadsTab", "waitFlameTab"] {
+            @for tab in ["callsTab", "sourceTab", "countersTab", "durationsTab", "threadsTab", "waitFlameTab"] {
                 div id=(tab) hidden {}
             }
             div #planTab hidden { @if let Some(plan) = &self.plan { (plan) } }
@@ -290,6 +301,7 @@ impl Report<'_> {
             "calls": self.calls.as_ref().map(Calls::data),
             "source": self.source.as_ref().map(Lines::data),
             "lanes": self.threads.as_ref().map(Threads::data),
+            "counters": self.counters,
             "durations": self.threads.as_ref().map(|threads| threads.durations),
             "waits": self.waited.is_some(),
             "sampleOfType": self.sample.count_of_type(),

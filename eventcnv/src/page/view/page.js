@@ -30,6 +30,7 @@
   let calls = null; // The tab of calls, if the log has any.
   let source = null; // The tab of source, if the log has statements.
   let threads = null; // The tab of threads, if the log has slices or flows.
+  let counters = null; // The tab of counters, if the log has any.
   let durations = null; // The tab of durations, if the log has slices.
   let first = "eventsTab"; // The tab on which the page opens.
   let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
@@ -279,6 +280,7 @@
     if (!byId("waitsTab").hidden && first !== "waitsTab") state.set("tab", "waits");
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
+    if (!byId("countersTab").hidden) state.set("tab", "counters");
     if (!byId("durationsTab").hidden) state.set("tab", "durations");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
     if (!byId("waitFlameTab").hidden) state.set("tab", "flame");
@@ -303,6 +305,7 @@
     keepState();
     clearTimeout(waiting);
     waiting = setTimeout(drawEvents, 60);
+    if (counters) counters.draw();
   };
   // A range of the time, 0 … 1, on a canvas: the wheel, + and − zoom, a drag and arrow keys move, 0
   // shows all. `least` is the shortest range; `left` returns where the time begins on the canvas.
@@ -379,7 +382,7 @@
   const sourceKeys = { "/": () => source.search.focus() };
   const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
     : !byId("durationsTab").hidden ? durations.keys : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys
-    : !byId("eventsTab").hidden ? keys : {});
+    : !byId("countersTab").hidden ? view.keys : !byId("eventsTab").hidden ? keys : {});
   // What a list or a row of buttons does with keys by itself.
   const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
@@ -407,7 +410,8 @@
   // Shows the events, the calls, the source, the durations, the threads, the flame of waits or the plan.
   const hasDurations = data.durations && data.durations.rows.length > 0;
   const parts = [["Waits", "waitsTab", data.waits], ["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
-    ["Source", "sourceTab", data.source], ["Durations", "durationsTab", hasDurations],
+    ["Source", "sourceTab", data.source], ["Counters", "countersTab", data.counters],
+    ["Durations", "durationsTab", hasDurations],
     ["Threads", "threadsTab", data.lanes],
     ["Flame", "waitFlameTab", data.waitFlame], ["Plan", "planTab", data.plan]].filter((part) => part[2]);
   const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
@@ -485,6 +489,12 @@
   if (data.lanes) threads = threadsTab(byId("threadsTab"), data.lanes, { ...drawing,
     hasFlame: (number, at) => waitFlame && waitFlame.has(number, at),
     showFlame: (number, at) => { showTab("waitFlameTab"); waitFlame.go(number, at); } });
+  if (data.counters) {
+    counters = countersTab(byId("countersTab"), data.counters, { ...drawing, drawAxis, show, range: () => range,
+      timeText: (part) => time(part, 5), length: data.length, least: 1 / ZOOM_MAX, open: () => showTab("countersTab") });
+    byId("counterLines").hidden = false;
+    byId("counterLines").lastElementChild.append(...counters.small);
+  }
   if (hasDurations) durations = durationsTab(byId("durationsTab"), data.durations, { ...drawing, lanes: threads,
     showBar: (i) => { showTab("threadsTab"); threads.show(i); } });
   if (data.waitFlame) waitFlame = waitFlameTab(byId("waitFlameTab"), data.waitFlame, { ...drawing,
@@ -493,7 +503,7 @@
   if (tabs.length) {
     byId("tabs").hidden = false;
     const open = { waits: data.waits && "waitsTab", events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
-      durations: durations && "durationsTab", threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
+      counters: counters && "countersTab", durations: durations && "durationsTab", threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
       plan: data.plan && "planTab" };
     // What such a log was made for.
     const made = open.waits || (threads && threads.hasWaits) ? open.waits || open.threads : open.calls || open.source;

@@ -166,8 +166,8 @@ fn read(
             Told::Begun { .. } => {}
             Told::Slice(slice) | Told::GaveWay(slice) if !is_selected(slice.begin) => {}
             Told::Alone(edge) if !is_selected(edge) => {}
-            Told::Slice(slice) => lanes.add(&slice, values.name_of(slice.begin), false),
-            Told::GaveWay(slice) => lanes.add(&slice, values.name_of(slice.begin), true),
+            Told::Slice(slice) => lanes.add(&slice, values.shown(slice.begin), false),
+            Told::GaveWay(slice) => lanes.add(&slice, values.shown(slice.begin), true),
             Told::Alone(edge) => lanes.add_alone(edge),
         }
         Ok::<(), Infallible>(())
@@ -180,7 +180,7 @@ fn read(
         });
     open.each(|slice, values| {
         timed.add(Told::Slice(slice), values);
-        lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
+        lanes.borrow_mut().add(&slice, values.shown(slice.begin), false);
     });
     open.values
 }

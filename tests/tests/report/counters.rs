@@ -99,7 +99,7 @@ fn make(path: &Path, pool_count: u64, count: u64, has_clock: bool) -> (Twin, (u6
         sync(&mut maker, 1);
     }
     label(&mut maker, 1, HOSTILE);
-    let mut twin = Twin::new();
+    let (mut twin, mut live) = (Twin::new(), BTreeMap::new());
     let mut random = 11u64;
     let mut next = move |below: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -118,15 +118,15 @@ fn make(path: &Path, pool_count: u64, count: u64, has_clock: bool) -> (Twin, (u6
             0 | 1 => {
                 let row = Fill { pool: pool as usize, size: size as usize };
                 maker.add(1, 1, ticks, &row).expect("an event");
-                set(("live", pool), ticks, &|value| value + size as f64);
+                live.insert(pool, set(("live", pool), ticks, &|value| value + size as f64));
                 set(("changes", 0), ticks, &|value| value + 1.0);
             }
             2 => {
-                let held = set(("live", pool), ticks, &|value| value);
+                let held = live.get(&pool).copied().unwrap_or(0.0);
                 let size = (size as f64).min(held);
                 let row = Drain { pool: pool as usize, size: size as usize };
                 maker.add(1, 1, ticks, &row).expect("an event");
-                set(("live", pool), ticks, &|value| value - size);
+                live.insert(pool, set(("live", pool), ticks, &|value| value - size));
             }
             _ if at % 2 == 0 => {
                 maker.add(1, 1, ticks, &Length { length: size as usize }).expect("an event");

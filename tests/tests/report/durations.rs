@@ -189,7 +189,7 @@ fn a_row_opens_its_slowest_slices_and_leads_to_threads() {
     assert!(said("details").contains("result:"), "{}", said("details"));
     assert!(said("details").contains("thread "), "{}", said("details"));
     assert!(said("flame").contains("look up"), "{}", said("flame"));
-    assert_eq!(said("odd"), "Of these slices, 1 have no end in the log.");
+    assert_eq!(said("odd"), "Also of this name: 1 without an end in the log.");
     assert_eq!(said("shown"), "Threads");
     assert_eq!(said("bar"), "serve", "the bar is picked in Threads");
     assert_eq!(said("found"), "look up");
@@ -212,6 +212,39 @@ fn slices_without_an_end_have_a_row_and_no_time() {
     let page = page_with(&log, directory.path(), &[], STEPS);
     let opened = Page::open(&page, "tab=durations");
     assert_eq!(opened.console, [""; 0]);
-    assert_eq!(plain(opened.said("odd")), "Of these slices, 1 have no end in the log.");
+    assert_eq!(plain(opened.said("odd")), "Also of this name: 1 without an end in the log.");
     assert_eq!(opened.said("flame"), "");
+}
+
+/// `.cnv.report.durations`: the keys of spans take no room from the names of slices.
+#[test]
+fn many_spans_leave_slices_their_names() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("things.log");
+    let mut file = fs::File::create(&log).expect("a file");
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&origin(1, 4711, "things")).expect("a stream");
+    sync(&mut maker, 1);
+    for thing in 1..70_000 {
+        let ticks = 10 * thing as u64;
+        maker.add(1, 1, ticks, &ThingCreate { thing }).expect("an event");
+        maker.add(1, 1, ticks + 5, &ThingDestroy { thing }).expect("an event");
+    }
+    let job = label(&mut maker, 1, "late");
+    maker.add(1, 1, 1_000_000, &JobBegin { job }).expect("an event");
+    maker.add(1, 1, 1_000_077, &JobEnd { result: 1 }).expect("an event");
+    sync(&mut maker, 1_000_100);
+    maker.finish().expect("an end");
+    let data = data(&page_with(&log, directory.path(), &[], STEPS));
+    let rows = data["durations"]["rows"].as_array().expect("rows");
+    let found: Vec<_> =
+        rows.iter().map(|row| (&row["name"], &row["count"], &row["total"])).collect();
+    let expected = [("Thing", 69_999, 349_995.0), ("late", 1, 77.0)];
+    for ((name, count, total), own) in found.iter().zip(expected) {
+        assert_eq!(
+            (name.as_str(), count.as_u64(), total.as_f64()),
+            (Some(own.0), Some(own.1), Some(own.2))
+        );
+    }
+    assert_eq!(found.len(), 2);
 }

@@ -8,9 +8,10 @@
 const durationsTab = (root, data, page) => {
   const { node, count, sortTable, changed, fit, css, lanes: { chart } } = page;
   const [LISTED_MAX, SLOWEST_MAX, OTHERS_MAX] = [300, 8, 6];
-  const ODD = ["ended after a slice that encloses their beginning", "ended, but events are missing in between",
-    "began again before they ended", "have no end in the log", "gave way to others: too many were open",
-    "ended, without a beginning in the log"];
+  const SMALL_MAX = 8;
+  const ODD = ["that ended after a slice around their beginning", "with events missing in between",
+    "that began again before they ended", "without an end in the log", "that gave way, as too many were open",
+    "without a beginning in the log"];
   const { nodes } = data;
   const rows = data.rows.map(({ percentiles, ...row }, at) => {
     const [p50, p90, p99, p999] = percentiles;
@@ -134,7 +135,7 @@ const durationsTab = (root, data, page) => {
     title.append(nameOf(one.name));
     slowest.append(title);
     const odd = one.odd.flatMap((n, at) => (n ? [`${count(n)} ${ODD[at]}`] : []));
-    if (odd.length) slowest.append(node("p", `Of these slices, ${odd.join("; ")}.`, "note"));
+    if (odd.length) slowest.append(node("p", `Also of this name: ${odd.join("; ")}.`, "note"));
     const own = [...bars.names.keys()].filter((i) => data.rowOf[bars.names[i]] === picked &&
       chart.flagOf(bars, i) < 2).slice(0, SLOWEST_MAX);
     if (!own.length) slowest.append(node("p", one.count ? "The page has none of them on its own." : "None has a duration.", "note"));
@@ -181,9 +182,21 @@ const durationsTab = (root, data, page) => {
   row.append(search, hits);
   section("The slowest", slowest);
   if (data.time) flame.fill(...section("Flame graph"));
-  const draw = () => { drawTable(); };
+  // Small bars of the first rows for the tab of events, each a button that leads here.
+  const small = rows.filter(({ bars }) => bars.length).slice(0, SMALL_MAX).map((one) => {
+    const made = button(undefined, () => { page.open(); pick(one.at); }, "small");
+    const canvas = node("canvas");
+    canvas.ariaHidden = "true";
+    made.append(node("b", `${time(one.p50)} · p99 ${time(one.p99)}`), node("span", `${one.name}, ${count(one.count)} times`, "soft"), canvas);
+    made.title = one.name;
+    return { made, canvas, one };
+  });
+  const draw = () => {
+    drawTable();
+    for (const { canvas, one } of small) if (canvas.offsetParent) drawBars(canvas, one);
+  };
   drawSlowest();
   new ResizeObserver(draw).observe(scroll);
-  return { search, find, draw, keys: { "/": () => search.focus(), ArrowDown: step(1), ArrowUp: step(-1) },
+  return { search, find, draw, small: small.map(({ made }) => made), keys: { "/": () => search.focus(), ArrowDown: step(1), ArrowUp: step(-1) },
     place: () => (picked ? String(picked) : ""), showAt: (text) => { if (rows[text]) pick(Number(text)); } };
 };

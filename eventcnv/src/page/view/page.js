@@ -431,6 +431,7 @@
     }
     drawTypes();
     draw();
+    if (shown === "eventsTab" && durations) durations.draw();
     if (shown === "sourceTab") source.reveal();
     if (shown === "durationsTab") durations.draw();
     if (shown === "threadsTab") threads.draw();
@@ -492,11 +493,14 @@
   if (data.counters) {
     counters = countersTab(byId("countersTab"), data.counters, { ...drawing, drawAxis, show, range: () => range,
       timeText: (part) => time(part, 5), length: data.length, least: 1 / ZOOM_MAX, open: () => showTab("countersTab") });
-    byId("counterLines").hidden = false;
-    byId("counterLines").lastElementChild.append(...counters.small);
   }
   if (hasDurations) durations = durationsTab(byId("durationsTab"), data.durations, { ...drawing, lanes: threads,
-    showBar: (i) => { showTab("threadsTab"); threads.show(i); } });
+    open: () => showTab("durationsTab"), showBar: (i) => { showTab("threadsTab"); threads.show(i); } });
+  const hasOwn = !data.calls && !data.source && !data.waits; // Other tabs of such logs tell more of durations.
+  for (const [id, part] of [["counterLines", counters], ["durationLines", hasOwn && durations]]) {
+    byId(id).hidden = !part || !part.small.length;
+    if (part) byId(id).lastElementChild.append(...part.small);
+  }
   if (data.waitFlame) waitFlame = waitFlameTab(byId("waitFlameTab"), data.waitFlame, { ...drawing,
     hasLane: (number) => threads && threads.has(number),
     showLane: (number, at) => { showTab("threadsTab"); threads.go(number, at); } });

@@ -190,7 +190,9 @@ impl Marked<'_> {
         let of = |registry: &Registry| {
             let row = |row: &EventType| {
                 let value = match by {
-                    By::Event | By::Thread | By::Name => Vec::new(),
+                    By::Event | By::Thread => Vec::new(),
+                    // The key names a span that nothing else names.
+                    By::Name => self.unnamed_span(registry, row),
                     By::Param(name) => {
                         row.param(name).into_iter().map(|(index, _)| index).collect()
                     }
@@ -199,7 +201,7 @@ impl Marked<'_> {
                         part.map_or_else(Vec::new, |side| side.params().collect())
                     }
                 };
-                [self.name_params(registry, row, by), value]
+                [self.name_params(registry, row), value]
             };
             registry.event_types.iter().map(row).collect()
         };
@@ -207,15 +209,20 @@ impl Marked<'_> {
     }
 
     /// Returns the indices of the parameters that name what an event begins.
-    fn name_params(&self, registry: &Registry, row: &EventType, by: &By) -> Vec<usize> {
+    fn name_params(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
+        let role = self.marks.role_of(registry, row.code);
+        let begins = role.part.is_some_and(|side| !side.is_end);
+        role.name.filter(|_| begins).into_iter().map(usize::from).collect()
+    }
+
+    /// Returns the indices of the parameters of the key of a span without a name that an event
+    /// begins.
+    fn unnamed_span(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
         let role = self.marks.role_of(registry, row.code);
         let Some(side) = role.part.filter(|side| !side.is_end) else { return Vec::new() };
         let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
-        match (role.name, form) {
-            (Some(index), _) => vec![index.into()],
-            (None, Some(Form::Span)) if *by == By::Name => side.params().collect(),
-            (None, _) => Vec::new(),
-        }
+        let is_unnamed = role.name.is_none() && form == Some(Form::Span);
+        if is_unnamed { side.params().collect() } else { Vec::new() }
     }
 
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
@@ -270,6 +277,7 @@ impl Marked<'_> {
         let chooser = selection.chooser(log);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, (Piece, A::Entries)>| {
             let worker = Worker::new(log, source.clone(), chooser.clone(), &params);
+            let worker = worker.with_named_values(*by == By::Name);
             let (mut worker, mut aside) = (worker, aside());
             events.each_while(|event| {
                 let is_chosen = worker.add(event, A::ASKS);

@@ -9,6 +9,7 @@
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use crate::ask::calls::summary::demangled;
+use crate::ask::pairs::reading::counts;
 use crate::export::flows;
 use crate::export::flows::Flows;
 use crate::export::processes::Processes;
@@ -16,7 +17,7 @@ use crate::open::select::Selection;
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Form, Marks, Role, Side};
 use eventlog::reader::{Clock, Event, Log, Value};
-use lens::counters::{Counters, Number, Refused, Source, Steps};
+use lens::counters::{Counters, Number, Source, Steps};
 use lens::slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -113,7 +114,7 @@ struct Limited {
 
 impl Limited {
     /// Returns a note for each full table; `open_count` slices and spans found theirs full.
-    fn notes(&self, open_count: u64, refused: Refused) -> impl Iterator<Item = String> {
+    fn notes(&self, open_count: u64) -> impl Iterator<Item = String> {
         let open = format!(
             "{open_count} slices and spans are instants: they began while {OPEN_COUNT_MAX} were \
              open"
@@ -122,20 +123,7 @@ impl Limited {
             "{} flows are left out: they began while {FLOW_COUNT_MAX} were open",
             self.flow_count
         );
-        let value = format!(
-            "{} values are left out: they belong to counters beyond the first {COUNTER_COUNT_MAX}",
-            refused.full
-        );
-        let over = format!(
-            "{} values of counters are left out: they are no finite numbers, or too large",
-            refused.overflow
-        );
-        let all = [
-            (open_count, open),
-            (self.flow_count, flow),
-            (refused.full, value),
-            (refused.overflow, over),
-        ];
+        let all = [(open_count, open), (self.flow_count, flow)];
         all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note)
     }
 }
@@ -200,7 +188,7 @@ impl Timeline {
         let flow = flow.and_then(|side| self.flow(&side, event));
         self.changed.clear();
         self.source.add(event, || ns, &mut self.steps);
-        self.counters.take(&mut self.steps, |counter, _| {
+        self.counters.take(&mut self.steps, |_, counter, _| {
             self.changed.push((counter.index, counter.value));
         });
         Moment { ns, action, flow, label }
@@ -303,7 +291,8 @@ impl Timeline {
             ));
         }
         let open_count = self.slices.counts().full + self.spans.counts().full;
-        notes.extend(self.limited.notes(open_count, self.counters.refused()));
+        notes.extend(self.limited.notes(open_count));
+        notes.extend(counts::notes(&self.counters));
         notes
     }
 }

@@ -10,6 +10,7 @@
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
 use lens::counters::{Counter, Counters, Steps};
+use lens::slices::Gap;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -87,11 +88,12 @@ impl Charts {
         Charts { counters, charts: Vec::new(), range, shift: 0, cell_count: 0 }
     }
 
-    /// Takes changes, in order of time.
-    pub(crate) fn take(&mut self, steps: &mut Steps) {
+    /// Takes changes, in order of time, and the gaps in the numbers of their events.
+    pub(crate) fn take(&mut self, steps: &mut Steps, gaps: &[Gap]) {
+        gaps.iter().for_each(|gap| self.counters.gap(gap));
         let Charts { counters, charts, range: (first, last), shift, cell_count } = self;
         let length = u128::from(last.saturating_sub(*first)) + 1;
-        counters.take(steps, |counter, step| {
+        counters.take(steps, |_, counter, step| {
             if charts.len() <= counter.index {
                 charts.resize_with(counter.index + 1, Chart::default);
             }

@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.report.threads` in `design/eventcnv.md`.
 
-use crate::ask::pairs::lanes::{Kinds, Lanes, Limits, Maker, Shape};
+use crate::ask::pairs::lanes::{Entries, Kinds, Lanes, Limits, Maker, Shape};
 use crate::ask::pairs::reading::{By, Marked, Open, Told, Values, is_selected};
 use crate::ask::stats::summary::gather::gather;
 use crate::ask::stats::summary::overview::Overview;
@@ -24,7 +24,7 @@ use cli::Stop;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, ClockBase, Log};
 use lens::counters::Source;
-use lens::slices::{Id, Verdict};
+use lens::slices::{Gap, Id, Verdict};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -173,11 +173,11 @@ fn read(
         Ok::<(), Infallible>(())
     };
     let maker = || Maker::new(log, clock, &kinds, counters.clone());
-    let Ok(_) =
-        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |mut entries| {
-            lanes.borrow_mut().add_entries(&entries);
-            charts.take(&mut entries.steps);
-        });
+    let each = |mut entries: Entries, gaps: &[Gap]| {
+        lanes.borrow_mut().add_entries(&entries);
+        charts.take(&mut entries.steps, gaps);
+    };
+    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, each);
     open.each(|slice, values| {
         timed.add(Told::Slice(slice), values);
         lanes.borrow_mut().add(&slice, values.shown(slice.begin), false);

@@ -24,7 +24,7 @@
 //! let filter = Filter::new().labels(true);
 //! log.events(Order::Time, &filter).each(|event| {
 //!     source.add(event, || clock.ns(event.stream, event.ticks), &mut steps);
-//!     counters.take(&mut steps, |counter, step| {
+//!     counters.take(&mut steps, |_, counter, step| {
 //!         println!("{} ns: {} is {}", step.ns, counter.title, counter.value);
 //!     });
 //! });
@@ -42,3 +42,6 @@ mod table;
 pub use model::{Counter, Number, Step, Steps};
 pub use source::Source;
 pub use table::{COUNTER_COUNT_MAX, Counters, Refused};
+
+#[cfg(test)]
+mod tests;

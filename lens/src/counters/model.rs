@@ -40,6 +40,11 @@ impl Number {
         }
     }
 
+    /// Returns this value less another, of which it came by a change.
+    pub fn less(self, before: Number) -> Number {
+        self.changed(Change::Subtract, before).unwrap_or(self)
+    }
+
     /// Returns the sum or the difference; `None` if it overflows.
     pub(super) fn changed(self, change: Change, by: Number) -> Option<Number> {
         let sum = match (change, self, by) {
@@ -102,6 +107,10 @@ pub struct Step {
     pub registry: u16,
     /// The kind of the event.
     pub kind: u8,
+    /// The place of the change among those by the event.
+    pub place: u8,
+    /// A value of the caller.
+    pub tag: u32,
     /// What names the first value of the key: a string of the stream, by its number; or the value
     /// itself, if it is a string.
     pub(super) name: Option<NameId>,
@@ -127,6 +136,11 @@ impl Steps {
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
+
+    /// Returns the changes after the first `count`, for the caller to set their tags.
+    pub fn since(&mut self, count: usize) -> impl Iterator<Item = &mut Step> {
+        self.steps.iter_mut().skip(count)
+    }
 }
 
 /// A counter.
@@ -148,6 +162,8 @@ pub struct Counter {
     pub unit: Option<Unit>,
     /// Its value.
     pub value: Number,
+    /// Its value before the last change.
+    pub before: Number,
     /// Its least value before an event stated its value; at most zero.
     pub(super) low: Number,
     /// Whether an event stated its value.

@@ -62,7 +62,8 @@ impl Source {
         let counts = Arc::clone(&self.counts);
         let counts = counts.get(event.registry_index as usize);
         let counts = counts.and_then(|counts| counts.get(usize::from(event.event_type_index)));
-        for Count { side, change, amount } in counts.into_iter().flatten() {
+        let counts = counts.into_iter().flatten();
+        for (Count { side, change, amount }, place) in counts.zip(0..) {
             let by = match amount.map(|amount| event.param_at(amount.into())) {
                 None => Number::Whole(1),
                 Some(Some(Value::D(by))) => Number::Real(by),
@@ -87,6 +88,8 @@ impl Source {
                 thread: event.thread,
                 registry: event.registry.index,
                 kind: event.kind,
+                place,
+                tag: 0,
                 name,
             });
         }

@@ -107,6 +107,12 @@ impl Counters {
         all
     }
 
+    /// Goes on with a log that has grown, and its marks.
+    #[must_use]
+    pub fn go_on(self, log: &Log, marks: &Marks) -> Counters {
+        Counters { sums: Counters::new(log, marks, |_, _| true).sums, ..self }
+    }
+
     /// Keeps at most a number of counters, in place of [`COUNTER_COUNT_MAX`].
     #[must_use]
     pub fn at_most(self, count_max: usize) -> Counters {
@@ -114,16 +120,17 @@ impl Counters {
     }
 
     /// Takes steps, which come in order of time, and leaves none. Calls `each` for each changed
-    /// counter.
-    pub fn take(&mut self, steps: &mut Steps, mut each: impl FnMut(&Counter, &Step)) {
+    /// counter, with all counters.
+    pub fn take(&mut self, steps: &mut Steps, mut each: impl FnMut(&Counters, &Counter, &Step)) {
         for (id, name) in steps.names.drain(..) {
             if self.names.len() < NAME_COUNT_MAX {
                 self.names.insert(id, name);
             }
         }
         for step in steps.steps.drain(..) {
-            if let Some(counter) = self.step(&step) {
-                each(counter, &step);
+            let changed = self.step(&step).and_then(|index| self.counters.get(index));
+            if let Some(counter) = changed {
+                each(self, counter, &step);
             }
         }
     }
@@ -175,7 +182,8 @@ impl Counters {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Option<&Counter> {
+    /// Returns the index of the counter that a step changed.
+    fn step(&mut self, step: &Step) -> Option<usize> {
         let place = (step.id.stream, step.pair, step.key);
         let index = match self.places.get(&place) {
             Some(index) => *index,
@@ -195,13 +203,13 @@ impl Counters {
             self.refused.overflow += 1;
             return None;
         };
-        counter.value = value;
+        (counter.before, counter.value) = (counter.value, value);
         counter.is_last_stated = step.change == Change::Is;
         counter.is_stated |= counter.is_last_stated;
         if !counter.is_stated {
             counter.low = counter.low.min(value);
         }
-        Some(counter)
+        Some(index)
     }
 
     /// Makes the counter of a first step.
@@ -231,6 +239,7 @@ impl Counters {
             title: OneLine(title.as_bytes()).to_string().into(),
             unit: sum.unit,
             value: Number::Whole(0),
+            before: Number::Whole(0),
             low: Number::Whole(0),
             is_stated: false,
             is_last_stated: false,

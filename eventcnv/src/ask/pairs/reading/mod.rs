@@ -8,6 +8,7 @@
 //! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
 //! in `design/slices.md`.
 
+pub(crate) mod counts;
 pub(crate) mod values;
 pub(crate) mod worker;
 
@@ -26,7 +27,7 @@ use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
 use lens::slices::{
-    Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
+    Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
 };
 use std::sync::Arc;
 
@@ -94,7 +95,9 @@ pub(crate) trait Aside {
     /// Whether it asks which events are selected, for events without an edge too.
     const ASKS: bool;
     /// Whether the slices that the selection lacks are told too, and what begins.
-    const TELLS_ALL: bool;
+    const TELLS_ALL: bool = false;
+    /// Whether it needs the labels of events.
+    const HAS_LABELS: bool = false;
 
     /// Adds an event, and whether the selection has it. Returns the number of entries.
     fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize;
@@ -106,7 +109,6 @@ pub(crate) trait Aside {
 impl Aside for () {
     type Entries = ();
     const ASKS: bool = false;
-    const TELLS_ALL: bool = false;
 
     #[inline]
     fn add(&mut self, _: &Event<'_, '_>, _: bool) -> usize {
@@ -253,11 +255,11 @@ impl Marked<'_> {
         open: &mut Open,
         take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
     ) -> Result<Found, E> {
-        self.advance_with(selection, by, open, take, || (), |()| {})
+        self.advance_with(selection, by, open, take, || (), |(), _| {})
     }
 
     /// As [`Marked::advance`]. Passes what a worker makes of the events of each piece to `others`,
-    /// after the slices that end there.
+    /// after the slices that end there, with the gaps in the numbers of the events.
     pub(crate) fn advance_with<A: Aside, E>(
         &self,
         selection: &Selection,
@@ -265,12 +267,12 @@ impl Marked<'_> {
         open: &mut Open,
         take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
         aside: impl Fn() -> A + Sync,
-        mut others: impl FnMut(A::Entries),
+        mut others: impl FnMut(A::Entries, &[Gap]),
     ) -> Result<Found, E> {
         let Marked { log, clock, marks } = *self;
         let params = self.params(by);
         let is_any = params.iter().flatten().flatten().any(|params| !params.is_empty());
-        let labels = selection.filter().labels || is_any;
+        let labels = selection.filter().labels || is_any || A::HAS_LABELS;
         let mut all = Selection::all(labels, selection.is_counted());
         all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
@@ -297,11 +299,14 @@ impl Marked<'_> {
         let faults =
             parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
                 let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
-                let mut is_wanted = true;
+                let (mut is_wanted, mut gaps) = (true, Vec::new());
                 for step in piece.batch.steps() {
                     let edge = match step {
                         Step::Jump(jump) => {
-                            numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
+                            if let Some(gap) = numbers.gap(jump) {
+                                pairing.gap(&gap);
+                                gaps.push(gap);
+                            }
                             continue;
                         }
                         Step::Edge(edge) => numbered(edge, &ids),
@@ -324,7 +329,7 @@ impl Marked<'_> {
                     };
                 }
                 numbers.follow(&piece.batch);
-                others(entries);
+                others(entries, &gaps);
                 if is_wanted { Ok(()) } else { Err(Stop::Closed) }
             });
         result?;

@@ -15,6 +15,10 @@ use eventlog::reader::marks::Marks;
 use lens::calls::{Function, Nesting};
 use lens::slices::{Edge, Limits};
 
+/// Paths of names, at most: so many that their table stays in the cache of a processor, and more
+/// than the page has.
+const NODE_COUNT_MAX: usize = 1 << 15;
+
 /// The durations of a log.
 pub(crate) struct Timed {
     pub(crate) groups: Groups,
@@ -25,7 +29,7 @@ pub(crate) struct Timed {
 impl Timed {
     pub(crate) fn new(log: &Log, marks: &Marks, shapes: Vec<Shape>) -> Timed {
         let groups = Groups::new(log.registries(), marks, By::Event, 0, Limits::default());
-        Timed { groups, nesting: Nesting::default(), shapes }
+        Timed { groups, nesting: Nesting::new(NODE_COUNT_MAX), shapes }
     }
 
     /// Returns the number of the group of the slice that an event begins.

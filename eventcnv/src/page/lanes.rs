@@ -19,6 +19,7 @@ use crate::page::counters::Charts;
 use crate::page::durations::Timed;
 use crate::page::sample;
 use crate::page::sample::{Sample, Sampled};
+use crate::page::view::Ids;
 use crate::page::{Report, worker_count};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
@@ -28,7 +29,7 @@ use lens::slices::{Gap, Id, Verdict};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::convert::Infallible;
 
 /// Threads of the page, at most.
@@ -186,9 +187,9 @@ fn read(
 }
 
 /// Returns the events that begin and end the longest slices of each name.
-fn slowest(lanes: &Lanes) -> HashSet<Id> {
+fn slowest(lanes: &Lanes) -> Ids {
     let mut counts: HashMap<u32, usize> = HashMap::new();
-    let mut ids = HashSet::new();
+    let mut ids = Ids::default();
     for bar in lanes.bars() {
         let count = counts.entry(bar.name).or_default();
         let is_known = matches!(bar.verdict, Verdict::Whole | Verdict::Crossing);
@@ -204,8 +205,8 @@ fn slowest(lanes: &Lanes) -> HashSet<Id> {
 /// Returns the parameters of events; and the events that the sample gets in addition.
 fn texts(
     log: &Log,
-    wanted: &HashSet<Id>,
-    slow: &HashSet<Id>,
+    wanted: &Ids,
+    slow: &Ids,
     sample: &Sample,
 ) -> (HashMap<Id, Vec<u8>>, Vec<(sample::Id, Sampled)>) {
     let all = Selection::all(true, false);
@@ -221,9 +222,9 @@ fn texts(
                     let mut text = Vec::new();
                     page::view::params(event, &mut text);
                     texts.insert(id, text);
-                }
-                if slow.contains(&id) {
-                    chosen.extend(sample.sampled(event, page::view::params));
+                    if slow.contains(&id) {
+                        chosen.extend(sample.sampled(event, page::view::params));
+                    }
                 }
             });
         },

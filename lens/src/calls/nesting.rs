@@ -1,7 +1,7 @@
 //! The tree of a program's own slices: a path is the names of the slices that lie in each other.
 //!
 //! ```text
-//!  begin: slot, the slot around it, a number of its name ──▶ a node below that of the slot around it
+//!  begin: slot, the slot around it, a number of its name ──▶ a node below that around it
 //!  end:   duration ──▶ total; without the durations of the slices in it ──▶ own
 //! ```
 //!
@@ -9,7 +9,7 @@
 //! `design/calls.md`.
 
 use crate::calls::model::Function;
-use crate::calls::tree::{Above, NODE_COUNT_MAX, Tree};
+use crate::calls::tree::{Above, Tree};
 use crate::slices::{Slice, Slot, Verdict};
 
 /// What is known of an open slice, at its place in the pairing.
@@ -34,13 +34,12 @@ pub struct Nesting {
     frames: Vec<Frame>,
 }
 
-impl Default for Nesting {
-    fn default() -> Nesting {
-        Nesting { tree: Tree::new(NODE_COUNT_MAX), frames: Vec::new() }
-    }
-}
-
 impl Nesting {
+    /// Returns a tree without slices, with a limit for its nodes.
+    pub fn new(node_count_max: usize) -> Nesting {
+        Nesting { tree: Tree::new(node_count_max), frames: Vec::new() }
+    }
+
     /// Returns the tree; its functions are the numbers of the names.
     pub fn tree(&self) -> &Tree {
         &self.tree

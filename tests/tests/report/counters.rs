@@ -75,7 +75,8 @@ setTimeout(() => {
   const range = said.range;
   press("+");
   said.zooms = String(range !== said.range);
-  const pixels = (canvas) => new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data).size;
+  const image = ({ width, height }, context) => context.getImageData(0, 0, width, height).data;
+  const pixels = (canvas) => new Set(image(canvas, canvas.getContext("2d"))).size;
   said.drawn = all("canvas.counter").filter((canvas) => pixels(canvas) > 3).length;
   said.wide = document.documentElement.scrollWidth > window.innerWidth;
 }, 300);
@@ -133,7 +134,7 @@ fn make(path: &Path, pool_count: u64, count: u64, has_clock: bool) -> (Twin, (u6
                 set(("queue", 0), ticks, &|_| size as f64);
             }
             _ => {
-                let degrees = size as f64 / 7.0 - 500.0;
+                let degrees = size as f64 / 8.0 - 500.0;
                 maker.add(1, 1, ticks, &Temperature { at: 3, degrees }).expect("an event");
                 set(("warmth", 3), ticks, &|_| degrees);
             }

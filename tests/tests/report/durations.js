@@ -21,7 +21,7 @@ setTimeout(() => {
   const search = one("#pairSearch");
   search.value = "look";
   search.dispatchEvent(new Event("input"));
-  said.found = texts("#durations tbody td:first-child");
+  said.matched = texts("#durations tbody td:first-child");
   said.wide = document.documentElement.scrollWidth > window.innerWidth;
   const show = all("#slowest button").find((button) => button.textContent === "Show in Threads");
   if (!show) return;

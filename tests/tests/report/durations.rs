@@ -1,4 +1,4 @@
-//! The tab of durations: the numbers of a naive twin, the slowest slices, the flame graph of slices.
+//! The tab of durations: the numbers of a naive twin, the slowest slices, the flame graph.
 //!
 //! ```text
 //!  random nested jobs ─┬─ Maker ──▶ log ── eventcnv report ──▶ page ── chromium
@@ -192,14 +192,14 @@ fn a_row_opens_its_slowest_slices_and_leads_to_threads() {
     assert_eq!(said("odd"), "Also of this name: 1 without an end in the log.");
     assert_eq!(said("shown"), "Threads");
     assert_eq!(said("bar"), "serve", "the bar is picked in Threads");
-    assert_eq!(said("found"), "look up");
+    assert_eq!(said("matched"), "look up");
     let narrow = Page::open_in(&page, "tab=durations", 390);
     assert_eq!(narrow.said("wide"), "false", "the page is wider than the window");
     let text = fs::read_to_string(&page).expect("text");
     assert_eq!(text.matches("</script>").count(), 3, "a name ended a script");
 }
 
-/// `.cnv.report.durations`: what has no end has a row, without a duration.
+/// `.cnv.report.durations`: slices without an end have a row, and no time.
 #[test]
 fn slices_without_an_end_have_a_row_and_no_time() {
     let directory = tempfile::tempdir().expect("a directory can be made");

@@ -281,7 +281,7 @@ fn keys_and_clicks_lead_to_lines_and_calls() {
     assert_eq!(page.said("hits"), "3 of 9 statements");
     assert_eq!(page.said("called"), "shop::main true false");
     assert_eq!(page.said("back"), "6 false true");
-    assert_eq!(page.said("walk"), "Threads Events Threads");
+    assert_eq!(page.said("walk"), "Durations Threads Durations");
     assert_eq!(page.said("themes"), "true");
     assert_eq!(
         [page.said("foreign"), page.said("wide"), page.said("clipped")],

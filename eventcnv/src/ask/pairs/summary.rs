@@ -13,6 +13,7 @@ use crate::ask::pairs::reading::{By, Told, Values};
 use crate::open::input::threads;
 use eventlog::reader::marks::{Marks, Pair};
 use eventlog::reader::{Clock, ClockBase, Filter, History, Log, Registry};
+use foldhash::fast::RandomState;
 use lens::slices::{Durations, Edge, Group, Limits, Runs, Slowest, Verdict};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -56,7 +57,7 @@ pub(crate) struct Groups {
     is_apart: Vec<bool>,
     /// By pair: whether an event that begins it names its slices.
     is_named: Vec<bool>,
-    places: HashMap<Place, usize>,
+    places: HashMap<Place, usize, RandomState>,
     groups: Vec<(Place, Tally)>,
     durations: Durations,
     runs: Runs,
@@ -125,7 +126,7 @@ impl Groups {
             texts,
             is_apart,
             is_named: is_named(registries, marks),
-            places: HashMap::new(),
+            places: HashMap::default(),
             groups: Vec::new(),
             durations: Durations::new(limits),
             runs: Runs::default(),

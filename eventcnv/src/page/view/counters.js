@@ -93,7 +93,7 @@ const countersTab = (root, data, page) => {
       context.fillRect(LEFT, Math.round(y), wide, 1);
       context.fillStyle = css("--soft");
       context.textAlign = "right";
-      context.fillText(`${(at * step).toFixed(digits)}${name ? `\u202f${name}` : ""}`, LEFT - 6, Math.max(10, y + 4));
+      context.fillText(at ? `${(at * step).toFixed(digits)}${name ? `\u202f${name}` : ""}` : "0", LEFT - 6, Math.max(10, y + 4));
     }
     paint(context, row, [from, to], [LEFT, 8, wide, tall], [low, high]);
     drawAxis(context, from * page.length, (to - from) * page.length || 1, [LEFT, wide], [8 + tall, height]);

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 /// Rows, at most.
 const ROW_COUNT_MAX: usize = 1000;
 
-/// Returns the durations of a log. `names` are the pairs and values that name the bars of the lanes.
+/// Returns the durations of a log. `names` are the pairs and values that name bars of the lanes.
 pub(crate) fn data(
     timed: &mut Timed,
     (log, marks, values): (&Log, &Marks, &Values),

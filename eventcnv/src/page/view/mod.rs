@@ -21,7 +21,7 @@ pub(crate) mod weights;
 pub(crate) use crate::page::view::calls::{Calls, SPAN_COUNT_MAX};
 use crate::page::view::encoded::{counts, encoded, end_of};
 pub(crate) use crate::page::view::source::Lines;
-pub(crate) use crate::page::view::threads::{Threads, wanted};
+pub(crate) use crate::page::view::threads::{Ids, Threads, wanted};
 use crate::page::view::waitflame::WaitFlame;
 
 use crate::ask::stats::summary::overview::{
@@ -206,14 +206,16 @@ impl Report<'_> {
     fn body(&self) -> Markup {
         html! {
             div.row.tabs #tabs role="tablist" aria-label="Parts of the page" hidden {}
-            div #waitsTab hidden { @if let Some(waited) = self.waited { (waits(waited)) } }
+            div #waitsTab hidden {
+                @if let Some(waited) = self.waited { (waits(waited)) }
+            }
             div #eventsTab {
                 (page::facts(self.facts()))
                 (PreEscaped(EVENTS))
                 div.columns #more { (self.tables()) }
             }
-            @for tab in ["callsTab", "sourceTab", "countersTab", "durationsTab", "threadsTab", "waitFlameTab"] {
-                div id=(tab) hidden {}
+            @for tab in ["calls", "source", "counters", "durations", "threads", "waitFlame"] {
+                div id={ (tab) "Tab" } hidden {}
             }
             div #planTab hidden { @if let Some(plan) = &self.plan { (plan) } }
         }

@@ -474,6 +474,8 @@
   // What a view was sent with; `check` has the page say of itself what tests ask.
   const state = new URLSearchParams(location.hash.slice(1));
   const isCheck = state.has("check");
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
   build();
   const wanted = (state.get("range") || "").split("-").map(Number);
   if (wanted.length === 2 && wanted[0] < wanted[1]) view.range = range = wanted;
@@ -524,8 +526,6 @@
   if (durations && state.get("slice")) durations.showAt(state.get("slice"));
   if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
   if (waitFlame && state.get("stack")) waitFlame.showAt(state.get("stack"));
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
   redraw();
   drawEvents();
   new ResizeObserver(draw).observe(chart);

@@ -18,6 +18,7 @@ use crate::page::view::calls::text;
 use crate::page::view::encoded::{counts, encoded, end_of};
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
+use foldhash::fast::RandomState;
 use lens::slices::{Id, Verdict};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -56,9 +57,12 @@ pub(crate) struct Threads<'l> {
     pub(crate) is_part: bool,
 }
 
+/// Events, asked for each event of a log.
+pub(crate) type Ids = HashSet<Id, RandomState>;
+
 /// Returns the events whose parameters the page may have.
-pub(crate) fn wanted(lanes: &Lanes) -> HashSet<Id> {
-    let mut ids = HashSet::new();
+pub(crate) fn wanted(lanes: &Lanes) -> Ids {
+    let mut ids = Ids::default();
     for bar in lanes.bars() {
         ids.insert(bar.begin_id);
         ids.extend(bar.end_id);

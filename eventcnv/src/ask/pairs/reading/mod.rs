@@ -65,8 +65,8 @@ pub(crate) enum Told<'a> {
     GaveWay(Slice<'a>),
     /// A selected event found nothing to end.
     Alone(&'a Edge),
-    /// A slice began in the slice `within`, by its place in the pairing. Only an [`Aside`] that asks
-    /// for all is told.
+    /// A slice began in the slice `within`, by its place in the pairing. Only an [`Aside`] that
+    /// asks for all is told.
     Begun { begin: &'a Edge, slot: Slot, within: Option<Slot> },
 }
 
@@ -136,6 +136,49 @@ impl Open {
     #[cfg(feature = "sql")]
     pub(crate) fn go_on(&mut self, clock: &Clock) {
         self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
+    }
+
+    /// Pairs the edges of a piece, and passes what they mean to `tell`, which returns whether it
+    /// wants more; what begins too if `is_all`. Returns whether it does, and gaps in the numbers.
+    fn pair(
+        &mut self,
+        piece: &Piece,
+        is_all: bool,
+        tell: &mut impl FnMut(Told<'_>, &Edge, &Values) -> bool,
+    ) -> (bool, Vec<Gap>) {
+        let Open { numbers, pairing, values } = self;
+        let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
+        let (mut is_wanted, mut gaps) = (true, Vec::new());
+        for step in piece.batch.steps() {
+            let edge = match step {
+                Step::Jump(jump) => {
+                    if let Some(gap) = numbers.gap(jump) {
+                        pairing.gap(&gap);
+                        gaps.push(gap);
+                    }
+                    continue;
+                }
+                Step::Edge(edge) => numbered(edge, &ids),
+            };
+            if !edge.is_end {
+                pairing.make_room(|slice| {
+                    is_wanted = tell(Told::GaveWay(slice), slice.begin, values);
+                });
+            }
+            let each = |slice: Slice<'_>| {
+                is_wanted = tell(Told::Slice(slice), slice.begin, values);
+            };
+            let begin = &edge;
+            is_wanted = match pairing.take(&edge, each) {
+                Turn::Alone => tell(Told::Alone(begin), begin, values),
+                Turn::Begun { slot, within } if is_all => {
+                    tell(Told::Begun { begin, slot, within }, begin, values)
+                }
+                _ => is_wanted,
+            };
+        }
+        numbers.follow(&piece.batch);
+        (is_wanted, gaps)
     }
 
     /// Passes the open slices that are selected to `take`, in the order of their beginnings.
@@ -288,7 +331,6 @@ impl Marked<'_> {
             });
             emit((worker.piece(), aside.take()));
         };
-        let Open { numbers, pairing, values } = open;
         let mut result = Ok(());
         let mut tell = |told: Told<'_>, edge: &Edge, values: &Values| {
             if result.is_ok() && (A::TELLS_ALL || is_selected(edge)) {
@@ -298,44 +340,14 @@ impl Marked<'_> {
         };
         let faults =
             parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
-                let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
-                let (mut is_wanted, mut gaps) = (true, Vec::new());
-                for step in piece.batch.steps() {
-                    let edge = match step {
-                        Step::Jump(jump) => {
-                            if let Some(gap) = numbers.gap(jump) {
-                                pairing.gap(&gap);
-                                gaps.push(gap);
-                            }
-                            continue;
-                        }
-                        Step::Edge(edge) => numbered(edge, &ids),
-                    };
-                    if !edge.is_end {
-                        pairing.make_room(|slice| {
-                            is_wanted = tell(Told::GaveWay(slice), slice.begin, values);
-                        });
-                    }
-                    let each = |slice: Slice<'_>| {
-                        is_wanted = tell(Told::Slice(slice), slice.begin, values);
-                    };
-                    let begin = &edge;
-                    is_wanted = match pairing.take(&edge, each) {
-                        Turn::Alone => tell(Told::Alone(begin), begin, values),
-                        Turn::Begun { slot, within } if A::TELLS_ALL => {
-                            tell(Told::Begun { begin, slot, within }, begin, values)
-                        }
-                        _ => is_wanted,
-                    };
-                }
-                numbers.follow(&piece.batch);
+                let (is_wanted, gaps) = open.pair(&piece, A::TELLS_ALL, &mut tell);
                 others(entries, &gaps);
                 if is_wanted { Ok(()) } else { Err(Stop::Closed) }
             });
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, notes: notes(log, &pairing.counts()) })
+        Ok(Found { faults, notes: notes(log, &open.pairing.counts()) })
     }
 }
 

@@ -43,12 +43,44 @@
 //! Recording takes no lock and allocates nothing. It makes a system call only to create a buffer
 //! and to hand over a full block. Recording never fails: [`losses`] counts each event that is lost.
 //!
-//! # Slices, spans and names
+//! # Marks: slices, spans, counters, units
 //!
 //! `eventcnv` pairs events by the names of their types: `JobBegin` and `JobEnd` are a slice, work
 //! of a thread; `FileOpen` and `FileClose` are a span, the life of a thing. A doc string declares
-//! other pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. The
-//! documentation of `eventdef`, which has the macro [`events!`], lists these forms.
+//! other pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. It
+//! also declares values over time and units, and costs nothing when events are recorded:
+//!
+//! ```
+//! mod heap {
+//!     telemetry::events! {
+//!         /// A heap.
+//!         registry "heap" version(1, 0, 0);
+//!         kinds standard;
+//!
+//!         /// Memory was handed out. [counter live += size:pool] [unit bytes size]
+//!         Alloc(0x0001, always, Object) {
+//!             /// the pool
+//!             pool: P,
+//!             /// how much
+//!             size: W,
+//!         }
+//!         /// Memory was given back. [counter live -= size:pool] [unit bytes size]
+//!         Free(0x0002, always, Object) {
+//!             /// the pool
+//!             pool: P,
+//!             /// how much
+//!             size: W,
+//!         }
+//!     }
+//! }
+//! # let pool = String::from("a pool");
+//! telemetry::event!(heap::Alloc, &pool, 64usize);
+//! telemetry::event!(heap::Free, &pool, 64usize);
+//! ```
+//!
+//! The live bytes of each pool are then a chart on the page, a track in Perfetto, and rows of the
+//! table `counters` of `eventcnv query`. The compiler refuses a mark that names no parameter. The
+//! documentation of `eventdef`, which has the macro [`events!`], lists all marks.
 //!
 //! # Platforms
 //!

@@ -202,19 +202,23 @@ fn slowest(lanes: &Lanes) -> Ids {
     ids
 }
 
+/// The parameters of events, and events of the sample.
+type Texts = HashMap<Id, Vec<u8>>;
+type Chosen = Vec<(sample::Id, Sampled)>;
+
 /// Returns the parameters of events; and the events that the sample gets in addition.
 fn texts(
     log: &Log,
     wanted: &Ids,
     slow: &Ids,
     sample: &Sample,
-) -> (HashMap<Id, Vec<u8>>, Vec<(sample::Id, Sampled)>) {
+) -> (Texts, Chosen) {
     let all = Selection::all(true, false);
     let (found, _) = gather(
         log,
         &all,
         worker_count(),
-        <(HashMap<Id, Vec<u8>>, Vec<(sample::Id, Sampled)>)>::default,
+        <(Texts, Chosen)>::default,
         |(texts, chosen), events| {
             events.each(|event| {
                 let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };

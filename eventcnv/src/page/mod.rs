@@ -49,12 +49,14 @@ types; events to search; threads, labels, gaps, losses. A log of calls has a tab
 the time goes, a flame graph, a table of functions, the call graph, what is never called. A log of \
 statements has a tab of their source: how often each line ran, how long it took, what never ran. A \
 log of slices or flows has a tab of threads: what each did, from the whole time to a microsecond. \
-A log of `waits explain` has a tab of its flame, too: threads, and below each what it waited for, \
-over time and merged.
+A log of slices has a tab of durations: how long they lasted, the slowest with their events and \
+what ran meanwhile, a flame graph. A log of counters has a tab of their values over time. A log of \
+`waits explain` has its sentences and shares, and a tab of its flame: threads, and below each what \
+it waited for, over time and merged.
 
 The page is one file of at most 5 MB for any log, and uses no network. Calls add 3 MB at most, \
-statements 4 MB, threads 4 MB, flames 4 MB. It has counts, all events of rare types, and a \
-sample of the other events, spread over time.";
+statements 4 MB, threads 4 MB, flames 4 MB. It has counts, all events of rare types, both \
+ends of the slowest slices, and a sample of the other events, spread over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.

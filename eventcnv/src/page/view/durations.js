@@ -123,7 +123,7 @@ const durationsTab = (root, data, page) => {
       chart.rowOf(bars, other) > chart.rowOf(bars, i) && chart.classOf(other, bars) < 2);
     if (inner.length) row("In it", listOf(inner, false));
     const others = overlaps(i, (at) => !isOwn(at) && isThread(at));
-    row("Meanwhile", others.length ? listOf(others, true) : "No slice of another thread is known from then.");
+    if (lanes.filter((one) => isThread(one.at)).length > 1) row("Meanwhile", others.length ? listOf(others, true) : "No slice of another thread is known from then.");
     made.append(button("Show in Threads", () => page.showBar(i)));
     return made;
   };

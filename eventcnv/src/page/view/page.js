@@ -25,6 +25,7 @@
   const SHOWN_MAX = 400; // Events that are listed at once.
   const ZOOM_MAX = 2000; // The shortest range is this part of the log.
   let range = [0, 1];
+  let handed = range; // The range that the tab of threads had from the others.
   let picked = null;
   const sorted = { by: "events", down: true };
   let calls = null; // The tab of calls, if the log has any.
@@ -434,7 +435,9 @@
     if (shown === "eventsTab" && durations) durations.draw();
     if (shown === "sourceTab") source.reveal();
     if (shown === "durationsTab") durations.draw();
+    if (shown === "threadsTab" && handed !== range) threads.chart.view.show(...range);
     if (shown === "threadsTab") threads.draw();
+    handed = range;
     if (shown === "waitFlameTab") waitFlame.draw();
   };
   byId("tabs").onkeydown = (event) => {

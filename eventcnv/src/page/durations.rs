@@ -15,8 +15,7 @@ use eventlog::reader::marks::Marks;
 use lens::calls::{Function, Nesting};
 use lens::slices::{Edge, Limits};
 
-/// Paths of names, at most: so many that their table stays in the cache of a processor, and more
-/// than the page has.
+/// Paths of names, at most: their table stays in the cache of a processor, and the page has fewer.
 const NODE_COUNT_MAX: usize = 1 << 15;
 
 /// The durations of a log.

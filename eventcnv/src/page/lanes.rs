@@ -207,12 +207,7 @@ type Texts = HashMap<Id, Vec<u8>>;
 type Chosen = Vec<(sample::Id, Sampled)>;
 
 /// Returns the parameters of events; and the events that the sample gets in addition.
-fn texts(
-    log: &Log,
-    wanted: &Ids,
-    slow: &Ids,
-    sample: &Sample,
-) -> (Texts, Chosen) {
+fn texts(log: &Log, wanted: &Ids, slow: &Ids, sample: &Sample) -> (Texts, Chosen) {
     let all = Selection::all(true, false);
     let (found, _) = gather(
         log,

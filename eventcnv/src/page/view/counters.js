@@ -5,7 +5,7 @@
 // Text of the log becomes text and attributes, never markup.
 "use strict";
 const countersTab = (root, data, page) => {
-  const { node, count, short, css, fit, viewport, drawAxis, timeText } = page;
+  const { node, count, css, fit, viewport, drawAxis, timeText } = page;
   const [LEFT, FOOT, SMALL_MAX] = [74, 24, 8];
   const tools = tabTools(root, { isNs: true, time: 0 }, [], page);
   const { many, section, button } = tools;
@@ -154,5 +154,5 @@ const countersTab = (root, data, page) => {
     }
   };
   new ResizeObserver(draw).observe(root);
-  return { draw, small: small.map(({ made }) => made), short };
+  return { draw, small: small.map(({ made }) => made) };
 };

@@ -7,16 +7,14 @@
 "use strict";
 const durationsTab = (root, data, page) => {
   const { node, count, sortTable, changed, fit, css, lanes: { chart } } = page;
-  const [LISTED_MAX, SLOWEST_MAX, OTHERS_MAX] = [300, 8, 6];
-  const SMALL_MAX = 8;
+  const [LISTED_MAX, SLOWEST_MAX, OTHERS_MAX, SMALL_MAX] = [300, 8, 6, 8];
   const ODD = ["that ended after a slice around their beginning", "with events missing in between",
     "that began again before they ended", "without an end in the log", "that gave way, as too many were open",
     "without a beginning in the log"];
   const { nodes } = data;
   const rows = data.rows.map(({ percentiles, ...row }, at) => {
-    const [p50, p90, p99, p999] = percentiles;
-    const [, ...untimed] = row.odd;
-    return { at, ...row, p50, p90, p99, p999, own: 0, untimed: untimed.reduce((sum, n) => sum + n, 0) };
+    const [p50, p90, p99] = percentiles;
+    return { at, ...row, p50, p90, p99, own: 0 };
   });
   nodes.functions.forEach((of, at) => { rows[of].own += nodes.owns[at]; });
   const tools = tabTools(root, data, rows, page);

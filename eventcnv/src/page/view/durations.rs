@@ -16,7 +16,7 @@ use crate::page::view::calls::{nodes, text};
 use crate::page::view::weights::Weights;
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
-use lens::calls::{Graph, Sum, Tree};
+use lens::calls::{Graph, Tree};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -33,17 +33,15 @@ pub(crate) fn data(
     let places: Vec<usize> =
         names.iter().map(|(pair, name)| timed.groups.place_of(*pair, *name, 0)).collect();
     let tree = timed.nesting.tree();
-    let (weights, nodes_of) = (Weights::new(tree, &Graph::of(tree), 0), tree);
+    let weights = Weights::new(tree, &Graph::of(tree), 0);
     let mut rows = timed.groups.rows(log, marks, values, &Rates::default());
     rows.retain(|row| row.durations.count() > 0 || row.tally.counts().iter().any(|n| *n > 0));
     let left = rows.split_off(rows.len().min(ROW_COUNT_MAX));
     let rows_of: HashMap<usize, u32> = rows.iter().map(|row| row.place).zip(0..).collect();
-    let untimed = |sum: u64, own: &Sum| sum + own.doubtful + own.unfinished;
     json!({
         "isNs": is_ns,
         "time": Weights::of(&weights.nodes, Tree::ROOT),
         "isFull": tree.is_full(),
-        "untimed": nodes_of.nodes().iter().map(|node| &node.sum).fold(0, untimed),
         "rows": rows.iter().map(row).collect::<Value>(),
         "left": left.len(),
         "rowOf": places.iter().map(|place| rows_of.get(place).copied()).collect::<Vec<_>>(),

@@ -8,6 +8,10 @@
 
 #[path = "report/calls.rs"]
 mod calls;
+#[path = "report/counters.rs"]
+mod counters;
+#[path = "report/durations.rs"]
+mod durations;
 /// The registry of calls.
 #[path = "../../calls/src/events.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses the rest")]

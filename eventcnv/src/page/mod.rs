@@ -6,10 +6,13 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
+pub(crate) mod counters;
+pub(crate) mod durations;
 pub(crate) mod flame;
 pub(crate) mod lanes;
 pub(crate) mod sample;
 pub(crate) mod view;
+pub(crate) mod waited;
 pub(crate) mod waitflame;
 
 use crate::ask::calls::longest::Longest;
@@ -46,12 +49,14 @@ types; events to search; threads, labels, gaps, losses. A log of calls has a tab
 the time goes, a flame graph, a table of functions, the call graph, what is never called. A log of \
 statements has a tab of their source: how often each line ran, how long it took, what never ran. A \
 log of slices or flows has a tab of threads: what each did, from the whole time to a microsecond. \
-A log of `waits explain` has a tab of its flame, too: threads, and below each what it waited for, \
-over time and merged.
+A log of slices has a tab of durations: how long they lasted, the slowest with their events and \
+what ran meanwhile, a flame graph. A log of counters has a tab of their values over time. A log of \
+`waits explain` has its sentences and shares, and a tab of its flame: threads, and below each what \
+it waited for, over time and merged.
 
 The page is one file of at most 5 MB for any log, and uses no network. Calls add 3 MB at most, \
-statements 4 MB, threads 4 MB, flames 4 MB. It has counts, all events of rare types, and a \
-sample of the other events, spread over time.";
+statements 4 MB, threads 4 MB, flames 4 MB. It has counts, all events of rare types, both \
+ends of the slowest slices, and a sample of the other events, spread over time.";
 
 const EXAMPLES: &str = "\
 A view can be shared: the address of the page, after #, has the time range and the search.
@@ -115,16 +120,17 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
     let called = Called::new(args, &reading)?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
-    let (axis, (summary, sample), faults) = summarise(log, &selection);
+    let (axis, (summary, mut sample), faults) = summarise(log, &selection);
     let overview = Overview::new(summary, log, &selection, &faults);
     let lined = Lined::new(args, &reading, &overview)?;
     reading.expect_passes(2 * u64::from(has_lanes));
-    let laned = Laned::new(args, &reading, &overview)?;
+    let (laned, counters) = Laned::new(args, &reading, &overview, &mut sample)?;
     // Of a log of statements alone, no call was recorded.
     let has_calls_to_show =
         |called: &&Called| lined.is_none() || called.found.calls.tree().nodes().len() > 1;
     let flame =
         laned.as_ref().and_then(|laned| waitflame::read(log, &Clock::new(log), laned.range));
+    let waited = waited::read(log);
     let report = view::Report {
         name: &reading.name,
         overview: &overview,
@@ -135,6 +141,8 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
         calls: called.as_ref().filter(has_calls_to_show).map(|called| called.shown(log)),
         source: lined.as_ref().map(Lined::shown),
         threads: laned.as_ref().map(|laned| laned.shown(log)),
+        counters: counters.as_ref(),
+        waited: waited.as_ref(),
         flame: flame.as_ref(),
         plan,
     };

@@ -89,7 +89,7 @@ pub(crate) struct Sampled {
 }
 
 /// Hash, stream, buffer and number of an event.
-type Id = (u64, u16, u32, u64);
+pub(crate) type Id = (u64, u16, u32, u64);
 
 /// The key of a series: stream and index of the registry, kind or code.
 pub(crate) type Key = (u16, u16, u16);
@@ -127,6 +127,31 @@ impl Sample {
         }
     }
 
+    /// Returns an event as the sample has it; `write` appends its parameters.
+    pub(crate) fn sampled(
+        &self,
+        event: &Event<'_, '_>,
+        write: impl Fn(&Event<'_, '_>, &mut Vec<u8>),
+    ) -> Option<(Id, Sampled)> {
+        let Event { stream, thread, .. } = *event;
+        let time = self.axis.time(stream, event.ticks)?;
+        let (own, registry) = self.registry(event);
+        let mut text = Vec::new();
+        write(event, &mut text);
+        Some((id(event), Sampled { time, stream, thread, of: (own, registry, event.code()), text }))
+    }
+
+    /// Adds events that are in the sample in any case, after all others.
+    pub(crate) fn extend(&mut self, events: impl IntoIterator<Item = (Id, Sampled)>) {
+        self.events.extend(events);
+    }
+
+    /// Returns the first registry that equals that of an event: streams of the MPS share one.
+    fn registry(&self, event: &Event<'_, '_>) -> (u16, u16) {
+        let place = (event.registry.stream, event.registry.index);
+        self.registries.get(&place).copied().unwrap_or(place)
+    }
+
     /// Counts an event; `write` appends its parameters if it enters the sample.
     pub(crate) fn add(
         &mut self,
@@ -135,9 +160,7 @@ impl Sample {
     ) {
         let Some(time) = self.axis.time(event.stream, event.ticks) else { return };
         let part = self.axis.part(time);
-        // Streams of the MPS share a registry.
-        let place = (event.registry.stream, event.registry.index);
-        let (stream, registry) = self.registries.get(&place).copied().unwrap_or(place);
+        let (stream, registry) = self.registry(event);
         let kind = (stream, registry, u16::from(event.kind));
         count(&mut self.kinds, kind, KIND_COUNT_MAX, cell(part, KIND_CELL_COUNT), KIND_CELL_COUNT);
         let of = (stream, registry, event.code());
@@ -146,10 +169,8 @@ impl Sample {
         if !self.keep(id, time, of) {
             return;
         }
-        let mut text = Vec::new();
-        write(event, &mut text);
-        let Event { stream, thread, .. } = *event;
-        self.events.insert(id, Sampled { time, stream, thread, of, text });
+        let sampled = self.sampled(event, write);
+        self.events.extend(sampled);
     }
 
     /// Adds an event to the samples of its type, of its part of the time, and of the log, and
@@ -190,7 +211,7 @@ impl Sample {
     }
 
     /// Returns how many events of a type the sample holds, at most.
-    fn count_of_type(&self) -> usize {
+    pub(crate) fn count_of_type(&self) -> usize {
         let (least, most) = (*SAMPLE_COUNT_OF_TYPE.start(), *SAMPLE_COUNT_OF_TYPE.end());
         (SAMPLE_COUNT_OF_TYPES / self.of_types.len().max(1)).clamp(least, most)
     }

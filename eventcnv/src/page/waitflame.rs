@@ -10,7 +10,7 @@ use crate::page::flame::{ControlPath, Flame, Limits, NONE, Stack};
 use eventlog::reader::{Clock, Event, Filter, Log, Order, Pick};
 
 /// The registry of answers about waits.
-const REGISTRY: &str = "waits";
+pub(super) const REGISTRY: &str = "waits";
 /// What is read of it.
 const NAMES: [&str; 3] = ["ControlPath", "FrameBegin", "Stack"];
 

@@ -8,7 +8,7 @@
 //! The crate `calls` records them, as events of the registry `calls`. This lens reads them from any
 //! log: a file, a ring, a core; and the slices of other registries, if its caller asks. Rooms, the
 //! highest first; an import runs to a lower room: `owners`, `clusters`, `graph`,
-//! `stacks`, `tree`, `source`, `functions`, `clocks`, `identity`, `model`. Design:
+//! `stacks`, `nesting`, `tree`, `source`, `functions`, `clocks`, `identity`, `model`. Design:
 //! `design/calls.md`.
 //!
 //! ```
@@ -39,6 +39,7 @@ pub(crate) mod functions;
 mod graph;
 pub mod identity;
 pub(crate) mod model;
+mod nesting;
 mod owners;
 pub(crate) mod source;
 mod stacks;
@@ -49,6 +50,7 @@ pub use family::Family;
 pub use functions::{Facts, Functions};
 pub use graph::{CallEdge, Graph};
 pub use model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Task, Told, UNSELECTED};
+pub use nesting::Nesting;
 pub use owners::{Owners, TaskPlace, TaskSum, ThreadSum};
 pub use source::{Batch, Source, has_calls, marks, overwritten};
 pub use stacks::Calls;

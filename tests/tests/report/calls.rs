@@ -140,7 +140,7 @@ fn a_page_without_calls_has_no_tab_of_them() {
     let log = root().join("tests/golden/log/heap.log");
     run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
     let text = fs::read_to_string(&page).expect("a page");
-    assert!(!text.contains("Flame graph") && text.contains("id=\"tabs\""));
+    assert!(!text.contains("Never called") && text.contains("id=\"tabs\""));
     let opened = Page::open(&page, "tab=calls").dom;
     assert!(!opened.contains("callsTabButton"), "the page has a button of the tab");
     assert!(opened.contains("<div id=\"callsTab\" hidden=\"\"></div>"), "the tab is shown");

@@ -14,7 +14,7 @@ use eventlog::writer::Maker;
 use play::{JobBegin, JobEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tests::programs::{eventcnv, root, run};
+use tests::programs::{eventcnv, lines, root, run};
 
 /// What is done on the page. A click on a tab leaves the keyboard there.
 const STEPS: &str = r##"
@@ -62,13 +62,31 @@ fn waits(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_page_of_waits_opens_on_its_threads() {
+fn a_page_of_waits_opens_on_its_sentences_and_shares() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = page_with(&waits(directory.path()), directory.path(), &[], STEPS);
+    let explain = ["waits", "explain", "--of", "client"];
+    let told = lines(eventcnv().args(explain).arg(directory.path().join("kernel.log")));
     let opened = Page::open(&path, "");
     assert_eq!(opened.console, [""; 0]);
-    assert_eq!(opened.said("titles"), "Events | Threads | Flame");
-    assert_eq!(opened.said("opens"), "Threads");
+    assert_eq!(opened.said("titles"), "Waits | Events | Durations | Threads | Flame");
+    assert_eq!(opened.said("opens"), "Waits");
+    let page = plain(&opened.dom);
+    let is_sentence = |line: &&String| line.starts_with("  ") && line.contains(". ");
+    let sentences =
+        told.iter().filter(is_sentence).map(|line| line.split_once(". ").expect("one").1);
+    let found: Vec<&str> =
+        sentences.filter(|text| page.contains(&format!("<li>{text}</li>"))).collect();
+    assert!(found.len() >= 3, "{found:?} of {told:?}");
+    assert_eq!(told.iter().filter(is_sentence).count(), found.len(), "{told:?}");
+    // The shares: the same names, times and percentages.
+    let shares = told.iter().skip_while(|line| !line.starts_with("share ")).skip(1);
+    let shares = shares.take_while(|line| !line.is_empty());
+    for (at, line) in shares.enumerate() {
+        let (name, _) = line.split_once("  ").expect("columns");
+        assert!(page.contains(&format!(">{name}</td>")), "{name}");
+        assert!(at < 20);
+    }
     assert_eq!(Page::open(&path, "tab=events").said("opens"), "Events");
 }
 
@@ -95,7 +113,7 @@ fn keys_work_after_a_click_on_a_tab() {
     assert!(ranges[1] < ranges[0] && ranges[2] > ranges[1], "{ranges:?}");
     assert!(ranges[3] < ranges[0] && ranges[4] == ranges[0], "{ranges:?}");
     assert_eq!(opened.said("focused"), "laneSearch");
-    assert_eq!(opened.said("stepped"), "Events", "the arrows go from tab to tab");
+    assert_eq!(opened.said("stepped"), "Durations", "the arrows go from tab to tab");
 }
 
 #[test]

@@ -265,7 +265,10 @@ fn shades_follow_counts_and_times() {
 #[test]
 fn keys_and_clicks_lead_to_lines_and_calls() {
     let page = shop().page(&[]);
-    assert_eq!(page.said("tabs"), "Events false | Calls false | Source true | Threads false");
+    assert_eq!(
+        page.said("tabs"),
+        "Events false | Calls false | Source true | Durations false | Threads false"
+    );
     let hottest = "44.8 % of the time is in println!(\"{total}\"); at src/shop.rs:6";
     assert_eq!(plain(page.said("hottest")), hottest);
     assert_eq!(page.said("entered"), "    println!(\"{total}\");".replace('"', "&quot;"));
@@ -278,7 +281,7 @@ fn keys_and_clicks_lead_to_lines_and_calls() {
     assert_eq!(page.said("hits"), "3 of 9 statements");
     assert_eq!(page.said("called"), "shop::main true false");
     assert_eq!(page.said("back"), "6 false true");
-    assert_eq!(page.said("walk"), "Threads Events Threads");
+    assert_eq!(page.said("walk"), "Durations Threads Durations");
     assert_eq!(page.said("themes"), "true");
     assert_eq!(
         [page.said("foreign"), page.said("wide"), page.said("clipped")],

@@ -75,7 +75,7 @@ const SIZE_MAX: u64 = 9_000_000;
 /// What each test does on the page.
 const STEPS: &str = include_str!("threads.js");
 /// A name that would end a script, or mark up a page.
-const HOSTILE: &str = "</script><img src=http://a.example/>\u{1b}[2J\u{202e} job";
+pub(super) const HOSTILE: &str = "</script><img src=http://a.example/>\u{1b}[2J\u{202e} job";
 
 pub(super) fn origin(uuid: u8, pid: u64, program: &str) -> Origin {
     let mut origin = Origin::new();
@@ -185,7 +185,7 @@ fn lanes_show_runs_waits_slices_and_their_wakers() {
     assert_eq!(opened.console, [""; 0]);
     assert!(opened.number("ready") < READY_MAX, "{} ms", opened.said("ready"));
     let said = |name: &str| plain(opened.said(name));
-    assert_eq!(said("tabs"), "Events false | Threads true");
+    assert_eq!(said("tabs"), "Events false | Durations false | Threads true");
     // Lanes of one thread lie together, though the streams differ; spans come last.
     let lanes = [
         "thread stream 0: 1 main: 2 slices, 1 event",

@@ -185,7 +185,7 @@ fn the_flame_over_time_parts_frames_when_it_zooms() {
     assert_eq!(opened.console, [""; 0]);
     assert!(opened.number("ready") < READY_MAX, "{} ms", opened.said("ready"));
     let said = |name: &str| plain(opened.said(name));
-    assert_eq!(said("tabs"), "Events false | Threads false | Flame true");
+    assert_eq!(said("tabs"), "Events false | Durations false | Threads false | Flame true");
     let legend = "a process or a thread | running | waiting | running and waiting | \
                   disk or network | work of another control path";
     assert_eq!(said("legend"), legend);

@@ -339,6 +339,7 @@ impl Summary<'_> {
         let mut rows: Vec<Row<'_>> = if self.extra.by() == By::Edge {
             let edges = self.graph.edges().iter().enumerate().filter(|(_, e)| e.sum.count > 0);
             let row = |(at, edge): (usize, &lens::calls::CallEdge)| Row {
+                place: at,
                 pair: "",
                 name: self.functions().name(edge.function).into(),
                 value: self.name(edge.caller),
@@ -352,6 +353,7 @@ impl Summary<'_> {
             let all = self.functions().iter().map(|(at, _)| (at, self.graph.function(at)));
             let called = all.filter(|(_, sum)| sum.count > 0);
             let row = |(at, sum): (Function, Sum)| Row {
+                place: at as usize,
                 pair: "",
                 name: self.functions().name(at).into(),
                 value: String::new(),

@@ -13,6 +13,7 @@ use crate::ask::pairs::reading::{By, Told, Values};
 use crate::open::input::threads;
 use eventlog::reader::marks::{Marks, Pair};
 use eventlog::reader::{Clock, ClockBase, Filter, History, Log, Registry};
+use foldhash::fast::RandomState;
 use lens::slices::{Durations, Edge, Group, Limits, Runs, Slowest, Verdict};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -54,7 +55,9 @@ pub(crate) struct Groups {
     texts: Vec<String>,
     /// By these numbers: whether the name of the pair stands before those of its slices.
     is_apart: Vec<bool>,
-    places: HashMap<Place, usize>,
+    /// By pair: whether an event that begins it names its slices.
+    is_named: Vec<bool>,
+    places: HashMap<Place, usize, RandomState>,
     groups: Vec<(Place, Tally)>,
     durations: Durations,
     runs: Runs,
@@ -69,6 +72,8 @@ type Place = (u32, u32, u64);
 
 /// A group with its names.
 pub(crate) struct Row<'g> {
+    /// Its number: see [`Groups::place_of`].
+    pub(crate) place: usize,
     /// The name of its pair: the slices of two pairs may have one name.
     pub(crate) pair: &'g str,
     pub(crate) name: Cow<'g, str>,
@@ -120,7 +125,8 @@ impl Groups {
             names,
             texts,
             is_apart,
-            places: HashMap::new(),
+            is_named: is_named(registries, marks),
+            places: HashMap::default(),
             groups: Vec::new(),
             durations: Durations::new(limits),
             runs: Runs::default(),
@@ -140,25 +146,33 @@ impl Groups {
         self.runs.count()
     }
 
+    /// Returns the number of the group of slices of a pair, by the numbers of their name and value.
+    #[inline]
+    pub(crate) fn place_of(&mut self, pair: u32, name: u32, value: u64) -> usize {
+        let is_named = self.is_named.get(pair as usize) == Some(&true);
+        let of = self.names.get(pair as usize).copied().unwrap_or_default();
+        self.place((of, if is_named { name } else { 0 }, value))
+    }
+
     /// Adds a slice, or an end that ends nothing.
     #[inline]
     pub(crate) fn add(&mut self, told: Told<'_>, values: &Values) {
         let (edge, value) = match &told {
             Told::Slice(slice) | Told::GaveWay(slice) => (slice.begin, values.of(slice)),
             Told::Alone(edge) => (*edge, values.of_edge(edge)),
+            Told::Begun { .. } => return,
         };
-        let name = self.names.get(edge.pair as usize).copied().unwrap_or_default();
         let value = match self.by {
             By::Event => 0,
             By::Thread => u64::from(edge.id.stream) << 32 | u64::from(edge.thread),
             By::Key | By::Param(_) | By::Name => value.into(),
         };
-        let place = self.place((name, values.name_of(edge), value));
+        let place = self.place_of(edge.pair, values.name_of(edge), value);
         let Some((_, tally)) = self.groups.get_mut(place) else { return };
         let slice = match told {
             Told::Slice(slice) => slice,
             Told::GaveWay(_) => return tally.gave_way += 1,
-            Told::Alone(_) => return tally.alone += 1,
+            Told::Alone(_) | Told::Begun { .. } => return tally.alone += 1,
         };
         match slice.verdict {
             Verdict::Whole => {}
@@ -217,6 +231,7 @@ impl Groups {
         let threads = Threads::new(log);
         let seconds = self.seconds(log, marks, rates);
         let row = |(place, ((name, own, value), tally)): (usize, &(Place, Tally))| Row {
+            place,
             pair: self.pair(*name),
             name: self.name(*name, values.text(*own)),
             value: match (&self.by, *value) {
@@ -268,6 +283,21 @@ impl Groups {
         }
         kinds.into_iter().map(|kinds| rates.of_kinds(kinds)).collect()
     }
+}
+
+/// Returns for each pair whether an event that begins it names its slices.
+fn is_named(registries: &[Registry], marks: &Marks) -> Vec<bool> {
+    let mut is_named = vec![false; marks.pairs.len()];
+    for registry in registries {
+        for row in &registry.event_types {
+            let role = marks.role_of(registry, row.code);
+            let side = role.part.filter(|side| !side.is_end && role.name.is_some());
+            if let Some(place) = side.and_then(|side| is_named.get_mut(side.pair as usize)) {
+                *place = true;
+            }
+        }
+    }
+    is_named
 }
 
 /// Returns the name of slices of a pair that the label or string `name` names. The name of the pair

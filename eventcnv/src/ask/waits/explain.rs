@@ -125,6 +125,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
     };
     let explained = Explained::new(log, &clock, &kernel, &question);
     let explained = explained.map_err(|what| reading.error(what))?;
+    let shown = Shown { explained: &explained, top: question.top, has_path: args.path };
     let is_to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut is_flame_whole = true;
     if let Some(path) = &args.output {
@@ -145,6 +146,7 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
             path_of: explained.path_of,
             stacks: &stacks,
             locks: &explained.locks(),
+            sentences: &shown.told(),
             open: &explained.open,
         };
         let made = output::write(path, args.force, |out| {
@@ -158,7 +160,6 @@ pub(super) fn run(args: &Explain) -> Result<bool, Stop> {
             writeln!(io::stdout(), "{name}: {} events\n", made.event_count)?;
         }
     }
-    let shown = Shown { explained: &explained, top: question.top, has_path: args.path };
     let text = shown.answer(&form)?;
     reading.finish();
     if !is_to_stdout {

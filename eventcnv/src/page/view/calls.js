@@ -257,5 +257,5 @@ const callsTab = (root, data, page) => {
       time(running)]), data.open.count - data.open.rows.length).id = "open";
   drawTable();
   if (most) drawDetail();
-  return { search, find, pick };
+  return { search, find, pick, enter: flame.enter };
 };

@@ -85,7 +85,7 @@ impl Calls<'_> {
             "names": names(chosen.functions.iter().map(|at| self.name(*at)).collect()),
             "places": chosen.functions.iter().map(|at| self.source(*at)).collect::<Value>(),
             "functions": self.functions(&chosen, &weights),
-            "nodes": self.nodes(&chosen, &weights),
+            "nodes": nodes(tree, &weights, |at| chosen.place(at)),
             "edges": self.edges(&chosen, &weights),
             "spans": self.spans(&chosen),
             "unused": self.unused(),
@@ -169,47 +169,6 @@ impl Calls<'_> {
             })
         };
         chosen.functions.iter().map(row).collect()
-    }
-
-    /// Returns the paths with the most time, a caller before its callees.
-    fn nodes(&self, chosen: &Chosen, weights: &Weights) -> Value {
-        let tree = self.found.calls.tree();
-        let nodes = tree.nodes();
-        let weight = |at: u32| Weights::of(&weights.nodes, at);
-        let mut order: Vec<u32> =
-            (1..nodes.len() as u32).filter(|at| !tree.is_shared(*at)).collect();
-        order.sort_unstable_by_key(|at| (Reverse(weight(*at)), *at));
-        let mut places: HashMap<u32, i64> = HashMap::from([(Tree::ROOT, -1)]);
-        let mut columns: [Vec<i64>; 5] = Default::default();
-        let (mut left_count, mut left) = (0u64, 0u64);
-        let mut rest = nodes.first().map_or(0, |root| root.rest);
-        for at in order {
-            let Some(node) = nodes.get(at as usize) else { continue };
-            let parent = places.get(&node.parent).copied();
-            let (Some(function), Some(parent), true) =
-                (chosen.place(node.function), parent, places.len() <= NODE_COUNT_MAX)
-            else {
-                left_count += u64::from(node.sum.count > 0);
-                left = left.saturating_add(node.sum.own).saturating_add(node.rest);
-                continue;
-            };
-            rest = rest.saturating_add(node.rest);
-            places.insert(at, places.len() as i64 - 1);
-            let cells = [
-                function.into(),
-                parent,
-                number(node.sum.count),
-                number(node.sum.own),
-                number(weight(at)),
-            ];
-            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
-        }
-        let [functions, parents, counts, owns, weights] = columns;
-        json!({
-            "functions": functions, "parents": parents, "counts": counts, "owns": owns,
-            "weights": weights, "leftCount": left_count, "left": left,
-            "rest": rest,
-        })
     }
 
     /// Returns callers and functions, with the number and the time of the calls. The caller −1
@@ -322,6 +281,49 @@ impl Calls<'_> {
         let shown = stacks.iter().take(STACK_COUNT_MAX).map(row).collect::<Value>();
         json!({ "count": stacks.len(), "rows": shown })
     }
+}
+
+/// Returns the paths with the most time, a caller before its callees.
+pub(super) fn nodes(
+    tree: &Tree,
+    weights: &Weights,
+    place: impl Fn(Function) -> Option<u32>,
+) -> Value {
+    let nodes = tree.nodes();
+    let weight = |at: u32| Weights::of(&weights.nodes, at);
+    let mut order: Vec<u32> = (1..nodes.len() as u32).filter(|at| !tree.is_shared(*at)).collect();
+    order.sort_unstable_by_key(|at| (Reverse(weight(*at)), *at));
+    let mut places: HashMap<u32, i64> = HashMap::from([(Tree::ROOT, -1)]);
+    let mut columns: [Vec<i64>; 5] = Default::default();
+    let (mut left_count, mut left) = (0u64, 0u64);
+    let mut rest = nodes.first().map_or(0, |root| root.rest);
+    for at in order {
+        let Some(node) = nodes.get(at as usize) else { continue };
+        let parent = places.get(&node.parent).copied();
+        let (Some(function), Some(parent), true) =
+            (place(node.function), parent, places.len() <= NODE_COUNT_MAX)
+        else {
+            left_count += u64::from(node.sum.count > 0);
+            left = left.saturating_add(node.sum.own).saturating_add(node.rest);
+            continue;
+        };
+        rest = rest.saturating_add(node.rest);
+        places.insert(at, places.len() as i64 - 1);
+        let cells = [
+            function.into(),
+            parent,
+            number(node.sum.count),
+            number(node.sum.own),
+            number(weight(at)),
+        ];
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    }
+    let [functions, parents, counts, owns, weights] = columns;
+    json!({
+        "functions": functions, "parents": parents, "counts": counts, "owns": owns,
+        "weights": weights, "leftCount": left_count, "left": left,
+        "rest": rest,
+    })
 }
 
 fn number(number: u64) -> i64 {

@@ -20,7 +20,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = 
   const [begins, lengths] = [doubles(spans.begins), doubles(spans.lengths)];
   const isOpen = new Set(spans.open);
   const look = { id: "flame", zoomed: "zoomed", all: "all calls", none: "No call with a time to draw.",
-    hasHot: true, paint: () => {}, ...own };
+    things: "Calls", hasHot: true, paint: () => {}, ...own };
   let found = null; // The functions that the search finds.
   let isByTime = false;
 
@@ -110,11 +110,11 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = 
       return item;
     }));
     const notes = [];
-    if (isDeeper) notes.push("Calls are deeper than this drawing: zoom in to see them.");
+    if (isDeeper) notes.push(`${look.things} are deeper than this drawing: zoom in to see them.`);
     if (nodes.leftCount) notes.push(`${many(nodes.leftCount, "path")} with little time ` +
       `(${share(nodes.left)} of it together) are left out.`);
-    if (data.isFull) notes.push("The log has too many paths: calls on further ones have no bars " +
-      `of their own. Their time (${share(nodes.rest)} of all) is in the bars of the calls around them.`);
+    if (data.isFull) notes.push("The log has too many paths: further ones have no bars " +
+      `of their own. Their time (${share(nodes.rest)} of all) is in the bars around them.`);
     left.textContent = notes.join(" ");
   };
   const drawTimes = () => {
@@ -184,7 +184,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = 
     if (spans.laneCount > spans.lanes.length)
       notes.push(`The long calls of ${many(spans.laneCount - spans.lanes.length, "more thread")} are not ` +
         "on this page.");
-    if (isDeeper) notes.push("Calls are deeper than this drawing: zoom in to see them.");
+    if (isDeeper) notes.push(`${look.things} are deeper than this drawing: zoom in to see them.`);
     left.textContent = notes.join(" ");
   };
   const drawFlame = () => {
@@ -274,5 +274,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = 
   const last = hot[hot.length - 1];
   const isHotCut = hot.length > 0 && !below(last).length &&
     nodes.weights[last] - nodes.owns[last] >= Math.max(nodes.owns[last], LEAST * data.time);
-  return { hot, isHotCut, fill, mark };
+  // Goes to the first bar with the keyboard.
+  const enter = () => { if (bars.length) bars[0].made.focus(); };
+  return { hot, isHotCut, fill, mark, enter };
 };

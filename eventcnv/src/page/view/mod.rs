@@ -10,6 +10,8 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 pub(crate) mod calls;
+pub(crate) mod counters;
+pub(crate) mod durations;
 mod encoded;
 pub(crate) mod source;
 pub(crate) mod threads;
@@ -19,7 +21,7 @@ pub(crate) mod weights;
 pub(crate) use crate::page::view::calls::{Calls, SPAN_COUNT_MAX};
 use crate::page::view::encoded::{counts, encoded, end_of};
 pub(crate) use crate::page::view::source::Lines;
-pub(crate) use crate::page::view::threads::{Threads, wanted};
+pub(crate) use crate::page::view::threads::{Ids, Threads, wanted};
 use crate::page::view::waitflame::WaitFlame;
 
 use crate::ask::stats::summary::overview::{
@@ -28,6 +30,7 @@ use crate::ask::stats::summary::overview::{
 use crate::ask::stats::view;
 use crate::page::flame::Flame;
 use crate::page::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
+use crate::page::waited::Waited;
 use crate::show;
 use crate::text;
 use cli::page::{self, Page, chart};
@@ -44,7 +47,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 const CALLS_STYLE: &str = include_str!("calls.css");
 const CALLS_SCRIPT: &str = concat!(include_str!("graph.js"), include_str!("calls.js"));
-/// The flame graph of calls and of waits.
+/// The flame graph of calls, of slices and of waits.
 const GRAPH_STYLE: &str = include_str!("flamegraph.css");
 const GRAPH_SCRIPT: &str = include_str!("flamegraph.js");
 
@@ -52,8 +55,12 @@ const GRAPH_SCRIPT: &str = include_str!("flamegraph.js");
 const TABS_STYLE: &str = include_str!("tabs.css");
 const TABS_SCRIPT: &str = include_str!("tabs.js");
 
-const THREADS_STYLE: &str = include_str!("threads.css");
-const THREADS_SCRIPT: &str = concat!(include_str!("lanes.js"), include_str!("threads.js"));
+const COUNTERS_STYLE: &str = include_str!("counters.css");
+const COUNTERS_SCRIPT: &str = include_str!("counters.js");
+
+const THREADS_STYLE: &str = concat!(include_str!("threads.css"), include_str!("durations.css"));
+const THREADS_SCRIPT: &str =
+    concat!(include_str!("lanes.js"), include_str!("threads.js"), include_str!("durations.js"));
 
 const WAIT_FLAME_STYLE: &str = include_str!("waitflame.css");
 const WAIT_FLAME_SCRIPT: &str = concat!(
@@ -87,6 +94,10 @@ pub(crate) struct Report<'a> {
     pub(crate) source: Option<Lines<'a>>,
     /// What threads did, if the log has slices or flows.
     pub(crate) threads: Option<Threads<'a>>,
+    /// Values over time, as [`counters::data`] returns them.
+    pub(crate) counters: Option<&'a Value>,
+    /// What a target waited for, if the log tells it.
+    pub(crate) waited: Option<&'a Waited>,
     /// The pseudo-stacks, if the log has any.
     pub(crate) flame: Option<&'a Flame>,
     /// The markup of a plan of paths, if one is shown with the log.
@@ -165,18 +176,23 @@ fn clip(out: &mut Vec<u8>) {
 
 impl Report<'_> {
     /// Returns the style and the script of each tab; that of source looks like that of calls.
-    fn tabs(&self) -> [(&'static str, &'static str); 8] {
-        let has_any = self.calls.is_some() || self.source.is_some() || self.threads.is_some();
+    fn tabs(&self) -> [(&'static str, &'static str); 9] {
+        let has_any = self.calls.is_some()
+            || self.source.is_some()
+            || self.threads.is_some()
+            || self.counters.is_some()
+            || self.waited.is_some();
         let tools = has_any.then_some((TABS_STYLE, TABS_SCRIPT));
         let has_calls = self.calls.is_some() || self.source.is_some();
         let calls = has_calls.then_some((CALLS_STYLE, CALLS_SCRIPT));
         let source = self.source.as_ref().map(|_| (SOURCE_STYLE, SOURCE_SCRIPT));
         let threads = self.threads.as_ref().map(|_| (THREADS_STYLE, THREADS_SCRIPT));
         let wait_flame = self.wait_flame().map(|_| (WAIT_FLAME_STYLE, WAIT_FLAME_SCRIPT));
-        let graph = calls.or(wait_flame).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
+        let graph = calls.or(threads).map(|_| (GRAPH_STYLE, GRAPH_SCRIPT));
         let plan = self.plan.as_ref().map(|_| (PLAN_STYLE, ""));
+        let counters = self.counters.map(|_| (COUNTERS_STYLE, COUNTERS_SCRIPT));
         let charts = plan.map(|_| (chart::STYLE, ""));
-        [tools, graph, calls, source, threads, wait_flame, charts, plan]
+        [tools, graph, calls, source, counters, threads, wait_flame, charts, plan]
             .map(Option::unwrap_or_default)
     }
 
@@ -190,13 +206,16 @@ impl Report<'_> {
     fn body(&self) -> Markup {
         html! {
             div.row.tabs #tabs role="tablist" aria-label="Parts of the page" hidden {}
+            div #waitsTab hidden {
+                @if let Some(waited) = self.waited { (waits(waited)) }
+            }
             div #eventsTab {
                 (page::facts(self.facts()))
                 (PreEscaped(EVENTS))
                 div.columns #more { (self.tables()) }
             }
-            @for tab in ["callsTab", "sourceTab", "threadsTab", "waitFlameTab"] {
-                div id=(tab) hidden {}
+            @for tab in ["calls", "source", "counters", "durations", "threads", "waitFlame"] {
+                div id={ (tab) "Tab" } hidden {}
             }
             div #planTab hidden { @if let Some(plan) = &self.plan { (plan) } }
         }
@@ -284,6 +303,10 @@ impl Report<'_> {
             "calls": self.calls.as_ref().map(Calls::data),
             "source": self.source.as_ref().map(Lines::data),
             "lanes": self.threads.as_ref().map(Threads::data),
+            "counters": self.counters,
+            "durations": self.threads.as_ref().map(|threads| threads.durations),
+            "waits": self.waited.is_some(),
+            "sampleOfType": self.sample.count_of_type(),
             "waitFlame": self.wait_flame().map(|flame| flame.data()),
             "plan": self.plan.is_some(),
         })
@@ -390,6 +413,28 @@ impl Report<'_> {
             ]);
         }
         table
+    }
+}
+
+/// Returns what a target waited for: the sentences, and where its time went.
+fn waits(waited: &Waited) -> Markup {
+    let columns = [time("").titled("time"), table::percent("").titled("%"), table::count("pieces")];
+    let mut shares = Table::new([table::text("share")].into_iter().chain(columns));
+    let total = waited.shares.iter().map(|(_, ns, _)| *ns as f64).sum::<f64>().max(1.0);
+    for (name, ns, count) in &waited.shares {
+        let percent = *ns as f64 * 100.0 / total;
+        shares.row([name.clone().into(), (*ns).into(), percent.into(), (*count).into()]);
+    }
+    html! {
+        @if let Some((target, all)) = waited.sentences.split_first() {
+            section aria-label="What it waited for" {
+                h2 { "What it waited for" }
+                p.lead { (target) }
+                ol #sentences { @for sentence in all { li { (sentence) } } }
+                @if all.is_empty() { p.note { "It never waited." } }
+            }
+        }
+        (page::section("Where the time went", &shares))
     }
 }
 

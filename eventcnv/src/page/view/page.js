@@ -25,11 +25,14 @@
   const SHOWN_MAX = 400; // Events that are listed at once.
   const ZOOM_MAX = 2000; // The shortest range is this part of the log.
   let range = [0, 1];
+  let handed = range; // The range that the tab of threads had from the others.
   let picked = null;
   const sorted = { by: "events", down: true };
   let calls = null; // The tab of calls, if the log has any.
   let source = null; // The tab of source, if the log has statements.
   let threads = null; // The tab of threads, if the log has slices or flows.
+  let counters = null; // The tab of counters, if the log has any.
+  let durations = null; // The tab of durations, if the log has slices.
   let first = "eventsTab"; // The tab on which the page opens.
   let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
 
@@ -275,14 +278,19 @@
     if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
     if (byId("search").value) state.set("search", byId("search").value);
     if (!byId("eventsTab").hidden && first !== "eventsTab") state.set("tab", "events");
+    if (!byId("waitsTab").hidden && first !== "waitsTab") state.set("tab", "waits");
     if (!byId("callsTab").hidden) state.set("tab", "calls");
     if (!byId("sourceTab").hidden) state.set("tab", "source");
+    if (!byId("countersTab").hidden) state.set("tab", "counters");
+    if (!byId("durationsTab").hidden) state.set("tab", "durations");
     if (!byId("threadsTab").hidden) state.set("tab", "threads");
     if (!byId("waitFlameTab").hidden) state.set("tab", "flame");
     if (!byId("planTab").hidden) state.set("tab", "plan");
     if (calls && calls.search.value) state.set("find", calls.search.value);
     if (source && source.search.value) state.set("lines", source.search.value);
     if (source && source.place()) state.set("line", source.place());
+    if (durations && durations.search.value) state.set("pairs", durations.search.value);
+    if (durations && durations.place()) state.set("slice", durations.place());
     if (threads && threads.search.value) state.set("name", threads.search.value);
     if (threads && threads.place()) state.set("lanes", threads.place());
     if (waitFlame && waitFlame.search.value) state.set("frame", waitFlame.search.value);
@@ -298,6 +306,7 @@
     keepState();
     clearTimeout(waiting);
     waiting = setTimeout(drawEvents, 60);
+    if (counters) counters.draw();
   };
   // A range of the time, 0 … 1, on a canvas: the wheel, + and − zoom, a drag and arrow keys move, 0
   // shows all. `least` is the shortest range; `left` returns where the time begins on the canvas.
@@ -369,18 +378,19 @@
     show(at - width / 2, at + width / 2);
   };
   const keys = { ...view.keys, "/": () => byId("search").focus() };
-  const callKeys = { "/": () => calls.search.focus() };
+  const intoFlame = () => calls.enter();
+  const callKeys = { "/": () => calls.search.focus(), ArrowDown: intoFlame, ArrowRight: intoFlame };
   const sourceKeys = { "/": () => source.search.focus() };
   const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
-    : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys
-    : !byId("planTab").hidden ? {} : keys);
+    : !byId("durationsTab").hidden ? durations.keys : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys
+    : !byId("countersTab").hidden ? view.keys : !byId("eventsTab").hidden ? keys : {});
   // What a list or a row of buttons does with keys by itself.
   const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
     const own = OWN_KEYS.includes(event.key) ? "input:not(#theme), select, .scroll, .tabs" : "input:not(#theme), select";
     const inside = event.target.closest && event.target.closest(own);
     const known = tabKeys()[event.key];
-    if (inside || event.ctrlKey || event.metaKey || event.altKey || !known) return;
+    if (inside || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
     known(event);
   });
@@ -393,13 +403,17 @@
     drawTypes();
     draw();
     if (threads) threads.draw();
+    if (durations) durations.draw();
     if (waitFlame) waitFlame.draw();
   };
   byId("theme").onchange = redraw;
 
-  // Shows the events, the calls, the source, the threads, the flame of waits or the plan.
-  const parts = [["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
-    ["Source", "sourceTab", data.source], ["Threads", "threadsTab", data.lanes],
+  // Shows the events, the calls, the source, the durations, the threads, the flame of waits or the plan.
+  const hasDurations = data.durations && data.durations.rows.length > 0;
+  const parts = [["Waits", "waitsTab", data.waits], ["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
+    ["Source", "sourceTab", data.source], ["Counters", "countersTab", data.counters],
+    ["Durations", "durationsTab", hasDurations],
+    ["Threads", "threadsTab", data.lanes],
     ["Flame", "waitFlameTab", data.waitFlame], ["Plan", "planTab", data.plan]].filter((part) => part[2]);
   const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
     const tab = node("button", title);
@@ -418,8 +432,12 @@
     }
     drawTypes();
     draw();
+    if (shown === "eventsTab" && durations) durations.draw();
     if (shown === "sourceTab") source.reveal();
+    if (shown === "durationsTab") durations.draw();
+    if (shown === "threadsTab" && handed !== range) threads.chart.view.show(...range);
     if (shown === "threadsTab") threads.draw();
+    handed = range;
     if (shown === "waitFlameTab") waitFlame.draw();
   };
   byId("tabs").onkeydown = (event) => {
@@ -449,14 +467,18 @@
     if (times.length < data.events) {
       const whole = types.filter((type) => type.listed >= type.events).length;
       byId("sampled").textContent =
-        `A sample: all events of ${count(whole)} of ${count(types.length)} event types, and of the ` +
-        "other types some, spread over time. The column “Listed below” says how many.";
+        `A sample, ${count(times.length)} of ${count(data.events)} events: all events of ${count(whole)} of ` +
+        `${count(types.length)} event types, as each with at most ${count(data.sampleOfType)} is whole; ` +
+        `${data.lanes ? "both ends of the slowest slices of each name; " : ""}of the other events some, ` +
+        "spread over time. The column “Listed below” says how many.";
     }
   };
 
   // What a view was sent with; `check` has the page say of itself what tests ask.
   const state = new URLSearchParams(location.hash.slice(1));
   const isCheck = state.has("check");
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
   build();
   const wanted = (state.get("range") || "").split("-").map(Number);
   if (wanted.length === 2 && wanted[0] < wanted[1]) view.range = range = wanted;
@@ -473,29 +495,40 @@
   if (data.lanes) threads = threadsTab(byId("threadsTab"), data.lanes, { ...drawing,
     hasFlame: (number, at) => waitFlame && waitFlame.has(number, at),
     showFlame: (number, at) => { showTab("waitFlameTab"); waitFlame.go(number, at); } });
+  if (data.counters) {
+    counters = countersTab(byId("countersTab"), data.counters, { ...drawing, drawAxis, show, range: () => range,
+      timeText: (part) => time(part, 5), length: data.length, least: 1 / ZOOM_MAX, open: () => showTab("countersTab") });
+  }
+  if (hasDurations) durations = durationsTab(byId("durationsTab"), data.durations, { ...drawing, lanes: threads,
+    open: () => showTab("durationsTab"), showBar: (i) => { showTab("threadsTab"); threads.show(i); } });
+  const hasOwn = !data.calls && !data.source && !data.waits; // Other tabs of such logs tell more of durations.
+  for (const [id, part] of [["counterLines", counters], ["durationLines", hasOwn && durations]]) {
+    byId(id).hidden = !part || !part.small.length;
+    if (part) byId(id).lastElementChild.append(...part.small);
+  }
   if (data.waitFlame) waitFlame = waitFlameTab(byId("waitFlameTab"), data.waitFlame, { ...drawing,
     hasLane: (number) => threads && threads.has(number),
     showLane: (number, at) => { showTab("threadsTab"); threads.go(number, at); } });
   if (tabs.length) {
     byId("tabs").hidden = false;
-    const open = { events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
-      threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
+    const open = { waits: data.waits && "waitsTab", events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
+      counters: counters && "countersTab", durations: durations && "durationsTab", threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
       plan: data.plan && "planTab" };
     // What such a log was made for.
-    const made = threads && threads.hasWaits ? open.threads : open.calls || open.source;
+    const made = open.waits || (threads && threads.hasWaits) ? open.waits || open.threads : open.calls || open.source;
     first = made || first;
     showTab(open[state.get("tab")] || first);
   }
-  for (const [part, key] of [[calls, "find"], [source, "lines"], [threads, "name"], [waitFlame, "frame"]]) {
+  for (const [part, key] of [[calls, "find"], [source, "lines"], [durations, "pairs"],
+    [threads, "name"], [waitFlame, "frame"]]) {
     if (!part || !state.get(key)) continue;
     part.search.value = state.get(key);
     part.find();
   }
   if (source && state.get("line")) source.showAt(Number(state.get("line")));
+  if (durations && state.get("slice")) durations.showAt(state.get("slice"));
   if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
   if (waitFlame && state.get("stack")) waitFlame.showAt(state.get("stack"));
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
   redraw();
   drawEvents();
   new ResizeObserver(draw).observe(chart);

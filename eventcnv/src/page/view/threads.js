@@ -273,7 +273,7 @@ const threadsTab = (root, data, page) => {
       chart.laneOf(all, i) === lane.at && chart.classOf(i, all) > 0));
     return own.find(isOf) || own[0];
   };
-  return { search, find, draw: chart.draw, hasWaits: has(2) || has(3), has: (number) => Boolean(laneOf(number)),
+  return { search, find, chart, draw: chart.draw, show: (i) => goTo({ all: bars, i }), hasWaits: has(2) || has(3), has: (number) => Boolean(laneOf(number)),
     go: (number, at) => {
       const lane = laneOf(number);
       if (lane) linkAt("", lane.at, at).click();

@@ -18,6 +18,7 @@ use crate::page::view::calls::text;
 use crate::page::view::encoded::{counts, encoded, end_of};
 use eventlog::reader::Log;
 use eventlog::reader::marks::Marks;
+use foldhash::fast::RandomState;
 use lens::slices::{Id, Verdict};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -48,15 +49,20 @@ pub(crate) struct Threads<'l> {
     pub(crate) same: Box<dyn Fn(u16, u32) -> (u16, u32) + 'l>,
     /// Returns the number of a thread in its system, or another unique number.
     pub(crate) number: Box<dyn Fn(u16, u32) -> u32 + 'l>,
+    /// How long slices lasted.
+    pub(crate) durations: &'l Value,
     /// Threads of the log without a lane.
     pub(crate) other_count: usize,
     /// Whether a selection leaves events out.
     pub(crate) is_part: bool,
 }
 
+/// Events, asked for each event of a log.
+pub(crate) type Ids = HashSet<Id, RandomState>;
+
 /// Returns the events whose parameters the page may have.
-pub(crate) fn wanted(lanes: &Lanes) -> HashSet<Id> {
-    let mut ids = HashSet::new();
+pub(crate) fn wanted(lanes: &Lanes) -> Ids {
+    let mut ids = Ids::default();
     for bar in lanes.bars() {
         ids.insert(bar.begin_id);
         ids.extend(bar.end_id);

@@ -17,8 +17,8 @@ mod flame;
 use crate::waits::account::{Account, Window};
 use crate::waits::critical::{Piece, Share};
 use crate::waits::events::waits::{
-    PathBegin, PathEnd, REGISTRY, RunBegin, RunEnd, Share as ShareRow, WaitBegin, WaitEnd,
-    WakeReceive, WakeSend,
+    PathBegin, PathEnd, REGISTRY, RunBegin, RunEnd, Sentence, Share as ShareRow, WaitBegin,
+    WaitEnd, WakeReceive, WakeSend,
 };
 use crate::waits::frames::Locks;
 use crate::waits::model::{Model, NEVER, NONE, Stretch, What};
@@ -40,7 +40,7 @@ const LABEL_COUNT_MAX: usize = 1 << 12;
 const LABEL_FIRST: usize = 0x7761_6974_0000_0000;
 /// Wakers in a stack, at most.
 const WAKER_COUNT_MAX: usize = 8;
-/// Bytes of a stack, at most.
+/// Bytes of a stack or a sentence, at most.
 const STACK_SIZE_MAX: usize = 4096;
 
 /// What is written.
@@ -70,6 +70,8 @@ pub struct Answer<'a> {
     pub stacks: &'a Stacks,
     /// The names that programs gave to locks.
     pub locks: &'a Locks,
+    /// The target, and what it waited for, in words; each with its time in ns.
+    pub sentences: &'a [(u64, String)],
     /// The program's event that was open at the beginning of a wait, by the place of the wait.
     pub open: &'a HashMap<u32, Own, RandomState>,
 }
@@ -138,7 +140,7 @@ impl Answer<'_> {
             }
             let is_target = |window: &&Window| lives.contains(&window.life);
             if let Some(window) = self.windows.iter().find(is_target) {
-                self.write_shares(&mut maker, window.life)?;
+                self.write_account(&mut maker, window.life)?;
             }
             self.write_syncs(&mut maker)?;
         }
@@ -351,12 +353,18 @@ impl Answer<'_> {
         Ok(())
     }
 
-    fn write_shares(&self, maker: &mut Maker<'_>, life: u32) -> Result<(), MakeError> {
+    /// Writes the shares of time and the sentences.
+    fn write_account(&self, maker: &mut Maker<'_>, life: u32) -> Result<(), MakeError> {
         let own = self.model.life(life);
         let of = own.map_or(0, |own| if own.process == 0 { own.thread } else { own.process });
         for (name, sum) in self.account.named() {
             let (ns, count) = (sum.ns as usize, sum.count as usize);
             let row = ShareRow { of, ns, count, name: name.as_bytes() };
+            maker.add(1, 1, self.ticks(self.model.end), &row)?;
+        }
+        for (ns, text) in self.sentences {
+            let text = text.get(..text.floor_char_boundary(STACK_SIZE_MAX)).unwrap_or_default();
+            let row = Sentence { ns: *ns as usize, text: text.as_bytes() };
             maker.add(1, 1, self.ticks(self.model.end), &row)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 eventdef::events! {
     /// What threads did. A stream for each process, a buffer for each thread.
-    registry "waits" version(1, 1, 0);
+    registry "waits" version(1, 2, 0);
     kinds {
         /// Runs.
         Run = 0,
@@ -142,5 +142,12 @@ eventdef::events! {
         ns: W,
         /// frames from the outermost one, separated by ;
         frames: S,
+    }
+    /// What the target is, and then what it waited for, the longest first.
+    Sentence(0x000E, always, Account) {
+        /// the time, in ns
+        ns: W,
+        /// in words
+        text: S,
     }
 }

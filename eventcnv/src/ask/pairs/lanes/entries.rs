@@ -10,6 +10,7 @@
 use crate::ask::pairs::reading::Aside;
 use eventlog::reader::marks::{Key, Marks, Side};
 use eventlog::reader::{Clock, Event, EventType, Format, Log, Registry};
+use lens::counters::{Source, Steps};
 use lens::slices::Id;
 
 /// The event type of events that no registry of the log declares.
@@ -43,6 +44,8 @@ pub(crate) struct Tick {
 pub(crate) struct Entries {
     pub(crate) halves: Vec<Half>,
     pub(crate) ticks: Vec<Tick>,
+    /// The changes of counters.
+    pub(crate) steps: Steps,
 }
 
 /// The parts of an event type.
@@ -83,6 +86,7 @@ fn type_of(event: &Event<'_, '_>) -> u32 {
 pub(crate) struct Maker<'l> {
     clock: &'l Clock,
     kinds: &'l Kinds,
+    counters: Source,
     /// The line of each stream's clock that was used last.
     near: Vec<usize>,
     made: Entries,
@@ -90,16 +94,32 @@ pub(crate) struct Maker<'l> {
 
 impl<'l> Maker<'l> {
     /// Returns a maker without entries.
-    pub(crate) fn new(log: &Log, clock: &'l Clock, kinds: &'l Kinds) -> Maker<'l> {
-        Maker { clock, kinds, near: vec![0; log.streams().len()], made: Entries::default() }
+    pub(crate) fn new(
+        log: &Log,
+        clock: &'l Clock,
+        kinds: &'l Kinds,
+        counters: Source,
+    ) -> Maker<'l> {
+        Maker {
+            clock,
+            kinds,
+            counters,
+            near: vec![0; log.streams().len()],
+            made: Entries::default(),
+        }
     }
 }
 
 impl Aside for Maker<'_> {
     type Entries = Entries;
     const ASKS: bool = true;
+    const TELLS_ALL: bool = true;
 
     fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize {
+        let &Event { stream, thread, buffer, number, ticks, .. } = event;
+        let Some(near) = self.near.get_mut(usize::from(stream)) else { return self.made.count() };
+        // The value of a counter depends on all events, whatever is selected.
+        self.counters.add(event, || self.clock.ns_near(stream, ticks, near), &mut self.made.steps);
         let unknown = Parts { flow: None, is_tick: true };
         let parts = self.kinds.0.get(event.registry_index as usize);
         let parts = parts.and_then(|parts| parts.get(usize::from(event.event_type_index)));
@@ -107,8 +127,6 @@ impl Aside for Maker<'_> {
         if !is_chosen || (parts.flow.is_none() && !parts.is_tick) {
             return self.made.count();
         }
-        let &Event { stream, thread, buffer, number, ticks, .. } = event;
-        let Some(near) = self.near.get_mut(usize::from(stream)) else { return self.made.count() };
         let ns = self.clock.ns_near(stream, ticks, near);
         if let Some(side) = parts.flow {
             let (key, pair, is_end) = (side.key(event), side.pair, side.is_end);
@@ -128,6 +146,6 @@ impl Aside for Maker<'_> {
 
 impl Entries {
     fn count(&self) -> usize {
-        self.halves.len() + self.ticks.len()
+        self.halves.len() + self.ticks.len() + self.steps.len()
     }
 }

@@ -12,6 +12,8 @@ use eventlog::reader::marks::{Form, Marks, Pair};
 
 /// The registry whose slices are runs and waits.
 const WAITS: &str = "waits";
+/// Registries whose slices a lens shows in another way.
+const LENSES: [&str; 3] = [WAITS, "calls", "kernel"];
 
 /// Facts of a pair of event types.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct Shape {
     /// 0: a slice or span; 1: a run; 2: a wait.
     pub(crate) class: u8,
     pub(super) is_span: bool,
+    /// Whether it is a slice that a program names, of its own work.
+    pub(crate) is_own: bool,
     /// The pair that stands for all whose flows may meet across streams.
     pub(super) group: Option<u32>,
 }
@@ -34,20 +38,19 @@ impl Shape {
     pub(crate) fn of(registries: &[Registry], marks: &Marks) -> Vec<Shape> {
         let shape = |(pair, at): (&Pair, u32)| {
             let (is_span, group) = (pair.form == Form::Span, marks.group(at));
-            Shape { class: 0, is_span, group }
+            Shape { class: 0, is_span, is_own: !is_span, group }
         };
         let mut shapes: Vec<Shape> = marks.pairs.iter().zip(0..).map(shape).collect();
-        for registry in registries.iter().filter(|registry| &*registry.name == WAITS) {
+        for registry in registries.iter().filter(|registry| LENSES.contains(&&*registry.name)) {
             for row in &registry.event_types {
-                let role = marks.role_of(registry, row.code);
                 let class = match &*row.name {
-                    "RunBegin" => 1,
-                    "WaitBegin" => 2,
+                    "RunBegin" if &*registry.name == WAITS => 1,
+                    "WaitBegin" if &*registry.name == WAITS => 2,
                     _ => 0,
                 };
-                let part = role.part.filter(|_| class > 0);
+                let part = marks.role_of(registry, row.code).part.filter(|side| !side.is_end);
                 if let Some(shape) = part.and_then(|side| shapes.get_mut(side.pair as usize)) {
-                    shape.class = class;
+                    (shape.class, shape.is_own) = (class, false);
                 }
             }
         }

@@ -28,7 +28,9 @@ use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
 use lens::counters::{Counters, Refused};
-use lens::slices::{Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
+use lens::slices::{
+    Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
+};
 use std::sync::Arc;
 
 /// Entries of a piece, about.
@@ -65,6 +67,14 @@ pub(crate) enum Told<'a> {
     GaveWay(Slice<'a>),
     /// A selected event found nothing to end.
     Alone(&'a Edge),
+    /// A slice began in the slice `within`, by its place in the pairing. Only an [`Aside`] that
+    /// asks for all is told.
+    Begun { begin: &'a Edge, slot: Slot, within: Option<Slot> },
+}
+
+/// Returns whether the selection has an event.
+pub(crate) fn is_selected(edge: &Edge) -> bool {
+    edge.tag & UNSELECTED == 0
 }
 
 /// A log with its clock and its marks.
@@ -86,6 +96,8 @@ pub(crate) trait Aside {
     type Entries: Send;
     /// Whether it asks which events are selected, for events without an edge too.
     const ASKS: bool;
+    /// Whether the slices that the selection lacks are told too, and what begins.
+    const TELLS_ALL: bool = false;
     /// Whether it needs the labels of events.
     const HAS_LABELS: bool = false;
 
@@ -128,10 +140,50 @@ impl Open {
         self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
     }
 
+    /// Pairs the edges of a piece, and passes what they mean to `tell`, which returns whether it
+    /// wants more; what begins too if `is_all`. Returns whether it does, and gaps in the numbers.
+    fn pair(
+        &mut self,
+        piece: &Piece,
+        is_all: bool,
+        tell: &mut impl FnMut(Told<'_>, &Edge, &Values) -> bool,
+    ) -> (bool, Vec<Gap>) {
+        let Open { numbers, pairing, values } = self;
+        let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
+        let (mut is_wanted, mut gaps) = (true, Vec::new());
+        for step in piece.batch.steps() {
+            let edge = match step {
+                Step::Jump(jump) => {
+                    gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
+                    continue;
+                }
+                Step::Edge(edge) => numbered(edge, &ids),
+            };
+            if !edge.is_end {
+                pairing.make_room(|slice| {
+                    is_wanted = tell(Told::GaveWay(slice), slice.begin, values);
+                });
+            }
+            let each = |slice: Slice<'_>| {
+                is_wanted = tell(Told::Slice(slice), slice.begin, values);
+            };
+            let begin = &edge;
+            is_wanted = match pairing.take(&edge, each) {
+                Turn::Alone => tell(Told::Alone(begin), begin, values),
+                Turn::Begun { slot, within } if is_all => {
+                    tell(Told::Begun { begin, slot, within }, begin, values)
+                }
+                _ => is_wanted,
+            };
+        }
+        numbers.follow(&piece.batch);
+        (is_wanted, gaps)
+    }
+
     /// Passes the open slices that are selected to `take`, in the order of their beginnings.
     pub(crate) fn each(&self, mut take: impl FnMut(Slice<'_>, &Values)) {
         self.pairing.finish(|slice| {
-            if slice.begin.tag & UNSELECTED == 0 {
+            if is_selected(slice.begin) {
                 take(slice, &self.values);
             }
         });
@@ -182,7 +234,9 @@ impl Marked<'_> {
         let of = |registry: &Registry| {
             let row = |row: &EventType| {
                 let value = match by {
-                    By::Event | By::Thread | By::Name => Vec::new(),
+                    By::Event | By::Thread => Vec::new(),
+                    // The key names a span that nothing else names.
+                    By::Name => self.unnamed_span(registry, row),
                     By::Param(name) => {
                         row.param(name).into_iter().map(|(index, _)| index).collect()
                     }
@@ -191,7 +245,7 @@ impl Marked<'_> {
                         part.map_or_else(Vec::new, |side| side.params().collect())
                     }
                 };
-                [self.name_params(registry, row, by), value]
+                [self.name_params(registry, row), value]
             };
             registry.event_types.iter().map(row).collect()
         };
@@ -199,15 +253,20 @@ impl Marked<'_> {
     }
 
     /// Returns the indices of the parameters that name what an event begins.
-    fn name_params(&self, registry: &Registry, row: &EventType, by: &By) -> Vec<usize> {
+    fn name_params(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
+        let role = self.marks.role_of(registry, row.code);
+        let begins = role.part.is_some_and(|side| !side.is_end);
+        role.name.filter(|_| begins).into_iter().map(usize::from).collect()
+    }
+
+    /// Returns the indices of the parameters of the key of a span without a name that an event
+    /// begins.
+    fn unnamed_span(&self, registry: &Registry, row: &EventType) -> Vec<usize> {
         let role = self.marks.role_of(registry, row.code);
         let Some(side) = role.part.filter(|side| !side.is_end) else { return Vec::new() };
         let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
-        match (role.name, form) {
-            (Some(index), _) => vec![index.into()],
-            (None, Some(Form::Span)) if *by == By::Name => side.params().collect(),
-            (None, _) => Vec::new(),
-        }
+        let is_unnamed = role.name.is_none() && form == Some(Form::Span);
+        if is_unnamed { side.params().collect() } else { Vec::new() }
     }
 
     /// Passes the slices of a selection to `take`, in the order of their ends; then the unfinished
@@ -262,6 +321,7 @@ impl Marked<'_> {
         let chooser = selection.chooser(log);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, (Piece, A::Entries)>| {
             let worker = Worker::new(log, source.clone(), chooser.clone(), &params);
+            let worker = worker.with_named_values(*by == By::Name);
             let (mut worker, mut aside) = (worker, aside());
             events.each_while(|event| {
                 let is_chosen = worker.add(event, A::ASKS);
@@ -270,46 +330,23 @@ impl Marked<'_> {
             });
             emit((worker.piece(), aside.take()));
         };
-        let Open { numbers, pairing, values } = open;
         let mut result = Ok(());
         let mut tell = |told: Told<'_>, edge: &Edge, values: &Values| {
-            if result.is_ok() && edge.tag & UNSELECTED == 0 {
+            if result.is_ok() && (A::TELLS_ALL || is_selected(edge)) {
                 result = take(told, values);
             }
             result.is_ok()
         };
         let faults =
             parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
-                let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
-                let (mut is_wanted, mut gaps) = (true, Vec::new());
-                for step in piece.batch.steps() {
-                    let edge = match step {
-                        Step::Jump(jump) => {
-                            gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
-                            continue;
-                        }
-                        Step::Edge(edge) => numbered(edge, &ids),
-                    };
-                    if !edge.is_end {
-                        pairing.make_room(|slice| {
-                            is_wanted = tell(Told::GaveWay(slice), slice.begin, values);
-                        });
-                    }
-                    let each = |slice: Slice<'_>| {
-                        is_wanted = tell(Told::Slice(slice), slice.begin, values);
-                    };
-                    if pairing.take(&edge, each) == Turn::Alone {
-                        is_wanted = tell(Told::Alone(&edge), &edge, values);
-                    }
-                }
-                numbers.follow(&piece.batch);
+                let (is_wanted, gaps) = open.pair(&piece, A::TELLS_ALL, &mut tell);
                 others(entries, &gaps);
                 if is_wanted { Ok(()) } else { Err(Stop::Closed) }
             });
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, notes: notes(log, &pairing.counts()) })
+        Ok(Found { faults, notes: notes(log, &open.pairing.counts()) })
     }
 }
 

@@ -12,8 +12,9 @@ use lens::slices::{Edge, Slice};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The name and the value that stand for further ones.
+/// The name and the value that stand for further ones, and such a value without a name.
 const OTHERS: &str = "(others)\0(others)";
+const OTHER_VALUES: &str = "\0(others)";
 
 /// Numbers texts from 1.
 #[derive(Default)]
@@ -50,6 +51,8 @@ pub(crate) struct Values {
     /// The numbers of name and value, by tag.
     pairs: Vec<(u32, u32)>,
     texts: Numbered,
+    /// Tags with a value.
+    valued_count: usize,
 }
 
 impl Values {
@@ -71,6 +74,12 @@ impl Values {
         self.pair(edge).0
     }
 
+    /// Returns the number of the name of what an event begins; else of its value.
+    pub(crate) fn shown(&self, edge: &Edge) -> u32 {
+        let (name, value) = self.pair(edge);
+        if name > 0 { name } else { value }
+    }
+
     fn pair(&self, edge: &Edge) -> (u32, u32) {
         let place = (edge.tag & !UNSELECTED).checked_sub(1);
         place.and_then(|place| self.pairs.get(place as usize)).copied().unwrap_or_default()
@@ -84,11 +93,15 @@ impl Values {
     /// Returns the tag of a name and a value, which a NUL parts.
     pub(super) fn tag(&mut self, text: &str) -> u32 {
         let is_new = !self.tags.numbers.contains_key(text);
-        if is_new && self.pairs.len() >= VALUE_COUNT_MAX && text != OTHERS {
-            return self.tag(OTHERS);
-        }
         if is_new {
             let (name, value) = text.split_once('\0').unwrap_or(("", text));
+            // Values, such as the keys of spans, leave room for names.
+            let names_count = self.pairs.len() - self.valued_count;
+            let count = if value.is_empty() { names_count } else { self.valued_count };
+            if count >= VALUE_COUNT_MAX && ![OTHERS, OTHER_VALUES].contains(&text) {
+                return self.tag(if name.is_empty() { OTHER_VALUES } else { OTHERS });
+            }
+            self.valued_count += usize::from(!value.is_empty());
             self.pairs.push((self.texts.number(name), self.texts.number(value)));
         }
         self.tags.number(text)

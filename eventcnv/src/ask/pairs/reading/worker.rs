@@ -41,6 +41,8 @@ pub(super) struct Worker<'l> {
     /// Values by their bits: to write them as text costs more than all other steps.
     known: HashMap<Box<[u8]>, Known, RandomState>,
     raw: Vec<u8>,
+    /// Whether a label stands for a value, as for a name.
+    is_value_named: bool,
 }
 
 impl<'l> Worker<'l> {
@@ -59,7 +61,13 @@ impl<'l> Worker<'l> {
             piece: 0,
             known: HashMap::default(),
             raw: Vec::new(),
+            is_value_named: false,
         }
+    }
+
+    /// Lets labels stand for values, if `is_so`.
+    pub(super) fn with_named_values(self, is_so: bool) -> Worker<'l> {
+        Worker { is_value_named: is_so, ..self }
     }
 
     /// Adds an event. Returns whether the selection has it; the answer matters only for an event
@@ -121,7 +129,7 @@ impl<'l> Worker<'l> {
             }
             return known.number;
         }
-        let text = text_of(event, name, true) + "\0" + &text_of(event, value, false);
+        let text = text_of(event, name, true) + "\0" + &text_of(event, value, self.is_value_named);
         let known = Known { text: text.into(), piece: self.piece, number: next };
         self.values.push(known.text.clone());
         self.known.insert(self.raw.as_slice().into(), known);

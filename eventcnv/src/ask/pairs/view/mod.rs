@@ -204,6 +204,6 @@ impl Overview<'_> {
     }
 }
 
-fn is_exact(group: &Group) -> bool {
+pub(crate) fn is_exact(group: &Group) -> bool {
     group.count() == 0 || group.percentile(Percent::P50).is_some_and(|found| found.is_exact)
 }

@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Pieces of a critical path in text, at most.
 const PIECE_COUNT_MAX: usize = 1000;
+/// Sentences of the log of an answer, at most.
+const TOLD_COUNT_MAX: usize = 20;
 /// The delay of waits is told if it is at least one part in this number.
 const DELAY_SHARE: u64 = 20;
 
@@ -301,6 +303,15 @@ impl Shown<'_> {
         let none = "\nWhere the time went:\n\nnowhere: the target has no time";
         let facts = self.facts(&path_of, path.is_whole);
         form.answer_all("waits", sheets, Lines { before, none, facts, ..Lines::default() })
+    }
+
+    /// Returns the target, and the sentences about waits; each with its time.
+    pub(crate) fn told(&self) -> Vec<(u64, String)> {
+        let total = self.explained.account.total;
+        let first = (total, format!("{}: {} in all", self.target(), nanoseconds(total as f64)));
+        let groups = self.groups().take(TOLD_COUNT_MAX);
+        let all = groups.map(|(at, group)| (group.ns, format!("{}.", self.sentence(at, group))));
+        std::iter::once(first).chain(all).collect()
     }
 
     /// Returns the lines about waits.

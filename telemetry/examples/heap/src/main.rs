@@ -10,6 +10,7 @@
 //!  MPS_TELEMETRY_CONTROL=all cargo run -p heap -- FILE…
 //!  eventcnv pairs mpsio.log
 //! ```
+#![forbid(unsafe_code)]
 
 mod arena;
 mod collect;

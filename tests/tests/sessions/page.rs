@@ -123,7 +123,7 @@ fn form(cell: &str, is_rate: bool) -> String {
             && number.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',');
         let is_process = index > 0 && words[index - 1] == "process";
         let differs = is_rate || is_process || number.contains('.') || is_unit(index + 1);
-        match is_number && differs {
+        match is_number && differs || *word == "noise" {
             true => "#".to_owned(),
             false if is_unit(index) && index > 0 => "unit".to_owned(),
             false => without_addresses(word),

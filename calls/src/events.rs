@@ -37,6 +37,7 @@ telemetry::events! {
         function: P,
     }
     /// A call took at least as long as the filter asks for. It ended now, and has no CallEnter.
+    /// [unit ns elapsed]
     CallSlow(0x0004, always, Call) {
         /// the function
         function: P,

@@ -78,12 +78,12 @@
 //! | `B` | Boolean | [`BooleanArg`]: `bool` | `bool` |
 //! | `S` | string, the last parameter | [`StringArg`]: references to `str`, `[u8]`, … | `&[u8]` |
 //!
-//! # Slices, spans and names
+//! # Marks: slices, spans, counters, units
 //!
 //! A reader pairs events by the names of their types: `JobBegin` and `JobEnd` (also `JobEnter`,
 //! `JobLeave`) are a slice, work of a thread; `FileOpen` and `FileClose` (also `FileStart`,
 //! `FileStop`; `FileCreate`, `FileDestroy`) are a span, the life of a thing in any threads. A doc
-//! string declares other pairs, and names:
+//! string declares other pairs, and names, values over time, and units:
 //!
 //! ```
 //! mod jobs {
@@ -92,21 +92,30 @@
 //!         registry "jobs" version(1, 0, 0);
 //!         kinds standard;
 //!
-//!         /// A job began. [slice Taken=Done:job] [name title]
+//!         /// A job began. [slice Taken=Done:job] [name title] [counter running += 1]
 //!         Taken(0x0001, always, Object) {
 //!             /// the job
 //!             job: P,
 //!             /// its title
 //!             title: S,
 //!         }
-//!         /// A job is done.
+//!         /// A job is done. [counter running -= 1]
+//!         /// [counter written += bytes:disk] [unit bytes bytes] [unit ns waited]
 //!         Done(0x0002, always, Object) {
 //!             /// the job
 //!             job: P,
+//!             /// the disk that it wrote to
+//!             disk: U,
+//!             /// how much it wrote
+//!             bytes: W,
+//!             /// how long it waited for the disk, in ns
+//!             waited: W,
 //!         }
 //!     }
 //! }
-//! # assert!(jobs::REGISTRY.event_types[0].doc.contains("[slice Taken=Done:job]"));
+//! # use eventdef::marks::{Mark, Unit, in_doc};
+//! # let marks: Vec<_> = in_doc(jobs::REGISTRY.event_types[1].doc).collect();
+//! # assert_eq!(marks[2..], [Ok(Mark::Unit(Unit::Bytes, "bytes")), Ok(Mark::Unit(Unit::Ns, "waited"))]);
 //! ```
 //!
 //! | in a doc string | meaning |
@@ -114,17 +123,24 @@
 //! | `[slice A=B:key]` | a slice from an A to the B with the same parameter `key` |
 //! | `[span A=B:key]` | a span, in whatever thread it ends |
 //! | `[flow A=B:key]` | an arrow from an A to the next B |
-//! | `[counter A.p-B.q:key]` | a counter: the sum of p, less that of q |
 //! | `[name p]` | on the type that begins a slice or span: p, or its label, names it |
+//! | `[counter n += p:key]` | a counter n for each `key`: this event adds p to it, or the number 1 |
+//! | `[counter n -= p:key]` | this event subtracts p from it, or the number 1 |
+//! | `[counter n = p:key]` | p is its value from now on |
+//! | `[counter A.p-B.q:key]` | a counter: the sum of p of all A, less that of q of all B |
+//! | `[unit bytes p]` | p is a number of bytes; also `ns`, and `count` for things |
 //!
 //! Up to four keys stand behind the colon, with commas. Without keys, two events belong together if
-//! all pointers and addresses that they share are equal.
+//! all pointers and addresses that they share are equal. All rows that name a counter change the
+//! same one; without a key, there is one for each value of the parameter that is called like it:
+//! `[counter pool += size]`. Counters appear in the pages, the tables and the exports of `eventcnv`.
 //!
 //! # Laws
 //!
 //! The compiler refuses a list that breaks a law, and names the row: a code that is used twice or
 //! reserved, a kind that does not exist, a name that is used twice or too long, a parameter after a
-//! string, an event type too large for the smallest block, a missing doc string.
+//! string, an event type too large for the smallest block, a missing doc string, a mark that names
+//! no parameter.
 //!
 //! ```text
 //! error: evaluation panicked: event type `PoolAlloc`: code 0x002A is already used by `PoolInit`
@@ -143,6 +159,7 @@ mod event;
 pub mod field;
 pub mod layout;
 mod macros;
+pub mod marks;
 pub mod mps;
 pub mod path;
 mod registry;

@@ -149,6 +149,8 @@ macro_rules! __registry {
             const ROWS: [$crate::Row; $crate::check::row_count(PARTS)] =
                 $crate::check::sorted_rows(PARTS);
             static EVENT_TYPES: [$crate::EventType; ROWS.len()] = $crate::check::event_types(&ROWS);
+            // Long lists have long doc strings, and each mark in them is read.
+            #[allow(long_running_const_eval)]
             const _: () =
                 $crate::check::registry($name, $crate::__doc!($doc), KINDS, &ROWS, $runtime);
             $crate::Registry {

@@ -15,7 +15,7 @@ telemetry::events! {
     registry "malloc" version(1, 2, 0);
     kinds standard;
 
-    /// malloc handed memory out.
+    /// malloc handed memory out. [unit bytes size]
     Malloc(0x0001, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -24,7 +24,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// malloc handed out memory of 4 GiB or more.
+    /// malloc handed out memory of 4 GiB or more. [unit bytes size]
     MallocLarge(0x0002, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -33,7 +33,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// calloc handed memory out, filled with zeros.
+    /// calloc handed memory out, filled with zeros. [unit bytes size]
     Calloc(0x0003, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -51,7 +51,7 @@ telemetry::events! {
         /// the memory; 0: none yet, so that realloc does what malloc does
         address: A,
     }
-    /// realloc or reallocarray handed memory out again.
+    /// realloc or reallocarray handed memory out again. [unit bytes size]
     Realloc(0x0005, always, Object) {
         /// the memory; 0: the call failed and the old memory stays handed out, unless the size is
         /// 0: then the old memory was freed
@@ -62,7 +62,7 @@ telemetry::events! {
         stack: U,
     }
     /// realloc or reallocarray handed out memory of 4 GiB or more. An array that is larger than any
-    /// memory has the largest size.
+    /// memory has the largest size. [unit bytes size]
     ReallocLarge(0x0006, always, Object) {
         /// the memory; 0: the call failed and the old memory stays handed out
         address: A,
@@ -76,7 +76,7 @@ telemetry::events! {
         /// the memory
         address: A,
     }
-    /// aligned_alloc handed memory out.
+    /// aligned_alloc handed memory out. [unit bytes size]
     AlignedAlloc(0x0008, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -87,7 +87,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// posix_memalign handed memory out.
+    /// posix_memalign handed memory out. [unit bytes size]
     PosixMemalign(0x0009, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -98,7 +98,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// memalign handed memory out.
+    /// memalign handed memory out. [unit bytes size]
     Memalign(0x000A, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -109,7 +109,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// valloc handed memory out.
+    /// valloc handed memory out. [unit bytes size]
     Valloc(0x000B, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -120,7 +120,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// pvalloc handed memory out.
+    /// pvalloc handed memory out. [unit bytes size]
     Pvalloc(0x000C, always, Object) {
         /// the memory; 0: the call failed
         address: A,
@@ -131,7 +131,7 @@ telemetry::events! {
         /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// malloc_usable_size returned the size of memory.
+    /// malloc_usable_size returned the size of memory. [unit bytes size]
     UsableSize(0x000D, always, Object) {
         /// the memory
         address: A,
@@ -149,7 +149,7 @@ telemetry::events! {
         /// the return address
         address: A,
     }
-    /// A part of a file is mapped as code.
+    /// A part of a file is mapped as code. [unit bytes size]
     Mapping(0x0011, always, Object) {
         /// its address
         start: A,
@@ -167,7 +167,8 @@ telemetry::events! {
     }
     /// How much of a block was written, for a sample of the blocks of two pages and more. It is
     /// measured when the block is given up, or at the end. Only pages count that lie in the block
-    /// alone and were not in memory when the block was handed out.
+    /// alone and were not in memory when the block was handed out. [unit bytes size]
+    /// [unit bytes looked] [unit bytes touched]
     Touched(0x0018, always, Object) {
         /// the block
         address: A,

@@ -2,18 +2,20 @@
 //!
 //! ```text
 //!  events ─┬─ slices ─────▶ what begins and ends: pairs, durations, percentiles
+//!          ├─ counters ───▶ values over time
 //!          ├─ calls ──────▶ callers, counts, times, calling contexts
 //!          ├─ statements ─▶ counts and times of lines, and those that never ran
 //!          └─ waits ──────▶ why threads did not run (feature `waits`)
 //! ```
 //!
 //! No lens opens a file or prints. Rooms, the highest first; an import runs to a lower room:
-//! `waits`, `statements`, `calls`, `slices`. `waits` uses `slices` alone.
+//! `waits`, `statements`, `calls`, `counters`, `slices`. `waits` and `counters` use `slices` alone.
 //!
 //! - **Rust**: 1.91 or later. No unsafe code.
 #![forbid(unsafe_code)]
 
 pub mod calls;
+pub mod counters;
 pub mod slices;
 pub mod statements;
 #[cfg(feature = "waits")]

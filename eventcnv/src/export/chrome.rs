@@ -10,11 +10,12 @@
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
 use crate::export::processes::Processes;
-use crate::export::timeline::{Action, Moment, Number, TICKS, Timeline, argument, instant_name};
+use crate::export::timeline::{Action, Moment, TICKS, Timeline, argument, instant_name};
 use crate::open::select::Selected;
 use crate::show::json::Escaping;
 use cli::fields::Real;
 use eventlog::reader::{ClockBase, Event, Log, Stream, Value};
+use lens::counters::Number;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
 use std::io::{self, Write};
@@ -102,8 +103,10 @@ impl Serialize for Args<'_> {
         let mut map = serializer.serialize_map(None)?;
         match *self {
             Args::Name(name) => map.serialize_entry("name", name)?,
-            Args::Value(Number::Whole(value)) => map.serialize_entry("value", &value)?,
-            Args::Value(Number::Real(value)) => map.serialize_entry("value", &Real(value))?,
+            Args::Value(value) => match value.as_i64() {
+                Some(value) => map.serialize_entry("value", &value)?,
+                None => map.serialize_entry("value", &Real(value.as_f64()))?,
+            },
             Args::Event(event) => {
                 for (param, value) in event.params() {
                     map.serialize_entry(&argument(&param.name), &Param { event, value })?;
@@ -245,9 +248,10 @@ impl Chrome {
                 ..at(ph)
             });
         }
-        if let Some(counter) = moment.counter.and_then(|index| timeline.counters.get(index)) {
-            let args = Some(Args::Value(counter.value));
-            self.push(Entry { name: &counter.name, cat: "counter", args, ..at("C") });
+        for (index, value) in &timeline.changed {
+            let Some(counter) = timeline.counters.all().get(*index) else { continue };
+            let args = Some(Args::Value(*value));
+            self.push(Entry { name: &counter.title, cat: "counter", args, ..at("C") });
         }
     }
 }

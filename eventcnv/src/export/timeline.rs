@@ -9,22 +9,25 @@
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use crate::ask::calls::summary::demangled;
+use crate::ask::pairs::reading::counts;
 use crate::export::flows;
 use crate::export::flows::Flows;
 use crate::export::processes::Processes;
+use crate::open::select::Selection;
 use eventlog::format::text::OneLine;
-use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
-use eventlog::reader::{Clock, Event, Value};
+use eventlog::reader::marks::{Form, Marks, Role, Side};
+use eventlog::reader::{Clock, Event, Log, Value};
+use lens::counters::{Counters, Number, Source, Steps};
 use lens::slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::fmt::Write;
 use std::rc::Rc;
 
 /// Open slices, and open spans, at most.
 const OPEN_COUNT_MAX: usize = 1 << 16;
 const FLOW_COUNT_MAX: usize = 1 << 16;
+/// Tracks of counters, at most: viewers draw each.
 const COUNTER_COUNT_MAX: usize = 1 << 12;
 
 /// The role of an event on the timeline.
@@ -66,8 +69,6 @@ pub(crate) struct Moment {
     pub(crate) action: Action,
     /// The flow that the event begins or ends.
     pub(crate) flow: Option<Flow>,
-    /// The index in [`Timeline::counters`] of the counter that the event changes.
-    pub(crate) counter: Option<usize>,
     /// What names the slice or span, in place of its pair.
     pub(crate) label: Option<Label>,
 }
@@ -80,28 +81,15 @@ pub(crate) struct Flow {
     pub(crate) is_end: bool,
 }
 
-#[derive(Debug)]
-pub(crate) struct Counter {
-    pub(crate) stream: u16,
-    pub(crate) name: String,
-    pub(crate) value: Number,
-}
-
-/// The value of a counter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
-    Whole(i64),
-    Real(f64),
-}
-
-/// Stream, pair and key of a counter.
-type Place = (u16, u32, Key);
-
 pub(crate) struct Timeline {
     pub(crate) clock: Clock,
     pub(crate) marks: Marks,
     pub(crate) processes: Processes,
-    pub(crate) counters: Vec<Counter>,
+    pub(crate) counters: Counters,
+    /// The counters that the last event changed, by their indices, with their new values.
+    pub(crate) changed: Vec<(usize, Number)>,
+    source: Source,
+    steps: Steps,
     /// The track of the stack that a thread is in, if that is not its own.
     pub(crate) stacks: HashMap<Track, Track>,
     slices: Pairing,
@@ -114,7 +102,6 @@ pub(crate) struct Timeline {
     lanes: HashMap<(u16, u32), Lanes>,
     flows: Flows<u64>,
     flow_count: u64,
-    counter_of: HashMap<Place, usize>,
     unended_count: u64,
     limited: Limited,
 }
@@ -123,7 +110,6 @@ pub(crate) struct Timeline {
 #[derive(Debug, Default)]
 struct Limited {
     flow_count: u64,
-    value_count: u64,
 }
 
 impl Limited {
@@ -137,11 +123,7 @@ impl Limited {
             "{} flows are left out: they began while {FLOW_COUNT_MAX} were open",
             self.flow_count
         );
-        let value = format!(
-            "{} values are left out: they belong to counters beyond the first {COUNTER_COUNT_MAX}",
-            self.value_count
-        );
-        let all = [(open_count, open), (self.flow_count, flow), (self.value_count, value)];
+        let all = [(open_count, open), (self.flow_count, flow)];
         all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note)
     }
 }
@@ -164,13 +146,18 @@ impl Lanes {
 }
 
 impl Timeline {
-    pub(crate) fn new(clock: Clock, marks: Marks, processes: Processes) -> Timeline {
+    /// Returns the timeline of a selection of a log before its first event.
+    pub(crate) fn new(log: &Log, selection: &Selection, clock: Clock, marks: Marks) -> Timeline {
+        let reads = |registry: &_, row: &_| selection.has_all_of(registry, row);
         let limits = Limits { open_count: OPEN_COUNT_MAX, ..Limits::default() };
         Timeline {
             clock,
+            counters: Counters::new(log, &marks, reads).at_most(COUNTER_COUNT_MAX),
+            changed: Vec::new(),
+            source: Source::new(log, &marks),
+            steps: Steps::default(),
             marks,
-            processes,
-            counters: Vec::new(),
+            processes: Processes::new(log),
             stacks: HashMap::new(),
             slices: Pairing::new(limits),
             spans: Pairing::new(limits),
@@ -179,7 +166,6 @@ impl Timeline {
             lanes: HashMap::new(),
             flows: Flows::new(FLOW_COUNT_MAX),
             flow_count: 0,
-            counter_of: HashMap::new(),
             unended_count: 0,
             limited: Limited::default(),
         }
@@ -187,24 +173,25 @@ impl Timeline {
 
     /// Returns the entry of the next event.
     pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
-        let role = self.marks.role(event);
+        let &Role { part, flow, name, .. } = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
-        let param = role.name.and_then(|at| event.param_at(at.into()));
+        let param = name.and_then(|at| event.param_at(at.into()));
         let mut label = param.and_then(|value| match value {
             Value::S(text) => Some(Label::Text(OneLine(text).to_string().into())),
             value => event.labels.label_id_of(value).map(Label::Id),
         });
-        let action = role.part.map_or(Action::Instant, |side| {
+        let action = part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
             let edge = Edge::new(event, &side, form == Some(Form::Span));
             if edge.is_span { self.span(&edge, &mut label) } else { self.slice(edge, &mut label) }
         });
-        let flow = role.flow.and_then(|side| self.flow(&side, event));
-        let counter = role.counter.and_then(|(side, change, param)| {
-            let value = event.param_at(param.into())?;
-            self.count(&side, change, value, event)
+        let flow = flow.and_then(|side| self.flow(&side, event));
+        self.changed.clear();
+        self.source.add(event, || ns, &mut self.steps);
+        self.counters.take(&mut self.steps, |_, counter, _| {
+            self.changed.push((counter.index, counter.value));
         });
-        Moment { ns, action, flow, counter, label }
+        Moment { ns, action, flow, label }
     }
 
     /// Returns the name of the slice or span that an event begins or ends: a label, if a mark asks
@@ -293,32 +280,6 @@ impl Timeline {
         Some(Flow { pair, id: self.flow_count, is_end: false })
     }
 
-    fn count(
-        &mut self,
-        side: &Side,
-        change: Change,
-        value: Value<'_>,
-        event: &Event<'_, '_>,
-    ) -> Option<usize> {
-        let place = (event.stream, side.pair, side.key(event));
-        let index = match self.counter_of.get(&place) {
-            Some(index) => *index,
-            None if self.counters.len() >= COUNTER_COUNT_MAX => {
-                self.limited.value_count += 1;
-                return None;
-            }
-            None => {
-                let name = counter_name(self.marks.name(side.pair), side, event);
-                self.counters.push(Counter { stream: event.stream, name, value: Number::Whole(0) });
-                self.counter_of.insert(place, self.counters.len() - 1);
-                self.counters.len() - 1
-            }
-        };
-        let counter = self.counters.get_mut(index)?;
-        counter.value = changed(counter.value, change, value);
-        Some(index)
-    }
-
     /// Returns notes for the user at the end.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -331,6 +292,7 @@ impl Timeline {
         }
         let open_count = self.slices.counts().full + self.spans.counts().full;
         notes.extend(self.limited.notes(open_count));
+        notes.extend(counts::notes(&self.counters));
         notes
     }
 }
@@ -342,22 +304,6 @@ fn at<T: Clone + Default>(table: &mut Vec<T>, slot: Slot) -> &mut T {
         table.resize(index + 1, T::default());
     }
     &mut table[index]
-}
-
-/// Returns the name of a counter, with its key and the label of the key at the first count.
-fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
-    let mut name = name.to_owned();
-    let Some(value) = side.first(event) else { return name };
-    let Some(number) = value.as_u64() else { return name };
-    let _ = match value {
-        Value::P(_) | Value::A(_) => write!(name, " 0x{number:x}"),
-        _ => write!(name, " {number}"),
-    };
-    let label = event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
-    if let Some(label) = label {
-        let _ = write!(name, " {}", String::from_utf8_lossy(label));
-    }
-    name
 }
 
 /// The argument of an exported event that is not a parameter.
@@ -372,26 +318,5 @@ pub(super) fn instant_name<'e>(event: &Event<'e, '_>) -> Cow<'e, str> {
     match event.event_type {
         Some(event_type) => Cow::Borrowed(&event_type.name),
         None => format!("?{:04X}", event.code()).into(),
-    }
-}
-
-fn changed(before: Number, change: Change, value: Value<'_>) -> Number {
-    let value = match (value, value.as_u64()) {
-        (Value::D(value), _) => Number::Real(value),
-        (_, Some(value)) => i64::try_from(value).map_or(Number::Real(value as f64), Number::Whole),
-        _ => return before,
-    };
-    let real = |number| match number {
-        Number::Whole(value) => value as f64,
-        Number::Real(value) => value,
-    };
-    match (change, before, value) {
-        (Change::Is, _, value) => value,
-        (Change::Add, Number::Whole(a), Number::Whole(b)) => Number::Whole(a.saturating_add(b)),
-        (Change::Subtract, Number::Whole(a), Number::Whole(b)) => {
-            Number::Whole(a.saturating_sub(b))
-        }
-        (Change::Add, a, b) => Number::Real(real(a) + real(b)),
-        (Change::Subtract, a, b) => Number::Real(real(a) - real(b)),
     }
 }

@@ -142,9 +142,10 @@ fn read(
     };
     let maker = || Maker::new(log, clock, &kinds);
     let marked = Marked { log, clock, marks };
-    let Ok(_) = marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries| {
-        lanes.borrow_mut().add_entries(&entries);
-    });
+    let Ok(_) =
+        marked.advance_with(selection, &By::Name, &mut open, &mut take, maker, |entries, _| {
+            lanes.borrow_mut().add_entries(&entries);
+        });
     open.each(|slice, values| {
         lanes.borrow_mut().add(&slice, values.name_of(slice.begin), false);
     });

@@ -9,7 +9,6 @@
 use crate::ask;
 use crate::ask::lines;
 use crate::ask::pairs::marks::MarkOptions;
-use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
 use crate::export::{calls, chrome, ctf, folded, lcov, perfetto};
 use crate::open::output::Output;
@@ -192,7 +191,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let notes: Vec<String> = match format {
         Format::Ctf => Vec::from_iter(write_directory(args, &reading, &clock, &mut events)?),
         _ => {
-            let mut timeline = Timeline::new(clock, marks, Processes::new(&reading.log));
+            let mut timeline = Timeline::new(&reading.log, &selection, clock, marks);
             let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
             timeline.notes().into_iter().chain(notes).collect()
         }

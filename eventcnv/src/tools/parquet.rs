@@ -8,7 +8,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::ask::pairs::lanes::Shape;
-use crate::ask::pairs::reading::{By, Found, Marked, Told, key_text};
+use crate::ask::pairs::reading::{Found, Marked, Open, Told, Values, key_text};
 use crate::ask::pairs::summary::slice_name;
 use crate::export::parquet;
 use crate::export::parquet::{Failure, Piece, RowBuffer, Sets};
@@ -17,9 +17,12 @@ use crate::open::select::{Select, Selected, Selection};
 use crate::open::{Input, Reading, parallel};
 use cli::Stop;
 use cli::output::{self, PendingDirectory};
+use eventdef::Sort;
 use eventlog::format::text::OneLine;
-use eventlog::reader::marks::Marks;
+use eventlog::reader::marks::{Key, Marks};
 use eventlog::reader::{Clock, Filter, Log, Order, Pick, Stream};
+use lens::counters::{Counter, Counters, Step};
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -44,7 +47,9 @@ Columns:
   time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
 Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in
 slices: the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
-end_number (the key of the event that ends it), duration in ns.
+end_number (the key of the event that ends it), duration in ns. Changes of counters are in counters:
+the columns of the event, and name, key, label, unit, value after it, change, relative (to a first
+value that is unknown, and at least least); exact_value and exact_change for integers of 64 bits.
 
 Examples:
   eventcnv parquet mpsio.log -o events
@@ -74,7 +79,7 @@ pub(crate) struct Parquet {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
 
-    /// Leave out the slices, which take another pass
+    /// Leave out the slices and the counters, which take another pass
     #[arg(long)]
     no_slices: bool,
 
@@ -111,52 +116,83 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
         // After a failure to write, which is the error to report, no more rows are taken.
         let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
-        let slices = (!args.no_slices).then(|| write_slices(&reading.log, &sets, &selection, take));
-        let (found, slice_count) = slices.transpose()?.unwrap_or_default();
-        Ok::<_, Stop>((faults, found, slice_count))
+        let marked = (!args.no_slices).then(|| write_marked(&reading.log, &sets, &selection, take));
+        let (found, counts) = marked.transpose()?.unwrap_or_default();
+        Ok::<_, Stop>((faults, found, counts))
     });
     let written = written.map_err(refused)?;
-    let (faults, found, slice_count) = written.result?;
+    let (faults, found, counts) = written.result?;
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
     reading.note(found.notes);
     reading.note_losses(&reading.log.losses(&faults));
-    let (count, file_count) = (written.row_count.saturating_sub(slice_count), written.file_count);
+    let of_marks = counts.iter().sum();
+    let (count, file_count) = (written.row_count.saturating_sub(of_marks), written.file_count);
     let path = OneLine(args.output.as_os_str().as_encoded_bytes());
-    let slices = if slice_count > 0 { format!(", {slice_count} slices") } else { String::new() };
-    writeln!(io::stdout(), "{path}: {count} events{slices} in {file_count} files")?;
+    let others: String = counts
+        .iter()
+        .zip(["slices", "changes of counters"])
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, what)| format!(", {count} {what}"))
+        .collect();
+    writeln!(io::stdout(), "{path}: {count} events{others} in {file_count} files")?;
     Ok(is_whole)
 }
 
-/// Passes the rows of the slices that begin in a selection to `take`. Returns what the
-/// reading found, and their number.
-fn write_slices(
+/// Passes the rows of the slices that begin in a selection to `take`, and of the changes of
+/// counters in it. Returns what the reading found, and their numbers.
+fn write_marked(
     log: &Log,
     sets: &Sets,
     selection: &Selection,
     mut take: impl FnMut(Piece) -> Result<(), Stop>,
-) -> Result<(Found, u64), Stop> {
+) -> Result<(Found, [u64; 2]), Stop> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_beginnings(selection) {
-        return Ok((Found::default(), 0));
+    let has_slices = marked.has_beginnings(selection);
+    if !has_slices && !marked.has_changes(selection) {
+        return Ok((Found::default(), [0; 2]));
     }
-    let (sorts, mut rows, mut count) = (marked.key_sorts(), RowBuffer::new(log, sets), 0);
+    let (sorts, rows) = (marked.key_sorts(), RefCell::new(RowBuffer::new(log, sets)));
+    let take = RefCell::new(&mut take);
+    let flush = || {
+        let mut rows = rows.borrow_mut();
+        if rows.is_full() { take.borrow_mut()(rows.take()) } else { Ok(()) }
+    };
     let shapes = Shape::of(log.registries(), &marks);
-    let (found, _) = marked.each(selection, &By::Event, |told, values| {
+    let key_of = |key: &Key, sorts: &[Sort]| (!sorts.is_empty()).then(|| key_text(key, sorts));
+    let [mut slice_count, mut change_count] = [0; 2];
+    let mut add = |told: Told<'_>, values: &Values| {
         let (Told::Slice(slice) | Told::GaveWay(slice)) = told else { return Ok(()) };
         let sorts = sorts.get(slice.begin.pair as usize).map_or(&[][..], Vec::as_slice);
-        let key = (!sorts.is_empty()).then(|| key_text(&slice.begin.key, sorts));
+        let key = key_of(&slice.begin.key, sorts);
         let is_apart = shapes.get(slice.begin.pair as usize).is_some_and(Shape::is_apart);
         let name = values.text(values.name_of(slice.begin));
         let name = slice_name(marks.name(slice.begin.pair), name, is_apart);
-        rows.push_slice(&slice, &name, key.as_deref());
-        count += 1;
-        if rows.is_full() { take(rows.take()) } else { Ok(()) }
-    })?;
-    take(rows.take())?;
-    Ok((found, count))
+        rows.borrow_mut().push_slice(&slice, &name, key.as_deref());
+        slice_count += 1;
+        flush()
+    };
+    let (mut open, mut counters) = (Open::new(log), marked.counters());
+    let change = |counters: &Counters, counter: &Counter, step: &Step| {
+        let key = key_of(&counter.key, counters.sorts(counter));
+        let counted = (counter, counters.least(counter));
+        rows.borrow_mut().push_change(counted, step, counters.name(counter), key.as_deref());
+        change_count += 1;
+        flush()
+    };
+    let found = marked.advance_counting(selection, &mut open, &mut add, &mut counters, change)?;
+    let mut result = Ok(());
+    open.each(|slice, values| {
+        if result.is_ok() {
+            result = add(Told::Slice(slice), values);
+        }
+    });
+    result?;
+    let last = rows.borrow_mut().take();
+    take.borrow_mut()(last)?;
+    Ok((found, [slice_count, change_count]))
 }
 
 fn has_labels(log: &Log) -> bool {

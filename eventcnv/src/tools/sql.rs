@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use crate::export::sql::{Counts, Import, Lenses, Refusal, begin_new};
+use crate::export::sql::{Counts, Import, Lenses, Refusal, Wanted, begin_new};
 use crate::open::select::{BufferCounts, Select};
 use crate::open::{Input, Reading};
 use cli::Stop;
@@ -44,6 +44,10 @@ Tables:
   slices          what begins and ends (eventcnv pairs): name, key, thread, begin and end (in
                   ticks), duration (in ns), begin_event and end_event (their keys), log, verdict
                   (whole, crossing, doubtful, again, unfinished); the last three have no duration
+  counters        changes of counters, by the marks of the registries: event (its key), place (of
+                  several changes by one event), log, thread, time (in ticks), name, key, label,
+                  unit (bytes, ns, count), value (after it), change, least (NULL: values are
+                  absolute; else they are relative to a first value of at least that much)
   calls           calls of functions (eventcnv calls): event (the key of its beginning), log,
                   thread, context, task, function, caller, depth, begin and end (in ticks),
                   duration and own (in ns), verdict, unwound, end_event, begin_wall, end_wall,
@@ -86,7 +90,7 @@ pub(crate) struct Sql {
     #[arg(short = 'o', long = "output", value_name = "DB")]
     output: Option<PathBuf>,
 
-    /// Leave out the slices, which take another pass
+    /// Leave out the slices and the counters, which take another pass
     #[arg(long)]
     no_slices: bool,
 
@@ -147,7 +151,8 @@ fn add(
     let (counts, faults) = import.add(&connection, &selection, has_labels).map_err(refused)?;
     let mut lenses = Lenses::default();
     has_slices.then(|| reading.begin_pass());
-    let slices = (!args.no_slices).then(|| import.add_slices(&connection, &selection, &mut lenses));
+    let slices = (!args.no_slices)
+        .then(|| import.add_slices(&connection, &selection, &mut lenses, Wanted::ALL));
     let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
     has_calls.then(|| reading.begin_pass());
     import.add_calls(&connection, &selection, &mut lenses).map_err(refused)?;

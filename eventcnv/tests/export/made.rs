@@ -408,7 +408,7 @@ fn assert_told(errors: &str) {
     for note in [
         "100 slices and spans are instants: they began while 65536 were open",
         "5 flows are left out: they began while 65536 were open",
-        "9 values are left out: they belong to counters beyond the first 4096",
+        "9 changes are left out: their counters came after the first 4096",
     ] {
         assert!(errors.contains(&format!("note: {note}\n")), "{errors}");
     }

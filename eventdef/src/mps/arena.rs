@@ -23,7 +23,8 @@ crate::events! {
         /// the arena that the memory is in
         arena: P,
     }
-    /// A pool was given memory by its arena.
+    /// A pool was given memory by its arena. [counter arena memory += size:arena]
+    /// [counter pool memory += size:pool] [unit bytes size]
     ArenaAlloc(0x0006, always, Arena) {
         /// the arena that gives
         arena: P,
@@ -36,7 +37,7 @@ crate::events! {
         /// the pool that gets it
         pool: P,
     }
-    /// An arena could not give a pool the memory it asked for.
+    /// An arena could not give a pool the memory it asked for. [unit bytes size]
     ArenaAllocFail(0x0007, always, Arena) {
         /// the arena that was asked
         arena: P,
@@ -47,7 +48,8 @@ crate::events! {
         /// why it failed, an MPS result code
         res: U,
     }
-    /// An arena was made in memory that the program provided.
+    /// An arena was made in memory that the program provided. [unit bytes size]
+    /// [unit bytes grainSize]
     ArenaCreateCL(0x0008, always, Arena) {
         /// the new arena
         arena: P,
@@ -64,7 +66,8 @@ crate::events! {
         /// its number in the order of creation
         serial: U,
     }
-    /// An arena was made in virtual memory of its own.
+    /// An arena was made in virtual memory of its own. [unit bytes userSize] [unit bytes chunkSize]
+    /// [unit bytes grainSize]
     ArenaCreateVM(0x0009, always, Arena) {
         /// the new arena
         arena: P,
@@ -86,7 +89,7 @@ crate::events! {
         /// the destroyed arena
         arena: P,
     }
-    /// The program added a piece of memory to an arena.
+    /// The program added a piece of memory to an arena. [unit bytes size]
     ArenaExtend(0x000B, always, Arena) {
         /// the arena that grew
         arena: P,
@@ -95,7 +98,8 @@ crate::events! {
         /// how many bytes it has
         size: W,
     }
-    /// A pool gave memory back to its arena.
+    /// A pool gave memory back to its arena. [counter arena memory -= size:arena]
+    /// [counter pool memory -= size:pool] [unit bytes size]
     ArenaFree(0x000C, always, Arena) {
         /// the arena that takes it back
         arena: P,
@@ -139,7 +143,7 @@ crate::events! {
         /// the zones taken, one bit each
         zoneSet: W,
     }
-    /// The limit of an arena's committed memory was set.
+    /// The limit of an arena's committed memory was set. [unit bytes limit]
     CommitLimitSet(0x001B, always, Arena) {
         /// the arena concerned
         arena: P,
@@ -179,7 +183,7 @@ crate::events! {
         /// its number in the arena, in the order of creation
         serial: U,
     }
-    /// A generation was made.
+    /// A generation was made. [unit bytes capacity]
     GenInit(0x001F, always, Arena) {
         /// the arena it is in
         arena: P,
@@ -215,7 +219,8 @@ crate::events! {
         /// the longest pause in seconds
         pauseTime: D,
     }
-    /// An arena has grown by a chunk of virtual memory.
+    /// An arena has grown by a chunk of virtual memory. [unit bytes chunkSize]
+    /// [unit bytes reserved]
     VMArenaExtendDone(0x0055, always, Arena) {
         /// how many bytes the chunk has
         chunkSize: W,
@@ -223,13 +228,14 @@ crate::events! {
         reserved: W,
     }
     /// An arena could not grow: not even the smallest useful chunk was available.
+    /// [unit bytes chunkMin] [unit bytes reserved]
     VMArenaExtendFail(0x0056, always, Arena) {
         /// how many bytes that smallest chunk has
         chunkMin: W,
         /// how many bytes of address space the arena holds
         reserved: W,
     }
-    /// An arena begins to grow.
+    /// An arena begins to grow. [unit bytes size] [unit bytes chunkSize] [unit bytes reserved]
     VMArenaExtendStart(0x0057, always, Arena) {
         /// how many bytes are needed
         size: W,
@@ -238,7 +244,8 @@ crate::events! {
         /// how many bytes of address space the arena holds
         reserved: W,
     }
-    /// A collection changed how much address space an arena holds.
+    /// A collection changed how much address space an arena holds. [unit bytes vmem0]
+    /// [unit bytes vmem1] [unit bytes vmem2]
     VMCompact(0x0058, always, Arena) {
         /// bytes held before the collection
         vmem0: W,

@@ -11,6 +11,7 @@ crate::events! {
     part of super;
 
     /// The program finished initializing an object in a buffer that logs its allocation.
+    /// [unit bytes size]
     BufferCommit(0x0012, always, Object) {
         /// the buffer it lies in
         buffer: P,
@@ -55,7 +56,7 @@ crate::events! {
         /// whether the program allocates from it, and not the collector
         isMutator: B,
     }
-    /// Room for an object was reserved in a buffer that logs its allocation.
+    /// Room for an object was reserved in a buffer that logs its allocation. [unit bytes size]
     BufferReserve(0x0019, always, Object) {
         /// the buffer it is in
         buffer: P,
@@ -114,7 +115,7 @@ crate::events! {
         /// the smallest of them
         min: W,
     }
-    /// A pool handed out memory.
+    /// A pool handed out memory. [counter allocated += size:pool] [unit bytes size]
     PoolAlloc(0x002A, sometimes, Object) {
         /// the pool it comes from
         pool: P,
@@ -130,7 +131,7 @@ crate::events! {
         /// the arena it was in
         arena: P,
     }
-    /// Memory was given back to a pool.
+    /// Memory was given back to a pool. [counter allocated -= size:pool] [unit bytes size]
     PoolFree(0x002C, always, Object) {
         /// the pool it came from
         pool: P,
@@ -185,7 +186,8 @@ crate::events! {
         /// the format of its objects
         format: P,
     }
-    /// A pool of class MFS was made: freed by hand, all blocks of one size.
+    /// A pool of class MFS was made: freed by hand, all blocks of one size. [unit bytes extendBy]
+    /// [unit bytes unitSize]
     PoolInitMFS(0x0033, always, Pool) {
         /// the new pool
         pool: P,
@@ -197,6 +199,7 @@ crate::events! {
         unitSize: W,
     }
     /// A pool of class MVFF was made: freed by hand, blocks of any size, first fit.
+    /// [unit bytes extendBy] [unit bytes avgSize] [unit bytes align]
     PoolInitMVFF(0x0034, always, Pool) {
         /// the new pool
         pool: P,
@@ -214,7 +217,7 @@ crate::events! {
         firstFit: B,
     }
     /// A pool of class MVT was made: freed by hand, blocks that tend to die in the order of their
-    /// birth.
+    /// birth. [unit bytes minSize] [unit bytes meanSize] [unit bytes maxSize]
     PoolInitMVT(0x0035, always, Pool) {
         /// the new pool
         pool: P,

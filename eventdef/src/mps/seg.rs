@@ -40,14 +40,14 @@ crate::events! {
         /// how many were read in a row, in the whole pool
         succAccesses: W,
     }
-    /// A buffer gave back the memory that was left in it.
+    /// A buffer gave back the memory that was left in it. [unit bytes spare]
     BufferEmpty(0x0013, always, Seg) {
         /// the buffer
         buffer: P,
         /// how many bytes were left
         spare: W,
     }
-    /// A buffer was given memory to allocate from.
+    /// A buffer was given memory to allocate from. [unit bytes size] [unit bytes filled]
     BufferFill(0x0014, always, Seg) {
         /// the buffer
         buffer: P,
@@ -67,7 +67,7 @@ crate::events! {
         /// the zones it refers to, one bit each
         summary: W,
     }
-    /// A segment was made.
+    /// A segment was made. [unit bytes size]
     SegAlloc(0x0038, always, Seg) {
         /// the arena it is in
         arena: P,
@@ -80,7 +80,7 @@ crate::events! {
         /// the pool that it belongs to
         pool: P,
     }
-    /// A segment could not be made.
+    /// A segment could not be made. [unit bytes size]
     SegAllocFail(0x0039, always, Seg) {
         /// the arena that was asked
         arena: P,
@@ -138,7 +138,7 @@ crate::events! {
         /// those collections, one bit each
         grey: U,
     }
-    /// It was set to which zones a segment may refer.
+    /// It was set to which zones a segment may refer. [unit bytes size]
     SegSetSummary(0x003F, always, Seg) {
         /// its arena
         arena: P,

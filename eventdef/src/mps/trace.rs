@@ -50,7 +50,9 @@ crate::events! {
         /// the reason, a number that the MPS lists as "trace start why"
         why: U,
     }
-    /// What a pool had in a generation when a collection was created.
+    /// What a pool had in a generation when a collection was created. [unit bytes capacity]
+    /// [unit bytes totalSize] [unit bytes freeSize] [unit bytes newSize] [unit bytes oldSize]
+    /// [unit bytes newDeferredSize] [unit bytes oldDeferredSize]
     TraceCreatePoolGen(0x0045, always, Trace) {
         /// the generation
         r#gen: P,
@@ -82,7 +84,8 @@ crate::events! {
         /// the ended collection
         trace: P,
     }
-    /// How a condemned generation came out of a collection.
+    /// How a condemned generation came out of a collection. [unit bytes condemned]
+    /// [unit bytes forwarded] [unit bytes preservedInPlace]
     TraceEndGen(0x0047, always, Trace) {
         /// the arena concerned
         arena: P,
@@ -138,7 +141,8 @@ crate::events! {
         /// the arena it collects
         arena: P,
     }
-    /// A collection starts, with all its work still to do.
+    /// A collection starts, with all its work still to do. [unit bytes condemned]
+    /// [unit bytes notCondemned] [unit bytes foundation]
     TraceStart(0x0051, always, Trace) {
         /// the arena concerned
         arena: P,
@@ -159,7 +163,8 @@ crate::events! {
         /// how much work each slice should do
         quantumWork: W,
     }
-    /// What a collection did with references, in numbers.
+    /// What a collection did with references, in numbers. [unit bytes forwardedSize]
+    /// [unit bytes preservedInPlaceSize]
     TraceStatFix(0x0052, always, Trace) {
         /// the collection
         trace: P,
@@ -184,7 +189,7 @@ crate::events! {
         /// bytes that survived in place
         preservedInPlaceSize: W,
     }
-    /// What a collection gave back, in numbers.
+    /// What a collection gave back, in numbers. [unit bytes reclaimSize]
     TraceStatReclaim(0x0053, always, Trace) {
         /// the collection
         trace: P,
@@ -195,7 +200,9 @@ crate::events! {
         /// bytes given back
         reclaimSize: W,
     }
-    /// What a collection scanned, in numbers.
+    /// What a collection scanned, in numbers. [unit bytes rootScanSize] [unit bytes rootCopiedSize]
+    /// [unit bytes segScanSize] [unit bytes segCopiedSize] [unit bytes singleScanSize]
+    /// [unit bytes singleCopiedSize]
     TraceStatScan(0x0054, always, Trace) {
         /// the collection
         trace: P,

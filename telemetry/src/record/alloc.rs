@@ -20,7 +20,7 @@ eventdef::events! {
     registry "alloc" version(1, 0, 0);
     kinds standard;
 
-    /// Memory was handed out.
+    /// Memory was handed out. [counter live += size] [unit bytes size]
     Allocate(0x0001, always, Object) {
         /// the memory; 0: there was none
         address: A,
@@ -29,7 +29,7 @@ eventdef::events! {
         /// what its address is a multiple of
         alignment: W,
     }
-    /// Memory was handed out, filled with zeros.
+    /// Memory was handed out, filled with zeros. [counter live += size] [unit bytes size]
     AllocateZeroed(0x0002, always, Object) {
         /// the memory; 0: there was none
         address: A,
@@ -39,7 +39,8 @@ eventdef::events! {
         alignment: W,
     }
     /// Memory is about to change its size, and is given up, perhaps to be handed out again at the
-    /// same address. A Reallocate of the same thread follows.
+    /// same address. A Reallocate of the same thread follows. [counter live -= size]
+    /// [unit bytes size]
     ReallocateBegin(0x0003, always, Object) {
         /// the memory
         address: A,
@@ -48,7 +49,8 @@ eventdef::events! {
         /// what its address is a multiple of
         alignment: W,
     }
-    /// Memory has changed its size, and is handed out again.
+    /// Memory has changed its size, and is handed out again. [counter live += size]
+    /// [unit bytes size]
     Reallocate(0x0004, always, Object) {
         /// the memory; 0: there was none, and the old one stays as it was, handed out
         address: A,
@@ -59,7 +61,7 @@ eventdef::events! {
         /// its address before
         old: A,
     }
-    /// Memory is about to be given up.
+    /// Memory is about to be given up. [counter live -= size] [unit bytes size]
     Free(0x0005, always, Object) {
         /// the memory
         address: A,

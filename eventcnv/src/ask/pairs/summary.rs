@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_note_counts_the_groups_without_percentiles() {
         let (name, from) = ("Job".into(), "a".into());
-        let pair = Pair { form: Form::Slice, name, from, to: None, group: None };
+        let pair = Pair { form: Form::Slice, name, from, to: None, unit: None, group: None };
         let mut marks = Marks::default();
         marks.pairs.push(pair);
         let limits = Limits { duration_count: 10, histogram_count: 1, ..Limits::default() };

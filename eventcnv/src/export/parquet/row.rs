@@ -1,4 +1,4 @@
-//! Rows in memory: an event or a slice in each.
+//! Rows in memory: an event, a slice or a change of a counter in each.
 //!
 //! ```text
 //!  Rows     time wall thread·buffer number count·stream  16 …  │ time wall …    a row at a time
@@ -8,7 +8,9 @@
 //! in `design/eventcnv.md`.
 
 use crate::text::names::PARAM_COUNT_MAX;
+use eventlog::reader::marks::Unit;
 use eventlog::reader::{Event, Value};
+use lens::counters::{Counter, Number, Step};
 use lens::slices::{Edge, Slice};
 
 /// The type of a column in the file.
@@ -52,7 +54,20 @@ pub(crate) const SLICE: [(&str, Form, bool); 8] = [
     ("end_number", Form::Long, true),
     ("duration", Form::Long, true),
 ];
-/// The word and the first bit of these columns in a row.
+/// The further columns of changes of counters. Those without a value come last.
+pub(crate) const COUNTER: [(&str, Form, bool); 10] = [
+    ("name", Form::Text, false),
+    ("key", Form::Text, true),
+    ("label", Form::Text, true),
+    ("unit", Form::Text, true),
+    ("value", Form::Double, false),
+    ("change", Form::Double, false),
+    ("relative", Form::Bool, false),
+    ("least", Form::Double, false),
+    ("exact_value", Form::Signed, true),
+    ("exact_change", Form::Signed, true),
+];
+/// The word and the first bit of the first columns in a row.
 pub(super) const FIRST_PLACES: [(usize, u32); FIRST.len()] =
     [(0, 0), (1, 0), (1, 0), (HEAD, 32), (2, 0), (2, 0), (2, 32), (3, 0)];
 /// The word with [`HAS_WALL`], the number of further columns with values, and the stream.
@@ -141,6 +156,33 @@ impl Rows {
             self.words.extend(slice.duration());
         }
         self.end(begin, id.stream, wall, FIRST.len() + SLICE.len());
+    }
+
+    /// Adds a change of a counter, which has the value after it.
+    pub(crate) fn push_change(
+        &mut self,
+        (counter, least): (&Counter, Option<Number>),
+        step: &Step,
+        wall: Option<u64>,
+        name: &str,
+        key: Option<&str>,
+    ) {
+        let begin = self.begin(step.ticks, wall, step.thread, step.id.buffer, step.id.number);
+        self.push_bytes(name.as_bytes());
+        for text in [key, counter.label.as_deref(), counter.unit.map(Unit::name)] {
+            match text {
+                Some(text) => self.push_bytes(text.as_bytes()),
+                None => self.words.push(NO_TEXT),
+            }
+        }
+        let (value, change) = (counter.value, counter.value.less(counter.before));
+        let double = |number: Number| number.as_f64().to_bits();
+        self.words.extend([double(value), double(change), u64::from(least.is_some())]);
+        self.words.push(least.map_or(0, double));
+        if let (Some(value), Some(change)) = (value.as_i64(), change.as_i64()) {
+            self.words.extend([value as u64, change as u64]);
+        }
+        self.end(begin, step.id.stream, wall, FIRST.len() + COUNTER.len());
     }
 
     /// Begins a row. Returns its place.

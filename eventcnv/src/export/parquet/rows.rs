@@ -9,9 +9,10 @@
 
 use crate::export::parquet::columns::Group;
 use crate::export::parquet::row::Rows;
-use crate::export::parquet::sets::{SLICES, Sets, UNKNOWN_SET};
+use crate::export::parquet::sets::{COUNTERS, SLICES, Sets, UNKNOWN_SET};
 use crate::export::wall::Wall;
 use eventlog::reader::{Event, Log};
+use lens::counters::{Counter, Number, Step};
 use lens::slices::Slice;
 use std::collections::HashMap;
 
@@ -78,6 +79,19 @@ impl<'l> RowBuffer<'l> {
         let (stream, ticks) = (slice.begin.id.stream, slice.begin.ticks);
         let wall = self.wall.time(stream, ticks);
         self.push_to(SLICES, stream, |rows| rows.push_slice(slice, wall, name, key));
+    }
+
+    /// Adds a change of a counter, with its name and its key.
+    pub(crate) fn push_change(
+        &mut self,
+        counter: (&Counter, Option<Number>),
+        step: &Step,
+        name: &str,
+        key: Option<&str>,
+    ) {
+        let wall = self.wall.time(step.id.stream, step.ticks);
+        let push = |rows: &mut Rows| rows.push_change(counter, step, wall, name, key);
+        self.push_to(COUNTERS, step.id.stream, push);
     }
 
     #[inline]

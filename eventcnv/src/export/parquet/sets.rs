@@ -7,7 +7,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::Failure;
-use crate::export::parquet::row::{FIRST, Form, SLICE};
+use crate::export::parquet::row::{COUNTER, FIRST, Form, SLICE};
 use crate::open::input::threads;
 use crate::text::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use eventdef::Sort;
@@ -42,9 +42,10 @@ const ADDED: [&str; 6] = [
     "__last_in_fragment",
 ];
 
-/// The indices of the sets of unknown events and of slices.
+/// The indices of the sets of unknown events, of slices and of changes of counters.
 pub(crate) const UNKNOWN_SET: usize = 0;
 pub(crate) const SLICES: usize = 1;
+pub(crate) const COUNTERS: usize = 2;
 
 /// A data set: the events of one type.
 pub(crate) struct Set {
@@ -58,7 +59,7 @@ pub(crate) struct Set {
 
 /// The data sets of a log.
 pub(crate) struct Sets {
-    /// The first ones are those of unknown events and of slices.
+    /// The first ones are those of unknown events, of slices and of changes of counters.
     pub(crate) all: Vec<Set>,
     /// The set of each code, for each registry of the log.
     pub(crate) codes: Vec<Vec<u32>>,
@@ -78,10 +79,10 @@ impl Sets {
         with_labels: bool,
         file: impl Fn(&Stream) -> &'l str,
     ) -> Result<Sets, Failure> {
-        let names = ["unknown_events", "slices"];
+        let names = ["unknown_events", "slices", "counters"];
         let mut taken = Taken::new(names);
         let mut all = Vec::new();
-        for (name, columns) in names.into_iter().zip([&UNKNOWN[..], &SLICE]) {
+        for (name, columns) in names.into_iter().zip([&UNKNOWN[..], &SLICE, &COUNTER]) {
             let columns = FIRST.iter().chain(columns);
             let columns = columns.map(|&(name, form, optional)| (name.to_owned(), form, optional));
             all.push(Set::new(name.to_owned(), columns.collect())?);

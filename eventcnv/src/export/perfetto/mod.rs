@@ -15,11 +15,11 @@ pub(crate) mod kernel;
 use crate::export::perfetto::kernel::Kernel;
 use crate::export::processes::Processes;
 use crate::export::protobuf::Message;
-use crate::export::timeline::{
-    Action, Counter, Moment, Number, TICKS, Timeline, argument, instant_name,
-};
+use crate::export::timeline::{Action, Moment, TICKS, Timeline, argument, instant_name};
 use crate::open::select::Selected;
+use eventlog::reader::marks::Unit;
 use eventlog::reader::{Clock, ClockBase, Event, Log, Value};
+use lens::counters::{Counter, Number};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -241,10 +241,10 @@ impl Perfetto {
                 self.entry(entry(Type::End, track, None));
             }
         }
-        let index = moment.counter.unwrap_or(usize::MAX);
-        if let Some(counter) = timeline.counters.get(index) {
-            let track = self.counter(index, counter);
-            let value = Some(counter.value);
+        for (index, value) in &timeline.changed {
+            let Some(counter) = timeline.counters.all().get(*index) else { continue };
+            let track = self.counter(counter);
+            let value = Some(*value);
             self.entry(Entry { value, event: None, ..entry(Type::Counter, track, None) });
         }
     }
@@ -265,10 +265,10 @@ impl Perfetto {
                     Some(name) => track_event.uint(10, names.number(Table::Event, name)),
                     None => {}
                 }
-                match entry.value {
-                    Some(Number::Whole(value)) => track_event.uint(30, value as u64),
-                    Some(Number::Real(value)) => track_event.double(44, value),
-                    None => {}
+                match (entry.value, entry.value.and_then(Number::as_i64)) {
+                    (_, Some(value)) => track_event.uint(30, value as u64),
+                    (Some(value), None) => track_event.double(44, value.as_f64()),
+                    (None, None) => {}
                 }
                 if let Some(event) = entry.event {
                     params(event, names, track_event);
@@ -341,13 +341,26 @@ impl Perfetto {
         })
     }
 
-    fn counter(&mut self, index: usize, counter: &Counter) -> u64 {
+    fn counter(&mut self, counter: &Counter) -> u64 {
         let process = self.process(counter.stream);
-        let track = (Track::Counter, counter.stream, index as u64);
+        let track = (Track::Counter, counter.stream, counter.index as u64);
         self.track(track, Some(process), |descriptor| {
-            descriptor.string(2, &counter.name);
-            descriptor.message(8, |_| {});
+            descriptor.string(2, &counter.title);
+            descriptor.message(8, |of| {
+                if let Some(unit) = counter.unit {
+                    of.uint(3, unit_of(unit));
+                }
+            });
         })
+    }
+}
+
+/// Returns the number of a unit (CounterDescriptor.Unit).
+fn unit_of(unit: Unit) -> u64 {
+    match unit {
+        Unit::Ns => 1,
+        Unit::Count => 2,
+        Unit::Bytes => 3,
     }
 }
 

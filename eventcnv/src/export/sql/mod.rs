@@ -4,7 +4,7 @@
 //!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
 //!   ├─ events ─ rows.rs, stage.rs (all processors) ──▶ insert.rs (this thread) ──▶ rows
-//!   ├─ slices.rs ──▶ slices ─────────────────────────┐ Lenses: open ones, for
+//!   ├─ slices.rs ──▶ slices; counters.rs ─▶ counters ┐ Lenses: open ones, for
 //!   ├─ calls.rs ───▶ functions, calls, views of these ┘ a log that grows
 //!   └─ labels.rs ─▶ labels
 //! ```
@@ -14,6 +14,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod calls;
+pub(crate) mod counters;
 pub(crate) mod functions;
 pub(crate) mod insert;
 pub(crate) mod keys;
@@ -30,10 +31,12 @@ use crate::ask::pairs::reading::{Found, Open};
 use crate::export::sql::refusal::TABLES_VERSION;
 pub(crate) use crate::export::sql::refusal::{Counts, Refusal};
 use crate::export::sql::rows::Destination;
+pub(crate) use crate::export::sql::slices::Wanted;
 use crate::export::sql::tables::Tables;
 use crate::open::parallel;
 use crate::open::select::{BufferCounts, Selection};
 use eventlog::reader::{Clock, ClockBase, Faults, Log, Losses};
+use lens::counters::Counters;
 use rusqlite::{Connection, OptionalExtension};
 
 /// Marks our databases: `PRAGMA application_id`.
@@ -88,6 +91,7 @@ pub(crate) struct Place {
 #[derive(Default)]
 pub(crate) struct Lenses {
     slices: Option<Open>,
+    counters: Option<Counters>,
     calls: Option<calls::Lens>,
     /// Whether they read the whole log: their durations are better than those of the database.
     is_exact: bool,
@@ -181,15 +185,16 @@ impl<'l> Import<'l> {
         rows::add(connection, to, known.transpose()?, selection, is_staged)
     }
 
-    /// Adds the slices of the log that begin in a selection, and ends those that were open. Returns
-    /// what the reading found.
+    /// Adds the slices of the log that begin in a selection, and ends those that were open; and the
+    /// changes of counters in it. Returns what the reading found.
     pub(crate) fn add_slices(
         &self,
         connection: &Connection,
         selection: &Selection,
         lenses: &mut Lenses,
+        wanted: Wanted,
     ) -> Result<Found, Refusal> {
-        slices::add(connection, self.log, &self.streams, selection, lenses)
+        slices::add(connection, self.log, &self.streams, selection, lenses, wanted)
     }
 
     /// Adds the calls of the log that begin in a selection, and ends those that were open. Returns
@@ -215,7 +220,7 @@ impl<'l> Import<'l> {
     }
 
     /// Corrects what the database may have of earlier parts of the log: the log has later clock
-    /// syncs, and late events. If it `is_whole`, its slices and calls are removed, to be added
+    /// syncs, and late events. If it `is_whole`, its slices, counters and calls are removed, to be added
     /// again.
     pub(crate) fn correct(
         &self,
@@ -229,6 +234,7 @@ impl<'l> Import<'l> {
         }
         for log in self.streams.iter().filter(|_| is_whole) {
             connection.execute("DELETE FROM slices WHERE log = ?", [log])?;
+            connection.execute("DELETE FROM counters WHERE log = ?", [log])?;
             connection.execute("DELETE FROM calls WHERE log = ?", [log])?;
         }
         walls::set(connection, self.log, &self.streams, &self.tables)
@@ -276,7 +282,8 @@ fn recognise(connection: &Connection) -> Result<(), Refusal> {
     match (number("application_id")?, number("user_version")?) {
         (APPLICATION_ID, ..=TABLES_VERSION) => {
             // Earlier versions left these names to event types.
-            let sql = "SELECT name FROM event_tables WHERE lower(name) IN ('losses', 'slices')";
+            let sql = "SELECT name FROM event_tables WHERE lower(name) IN
+                ('losses', 'slices', 'counters')";
             let taken = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional()?;
             return taken.map_or(Ok(()), |name| Err(Refusal::taken(&name)));
         }

@@ -1,4 +1,5 @@
-//! The slices of a log, as rows that name the events of their beginnings and ends.
+//! The slices of a log, as rows that name the events of their beginnings and ends; and in the same
+//! reading the changes of its counters.
 //!
 //! ```text
 //!  slices: name │ key │ thread │ begin, end │ duration │ begin_event │ end_event │ log │ verdict
@@ -10,46 +11,50 @@
 use crate::ask::pairs::lanes::Shape;
 use crate::ask::pairs::reading::{By, Found, Marked, Open, Told, Values, key_text};
 use crate::ask::pairs::summary::slice_name;
-use crate::export::sql::Lenses;
 use crate::export::sql::keys::Keys;
 use crate::export::sql::refusal::Refusal;
+use crate::export::sql::{Lenses, counters};
 use crate::open::select::Selection;
 use eventdef::Sort;
-use eventlog::reader::marks::Marks;
+use eventlog::reader::marks::{Key, Marks};
 use eventlog::reader::{Clock, Log};
+use lens::counters::{Counter, Counters, Step};
 use lens::slices::{Edge, Id, Slice};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
+use std::cell::RefCell;
+
+/// What a reading of slices and counters adds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) slices: bool,
+    pub(crate) counters: bool,
+}
+
+impl Wanted {
+    pub(crate) const ALL: Wanted = Wanted { slices: true, counters: true };
+}
 
 /// Adds the slices of a log that begin in a selection, and those that the log so far left `open`
-/// and that end in it. A slice that the database has gets the end and the duration that it lacks.
-/// Returns what the reading found.
+/// and that end in it; and the changes of counters by its events. A slice that the database has
+/// gets the end and the duration that it lacks. Returns what the reading found.
 pub(crate) fn add(
     connection: &Connection,
     log: &Log,
     streams: &[i64],
     selection: &Selection,
     lenses: &mut Lenses,
+    wanted: Wanted,
 ) -> Result<Found, Refusal> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    if !marked.has_beginnings(selection) {
+    let has_slices = wanted.slices && marked.has_beginnings(selection);
+    let has_counters = wanted.counters && marked.has_changes(selection);
+    if !has_slices && !has_counters {
         return Ok(Found::default());
     }
-    let insert = connection.prepare(&format!(
-        "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
-           end_event = excluded.end_event, verdict = excluded.verdict
-         WHERE duration IS NULL AND (excluded.duration IS NOT NULL
-           OR end IS NULL AND excluded.end IS NOT NULL
-           OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished') {}",
-        if lenses.is_exact { "OR excluded.duration <> duration" } else { "" }
-    ))?;
-    let keys = Keys::load(connection, streams)?;
-    let has_times = lenses.has_times(&clock);
-    let sorts = marked.key_sorts();
-    let shapes = Shape::of(log.registries(), &marks);
-    let mut rows = Rows { marks: &marks, shapes, sorts, streams, keys, has_times, insert };
+    let keys = RefCell::new(Keys::load(connection, streams)?);
+    let mut rows = Rows::new(connection, &marked, streams, &keys, lenses)?;
     let open = match &mut lenses.slices {
         Some(open) => {
             open.go_on(&clock);
@@ -57,20 +62,35 @@ pub(crate) fn add(
         }
         none => none.insert(Open::new(log)),
     };
-    let found = marked.advance(selection, &By::Event, open, &mut |told, values| match told {
-        Told::Slice(slice) | Told::GaveWay(slice) => rows.add(&slice, values),
-        Told::Alone(_) => Ok(()),
-    })?;
+    let mut take = |told: Told<'_>, values: &Values| match told {
+        Told::Slice(slice) | Told::GaveWay(slice) if has_slices => rows.add(&slice, values),
+        _ => Ok(()),
+    };
+    let found = if has_counters {
+        let counters = match lenses.counters.take() {
+            Some(counters) => counters.go_on(log, &marks),
+            None => marked.counters(),
+        };
+        let counters = lenses.counters.insert(counters);
+        let mut changes = counters::Rows::new(connection, streams, &keys)?;
+        let add = |counters: &Counters, counter: &Counter, step: &Step| {
+            changes.add(counters, counter, step)
+        };
+        marked.advance_counting(selection, open, &mut take, counters, add)?
+    } else {
+        marked.advance(selection, &By::Event, open, &mut take)?
+    };
     let (part, mut result) = (selection.part(), Ok(()));
     open.each(|slice, values| {
         let Id { stream, buffer, number } = slice.begin.id;
         // The others have a row.
-        if result.is_ok() && part.has(stream, buffer, number) {
+        if has_slices && result.is_ok() && part.has(stream, buffer, number) {
             result = rows.add(&slice, values);
         }
     });
     result?;
-    rows.keys.finish(connection)?;
+    drop(rows);
+    keys.into_inner().finish(connection)?;
     Ok(found)
 }
 
@@ -80,12 +100,33 @@ struct Rows<'c> {
     shapes: Vec<Shape>,
     sorts: Vec<Vec<Sort>>,
     streams: &'c [i64],
-    keys: Keys,
+    keys: &'c RefCell<Keys>,
     has_times: bool,
     insert: Statement<'c>,
 }
 
-impl Rows<'_> {
+impl<'c> Rows<'c> {
+    fn new(
+        connection: &'c Connection,
+        marked: &Marked<'c>,
+        streams: &'c [i64],
+        keys: &'c RefCell<Keys>,
+        lenses: &Lenses,
+    ) -> Result<Rows<'c>, Refusal> {
+        let insert = connection.prepare(&format!(
+            "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
+               end_event = excluded.end_event, verdict = excluded.verdict
+             WHERE duration IS NULL AND (excluded.duration IS NOT NULL
+               OR end IS NULL AND excluded.end IS NOT NULL
+               OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished') {}",
+            if lenses.is_exact { "OR excluded.duration <> duration" } else { "" }
+        ))?;
+        let shapes = Shape::of(marked.log.registries(), marked.marks);
+        let (sorts, has_times) = (marked.key_sorts(), lenses.has_times(marked.clock));
+        Ok(Rows { marks: marked.marks, shapes, sorts, streams, keys, has_times, insert })
+    }
+
     fn add(&mut self, slice: &Slice<'_>, values: &Values) -> Result<(), Refusal> {
         let begin = slice.begin;
         let is_apart = self.shapes.get(begin.pair as usize).is_some_and(Shape::is_apart);
@@ -93,13 +134,8 @@ impl Rows<'_> {
         let name = slice_name(self.marks.name(begin.pair), name, is_apart);
         let log = self.streams.get(usize::from(begin.id.stream)).copied().unwrap_or(-1);
         let sorts = self.sorts.get(begin.pair as usize).map_or(&[][..], Vec::as_slice);
-        let key = match (sorts, begin.key.first()) {
-            ([], _) | (_, None) => Value::Null,
-            ([Sort::D], Some(value)) => Value::Real(f64::from_bits(*value)),
-            ([sort], Some(value)) if *sort != Sort::S => Value::Integer(*value as i64),
-            _ => Value::Text(key_text(&begin.key, sorts)),
-        };
-        let keys = &mut self.keys;
+        let key = key_value(&begin.key, sorts);
+        let mut keys = self.keys.borrow_mut();
         let mut event = |edge: &Edge| {
             let of = || (edge.registry, edge.kind, edge.thread);
             keys.key_of(log, edge.id.buffer, edge.id.number, of)
@@ -118,5 +154,16 @@ impl Rows<'_> {
             slice.verdict.name(),
         ])?;
         Ok(())
+    }
+}
+
+/// Returns a key as SQLite has it: the value of one parameter, or text; `sorts` are those of its
+/// parameters.
+pub(super) fn key_value(key: &Key, sorts: &[Sort]) -> Value {
+    match (sorts, key.first()) {
+        ([], _) | (_, None) => Value::Null,
+        ([Sort::D], Some(value)) => Value::Real(f64::from_bits(*value)),
+        ([sort], Some(value)) if *sort != Sort::S => Value::Integer(*value as i64),
+        _ => Value::Text(key_text(key, sorts)),
     }
 }

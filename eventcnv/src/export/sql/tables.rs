@@ -62,6 +62,9 @@ CREATE TABLE IF NOT EXISTS losses(
 CREATE TABLE IF NOT EXISTS slices(
   name TEXT, key, thread INTEGER, begin INTEGER, end INTEGER, duration INTEGER,
   begin_event INTEGER PRIMARY KEY, end_event INTEGER, log INTEGER, verdict TEXT);
+CREATE TABLE IF NOT EXISTS counters(
+  event INTEGER, place INTEGER, log INTEGER, thread INTEGER, time INTEGER, name TEXT, key,
+  label TEXT, unit TEXT, value, change, least, PRIMARY KEY(event, place)) WITHOUT ROWID;
 ";
 
 /// Columns of an event in addition to its parameters: those of its table, then one of its view.

@@ -24,7 +24,8 @@ pub(crate) use crate::open::select::names::{is_selected, near, unknown};
 pub(crate) use crate::open::select::part::BufferCounts;
 pub(crate) use crate::open::select::part::Part;
 use crate::open::select::times::{Clocks, Time};
-use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
+use eventlog::reader::{Event, EventType, Events, Faults, Filter, Log, Order, Partitions};
+use eventlog::reader::{Registry, Run};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -176,6 +177,14 @@ impl Selection {
     /// Returns whether the selection has less than all events of the filter.
     pub(crate) fn is_conditional(&self) -> bool {
         self.condition.is_some() || self.first.is_some() || self.last.is_some()
+    }
+
+    /// Returns whether it has all events of a type, from the first one on.
+    pub(crate) fn has_all_of(&self, registry: &Registry, row: &EventType) -> bool {
+        let Filter { threads, times, known, .. } = &self.filter;
+        let is_late = times.iter().any(|times| *times.start() > 0);
+        let is_part = is_late || !threads.is_empty() || !known.is_empty() || self.is_conditional();
+        !is_part && self.part.known.is_empty() && names::is_selected(&self.filter, registry, row)
     }
 
     /// Takes the numbers of `--first` and `--last`: the caller counts.

@@ -8,7 +8,7 @@
 //!
 //! Design: `.cnv.follow.sql` in `design/eventcnv.md`.
 
-use crate::export::sql::{Import, Lenses, Place, Refusal};
+use crate::export::sql::{Import, Lenses, Place, Refusal, Wanted};
 use crate::open::Reading;
 use crate::open::input::family::head;
 use crate::open::select::{BufferCounts, Part, Selection};
@@ -299,7 +299,7 @@ impl Feed {
                     self.taken = here;
                 }
             }
-            import.add_slices(&connection, &selection, &mut self.lenses)?;
+            import.add_slices(&connection, &selection, &mut self.lenses, Wanted::ALL)?;
             import.add_calls(&connection, &selection, &mut self.lenses)?;
             let losses = import.add_losses(&connection, &faults, &self.taken)?;
             let place = import.finish(&connection, &part.known)?;

@@ -10,7 +10,7 @@
 #[cfg(feature = "sql")]
 pub(crate) mod view;
 
-use crate::export::sql::{Import, Lenses, Refusal, begin_new, functions};
+use crate::export::sql::{Import, Lenses, Refusal, Wanted, begin_new, functions};
 use crate::open::select::{BufferCounts, Select};
 use crate::open::{Known, Reading, select};
 use crate::tools::query::view::{Answer, Form};
@@ -66,6 +66,7 @@ Examples:
   eventcnv query mpsio.log \"SELECT median(size), quantile(size, 0.99) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
   eventcnv query mpsio.log \"SELECT name, quantile(duration, 0.99) FROM slices GROUP BY 1\"
+  eventcnv query mpsio.log \"SELECT name, key, label, max(value) FROM counters GROUP BY 1, 2\"
   eventcnv query run.log \"SELECT * FROM calls_by_caller_callee\"
   eventcnv query run.log \"SELECT * FROM unused_procs\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
@@ -136,8 +137,11 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         None => (None, None),
     };
     let mut lenses = Lenses::default();
-    let slices = read.contains("slices");
-    let slices = slices.then(|| import.add_slices(&connection, &selection, &mut lenses));
+    let [slices, counters] = ["slices", "counters"].map(|table| read.contains(table));
+    let wanted = Wanted { slices, counters };
+    let has_marked = slices || counters;
+    let slices =
+        has_marked.then(|| import.add_slices(&connection, &selection, &mut lenses, wanted));
     let slices = slices.transpose().map_err(refused)?;
     let has_calls = ["calls", "functions"].iter().any(|table| read.contains(*table));
     let calls = has_calls.then(|| import.add_calls(&connection, &selection, &mut lenses));

@@ -3,7 +3,7 @@
 //! ```text
 //!  TraceBegin=TraceEnd:trace ─────────┐ add
 //!  [slice …] in a registry's doc ─────┼ add_declared ──▶ event types, parameters ──▶ Role of each
-//!  [name …] in an event type's doc ───┤
+//!  [unit …] in an event type's doc ───┤
 //!  names: XBegin and XEnd ────────────┘ add_named (pairs.rs)
 //! ```
 //!
@@ -11,45 +11,20 @@
 //! `.cnv.marks` in `design/eventcnv.md`.
 
 mod pairs;
-mod syntax;
+
+pub use eventdef::marks::{Change, Form, Unit};
 
 use crate::reader::model::event::{Event, Value};
-use crate::reader::model::registry::{EventType, Registry};
+use crate::reader::model::registry::{EventType, Param, Registry};
 use eventdef::Sort;
+use eventdef::marks::{self, COUNT_MAX, KEY_COUNT_MAX, Mark};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use syntax::{Mark, in_doc, named_in_doc, parse};
 use thiserror::Error;
-
-/// Parameters that distinguish pairs of one mark, at most.
-const KEY_COUNT_MAX: usize = 4;
 
 /// The values that distinguish a pair from other pairs.
 pub type Key = [u64; KEY_COUNT_MAX];
-
-/// The relation of a mark's two event types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// They begin and end an activity of a thread: slices nest.
-    Slice,
-    /// They begin and end a lifetime, in any threads.
-    Span,
-    /// The first causes the second.
-    Flow,
-    /// They add to a counter and subtract from it; or one event type states its value.
-    Counter,
-}
-
-impl Form {
-    /// The word of each form, as in `[slice GcBegin=GcEnd]`.
-    pub const ALL: [(&str, Form); 4] = [
-        ("slice", Form::Slice),
-        ("span", Form::Span),
-        ("flow", Form::Flow),
-        ("counter", Form::Counter),
-    ];
-}
 
 /// The role of an event type in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,28 +71,41 @@ impl Side {
     }
 }
 
-/// How an event type changes a counter.
+/// What an event type does with a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The parameter is the counter's value.
-    Is,
-    /// The parameter is added to the counter.
-    Add,
-    /// The parameter is subtracted from the counter.
-    Subtract,
+pub struct Count {
+    /// The counter, and what tells one from another.
+    pub side: Side,
+    /// What the event type does.
+    pub change: Change,
+    /// The index of the parameter with the amount; `None`: the amount is 1.
+    pub amount: Option<u8>,
 }
 
 /// The roles of an event type.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Role {
     /// Its role in a slice or span.
     pub part: Option<Side>,
     /// Its role in a flow.
     pub flow: Option<Side>,
-    /// Its role in a counter, with the index of the parameter.
-    pub counter: Option<(Side, Change, u8)>,
+    /// The counters that it changes, in the order of its marks.
+    pub counts: Vec<Count>,
     /// The index of the parameter whose label names its slice or span, in place of the pair's name.
     pub name: Option<u8>,
+    /// The units of parameters, by their indices; further ones have none.
+    units: Vec<Option<Unit>>,
+}
+
+/// The role of an event type without marks.
+static NONE: Role =
+    Role { part: None, flow: None, counts: Vec::new(), name: None, units: Vec::new() };
+
+impl Role {
+    /// Returns the unit of the parameter with an index.
+    pub fn unit(&self, param: usize) -> Option<Unit> {
+        self.units.get(param).copied().flatten()
+    }
 }
 
 /// A pair of event types, or a counter.
@@ -127,10 +115,13 @@ pub struct Pair {
     pub form: Form,
     /// Its name.
     pub name: Box<str>,
-    /// The name of the event type that begins, causes, adds, or states the value.
+    /// The name of the event type that begins, causes, adds, or states the value; of a counter of
+    /// several event types, the first one.
     pub from: Box<str>,
-    /// The name of the other event type, if the pair has two.
+    /// The name of the other event type, if the mark names two.
     pub to: Option<Box<str>>,
+    /// Of a counter: what it counts.
+    pub unit: Option<Unit>,
     /// Of a flow that may go from one stream to another: the first pair of the log with the same
     /// registry and event types. The mark of such a flow names its key, which has neither pointers
     /// nor addresses: these mean something in one process alone.
@@ -142,6 +133,9 @@ pub struct Pair {
 pub struct Marks {
     /// Pairs and counters.
     pub pairs: Vec<Pair>,
+    /// The counters that registries name, by stream, registry and name; each with the number of
+    /// parameters of its key.
+    counters: HashMap<(u16, u16, Box<str>), (u32, usize)>,
     /// By stream, registry and code.
     roles: HashMap<(u16, u16, u16), Role>,
     /// The first pairs of flows between streams, by registry and event types.
@@ -166,7 +160,7 @@ impl Marks {
         text: &str,
         registries: &[Registry],
     ) -> Result<(), MarkError> {
-        let mark = parse(form, text).map_err(MarkError::Syntax)?;
+        let mark = marks::pair(form, text).map_err(MarkError::Syntax)?;
         let taken: Vec<_> = registries.iter().map(|registry| self.take(&mark, registry)).collect();
         if taken.iter().any(Result::is_ok) {
             return Ok(());
@@ -180,23 +174,95 @@ impl Marks {
         Err(taken.into_iter().filter_map(Result::err).find(is_known).unwrap_or(MarkError::Apart))
     }
 
-    /// Adds the marks in the doc strings of a registry.
+    /// Adds the marks in the doc strings of a registry. A mark that names nothing is prose.
     pub fn add_declared(&mut self, registry: &Registry) {
-        for row in &registry.event_types {
-            let named = named_in_doc(&row.doc).find_map(|name| row.param(name));
-            let Some(index) = named.and_then(|(index, _)| u8::try_from(index).ok()) else {
-                continue;
-            };
-            let place = (registry.stream, registry.index, row.code);
-            self.roles.entry(place).or_default().name.get_or_insert(index);
+        let rows = &registry.event_types;
+        // A counter has the units of parameters.
+        for row in rows {
+            self.add_names(registry, row);
         }
-        let docs = registry.event_types.iter().map(|row| &row.doc);
+        let docs = rows.iter().map(|row| &row.doc);
         for doc in [&registry.doc].into_iter().chain(docs) {
-            for mark in in_doc(doc) {
-                // A mark that names no event type is prose; an earlier mark holds.
-                let _ = self.take(&mark, registry);
+            for mark in marks::in_doc(doc) {
+                if let Ok(Mark::Pair(mark)) = mark {
+                    let _ = self.take(&mark, registry);
+                }
             }
         }
+        for row in rows {
+            for mark in marks::in_doc(&row.doc) {
+                if let Ok(Mark::Count(mark)) = mark {
+                    let _ = self.add_count(registry, row, &mark);
+                }
+            }
+        }
+    }
+
+    /// Adds what the doc string of an event type tells about its parameters: a name, units.
+    fn add_names(&mut self, registry: &Registry, row: &EventType) {
+        for mark in marks::in_doc(&row.doc) {
+            let (param, unit) = match mark {
+                Ok(Mark::Name(param)) => (param, None),
+                Ok(Mark::Unit(unit, param)) => (param, Some(unit)),
+                _ => continue,
+            };
+            let Ok(index) = index_of(row, param) else { continue };
+            let role = self.roles.entry(place(registry, row)).or_default();
+            if unit.is_none() {
+                role.name.get_or_insert(index);
+                continue;
+            }
+            if role.units.len() <= index.into() {
+                role.units.resize(usize::from(index) + 1, None);
+            }
+            if let Some(of) = role.units.get_mut(usize::from(index)) {
+                *of = of.or(unit);
+            }
+        }
+    }
+
+    /// Adds a change of a counter that all event types of the registry name alike.
+    fn add_count(
+        &mut self,
+        registry: &Registry,
+        row: &EventType,
+        mark: &marks::Count<'_>,
+    ) -> Result<(), MarkError> {
+        let mut key = [None; KEY_COUNT_MAX];
+        for (place, name) in key.iter_mut().zip(mark.key.iter().flatten()) {
+            *place = Some(index_of(row, name.0)?);
+        }
+        if let [first @ None, ..] = &mut key {
+            *first = index_of(row, mark.name).ok();
+        }
+        let amount = mark.amount.map(|name| index_of(row, name)).transpose()?;
+        let sort = amount.and_then(|amount| row.params.get(usize::from(amount)));
+        let is_number = |param: &Param| matches!(param.sort, Sort::W | Sort::U | Sort::D);
+        if !sort.is_none_or(is_number) {
+            return Err(MarkError::Apart);
+        }
+        if self.role_of(registry, row.code).counts.len() >= COUNT_MAX {
+            return Err(MarkError::Taken(row.name.to_string()));
+        }
+        let named = (registry.stream, registry.index, mark.name.into());
+        let (new, key_count) = (self.pairs.len() as u32, key.iter().flatten().count());
+        let (pair, of_first) = *self.counters.entry(named).or_insert((new, key_count));
+        if of_first != key_count {
+            return Err(MarkError::Apart);
+        }
+        if pair == new {
+            let (name, from) = (mark.name.into(), row.name.clone());
+            let form = Form::Counter;
+            self.pairs.push(Pair { form, name, from, to: None, unit: None, group: None });
+        }
+        let role = self.roles.entry(place(registry, row)).or_default();
+        let unit = amount.map_or(Some(Unit::Count), |amount| role.unit(amount.into()));
+        let side = Side { pair, is_end: false, key };
+        role.counts.push(Count { side, change: mark.change, amount });
+        if let Some(pair) = self.pairs.get_mut(pair as usize) {
+            pair.unit = pair.unit.or(unit);
+        }
+        Ok(())
     }
 
     /// Adds the marks that follow from the names of a registry's event types.
@@ -205,14 +271,14 @@ impl Marks {
     }
 
     /// Returns the roles of an event.
-    pub fn role(&self, event: &Event<'_, '_>) -> Role {
-        event.event_type.map_or(Role::default(), |row| self.role_of(event.registry, row.code))
+    pub fn role(&self, event: &Event<'_, '_>) -> &Role {
+        event.event_type.map_or(&NONE, |row| self.role_of(event.registry, row.code))
     }
 
     /// Returns the roles of the events of a type.
-    pub fn role_of(&self, registry: &Registry, code: u16) -> Role {
+    pub fn role_of(&self, registry: &Registry, code: u16) -> &Role {
         let place = (registry.stream, registry.index, code);
-        self.roles.get(&place).copied().unwrap_or_default()
+        self.roles.get(&place).unwrap_or(&NONE)
     }
 
     /// Returns the pair that stands for those of all streams, if the flows of a pair may go from
@@ -227,7 +293,7 @@ impl Marks {
     }
 
     /// Adds a mark, if its event types have no mark of this form yet.
-    fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), MarkError> {
+    fn take(&mut self, mark: &marks::Pair<'_>, registry: &Registry) -> Result<(), MarkError> {
         let (from, to) = sides(mark, registry)?;
         let name = match (mark.form, to) {
             (Form::Counter, Some(to)) => {
@@ -239,7 +305,7 @@ impl Marks {
             (_, None) => return Err(MarkError::Apart),
         };
         self.add_pair(registry, mark.form, name, from, to)?;
-        if let (Form::Flow, Some(to), false) = (mark.form, to, mark.key.is_empty()) {
+        if let (Form::Flow, Some(to), false) = (mark.form, to, mark.key == [None; _]) {
             self.join(registry, from, to);
         }
         Ok(())
@@ -272,13 +338,12 @@ impl Marks {
         from: Half<'_>,
         to: Option<Half<'_>>,
     ) -> Result<(), MarkError> {
-        let place = |half: &Half<'_>| (registry.stream, registry.index, half.row.code);
         let is_taken = |half: &&Half<'_>| {
-            let role = self.roles.get(&place(half)).copied().unwrap_or_default();
+            let role = self.role_of(registry, half.row.code);
             match form {
                 Form::Slice | Form::Span => role.part.is_some(),
                 Form::Flow => role.flow.is_some(),
-                Form::Counter => role.counter.is_some(),
+                Form::Counter => !role.counts.is_empty(),
             }
         };
         if let Some(taken) = [Some(from), to].iter().flatten().find(is_taken) {
@@ -290,17 +355,22 @@ impl Marks {
             return Err(MarkError::Same);
         }
         let pair = self.pairs.len() as u32;
+        let unit_of = |half: Option<&Half<'_>>| {
+            half.and_then(|half| self.role_of(registry, half.row.code).unit(half.param?.into()))
+        };
+        let unit = unit_of(Some(&from)).or_else(|| unit_of(to.as_ref()));
         let [from_name, to_name] = [Some(&from), to.as_ref()].map(|half| Some(&*half?.row.name));
         self.pairs.push(Pair {
             form,
             name: name.into(),
             from: from_name.unwrap_or_default().into(),
             to: to_name.map(Box::from),
+            unit,
             group: None,
         });
         for (half, is_end) in [(Some(from), false), (to, true)] {
             let Some(half) = half else { continue };
-            let role = self.roles.entry(place(&half)).or_default();
+            let role = self.roles.entry(place(registry, half.row)).or_default();
             let side = Side { pair, is_end, key: half.key };
             match form {
                 Form::Slice | Form::Span => role.part = Some(side),
@@ -311,7 +381,7 @@ impl Marks {
                         (false, _) => Change::Add,
                         (true, _) => Change::Subtract,
                     };
-                    role.counter = half.param.map(|param| (side, change, param));
+                    role.counts.push(Count { side, change, amount: half.param });
                 }
             }
         }
@@ -327,33 +397,40 @@ struct Half<'r> {
     param: Option<u8>,
 }
 
+/// Returns the place of an event type in a log.
+fn place(registry: &Registry, row: &EventType) -> (u16, u16, u16) {
+    (registry.stream, registry.index, row.code)
+}
+
+/// Returns the index of a parameter.
+fn index_of(row: &EventType, name: &str) -> Result<u8, MarkError> {
+    let index = row.param(name).and_then(|(index, _)| u8::try_from(index).ok());
+    let (event_type, param) = (row.name.to_string(), name.to_owned());
+    index.ok_or(MarkError::Param { event_type, param })
+}
+
 fn row_named<'r>(registry: &'r Registry, name: &str) -> Option<&'r EventType> {
     registry.event_types.iter().find(|row| row.name.eq_ignore_ascii_case(name))
 }
 
 /// Finds the event types of a mark in a registry.
 fn sides<'r>(
-    mark: &Mark<'_>,
+    mark: &marks::Pair<'_>,
     registry: &'r Registry,
 ) -> Result<(Half<'r>, Option<Half<'r>>), MarkError> {
-    let index = |row: &EventType, name: &str| {
-        let index = row.param(name).and_then(|(index, _)| u8::try_from(index).ok());
-        let (event_type, param) = (row.name.to_string(), name.to_owned());
-        index.ok_or(MarkError::Param { event_type, param })
-    };
     let half = |(name, param): (&str, Option<&str>), is_end: bool| {
         let unknown = || MarkError::EventType(name.to_owned());
         let row = row_named(registry, name).ok_or_else(unknown)?;
         let mut key = [None; KEY_COUNT_MAX];
-        for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
-            *place = Some(index(row, if is_end { of_to } else { of_from })?);
+        for (place, (of_from, of_to)) in key.iter_mut().zip(mark.key.iter().flatten()) {
+            *place = Some(index_of(row, if is_end { of_to } else { of_from })?);
         }
-        let param = param.map(|param| index(row, param)).transpose()?;
+        let param = param.map(|param| index_of(row, param)).transpose()?;
         Ok(Half { row, key, param })
     };
     let mut from = half(mark.from, false)?;
     let mut to = mark.to.map(|to| half(to, true)).transpose()?;
-    if let (Some(to), true) = (&mut to, mark.key.is_empty() && mark.form != Form::Counter) {
+    if let (Some(to), true) = (&mut to, mark.key == [None; _] && mark.form != Form::Counter) {
         (from.key, to.key) = pairs::shared(from.row, to.row);
     }
     Ok((from, to))
@@ -375,7 +452,7 @@ fn common<'a>(from: &'a str, to: &str) -> &'a str {
 pub enum MarkError {
     /// The mark does not parse, for this reason.
     #[error("{0}")]
-    Syntax(String),
+    Syntax(&'static str),
     /// No registry has an event type of this name.
     #[error("no event type is called {0:?}")]
     EventType(String),

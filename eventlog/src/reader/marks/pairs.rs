@@ -7,9 +7,10 @@
 //!
 //! Design: `.cnv.marks` in `design/eventcnv.md`.
 
-use super::{Form, Half, KEY_COUNT_MAX, Marks};
+use super::{Form, Half, Marks};
 use crate::reader::model::registry::{EventType, Param, Registry};
 use eventdef::Sort;
+use eventdef::marks::KEY_COUNT_MAX;
 use std::collections::HashMap;
 
 /// The endings of the names of pairs.

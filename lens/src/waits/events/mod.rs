@@ -119,7 +119,7 @@ pub mod kernel {
         }
 
         /// A hypervisor had a processor, while the kernel took its thread for running: for so long
-        /// in all of the recording, at whose end this stands.
+        /// in all of the recording, at whose end this stands. [unit ns ns]
         Stolen(0x000B, always, Sched) {
             /// the processor
             cpu: U,
@@ -199,7 +199,7 @@ pub mod kernel {
             operation: U,
         }
 
-        /// A thread wrote to a socket.
+        /// A thread wrote to a socket. [unit bytes size]
         SocketSend(0x0030, always, Net) {
             /// the thread
             thread: U,
@@ -208,7 +208,7 @@ pub mod kernel {
             /// bytes
             size: W,
         }
-        /// A thread read from a socket.
+        /// A thread read from a socket. [unit bytes size]
         SocketReceive(0x0031, always, Net) {
             /// the thread
             thread: U,
@@ -288,7 +288,7 @@ pub mod kernel {
             /// the address in it
             address: A,
         }
-        /// A part of a file is mapped as code.
+        /// A part of a file is mapped as code. [unit bytes size]
         Mapping(0x0061, always, Name) {
             /// its address
             start: A,

@@ -35,7 +35,7 @@ eventdef::events! {
         /// the object of that call: a file number, an address
         object: A,
     }
-    /// The wait is over.
+    /// The wait is over. [unit ns ns] [unit ns delay]
     WaitEnd(0x0004, always, Wait) {
         /// the cause, by its number
         cause: U,
@@ -80,7 +80,7 @@ eventdef::events! {
         /// the thread whose path it is
         of: U,
     }
-    /// A share of the time of a thread or process.
+    /// A share of the time of a thread or process. [unit ns ns]
     Share(0x0009, always, Account) {
         /// the thread or process
         of: U,
@@ -91,7 +91,7 @@ eventdef::events! {
         /// the category
         name: S,
     }
-    /// A control path begins: the time of a thread, with all that it waited for.
+    /// A control path begins: the time of a thread, with all that it waited for. [unit ns ns]
     ControlPath(0x000A, always, Path) {
         /// its number in the log
         path: U,
@@ -124,7 +124,7 @@ eventdef::events! {
         /// the frames below it
         depth: U,
     }
-    /// A pseudo-stack begins: its top runs, or is waited for; all below wait for it.
+    /// A pseudo-stack begins: its top runs, or is waited for; all below wait for it. [unit ns ns]
     Stack(0x000D, always, Path) {
         /// the control path
         path: U,

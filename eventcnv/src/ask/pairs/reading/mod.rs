@@ -8,6 +8,7 @@
 //! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
 //! in `design/slices.md`.
 
+pub(crate) mod counts;
 pub(crate) mod values;
 pub(crate) mod worker;
 
@@ -25,7 +26,7 @@ use eventlog::reader::Picker;
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
-use lens::slices::{Batch, Counts, Edge, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
+use lens::slices::{Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::sync::Arc;
 
 /// Entries of a piece, about.
@@ -83,6 +84,8 @@ pub(crate) trait Aside {
     type Entries: Send;
     /// Whether it asks which events are selected, for events without an edge too.
     const ASKS: bool;
+    /// Whether it needs the labels of events.
+    const HAS_LABELS: bool = false;
 
     /// Adds an event, and whether the selection has it. Returns the number of entries.
     fn add(&mut self, event: &Event<'_, '_>, is_chosen: bool) -> usize;
@@ -233,11 +236,11 @@ impl Marked<'_> {
         open: &mut Open,
         take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
     ) -> Result<Found, E> {
-        self.advance_with(selection, by, open, take, || (), |()| {})
+        self.advance_with(selection, by, open, take, || (), |(), _| {})
     }
 
     /// As [`Marked::advance`]. Passes what a worker makes of the events of each piece to `others`,
-    /// after the slices that end there.
+    /// after the slices that end there, with the gaps in the numbers of the events.
     pub(crate) fn advance_with<A: Aside, E>(
         &self,
         selection: &Selection,
@@ -245,12 +248,12 @@ impl Marked<'_> {
         open: &mut Open,
         take: &mut impl FnMut(Told<'_>, &Values) -> Result<(), E>,
         aside: impl Fn() -> A + Sync,
-        mut others: impl FnMut(A::Entries),
+        mut others: impl FnMut(A::Entries, &[Gap]),
     ) -> Result<Found, E> {
         let Marked { log, clock, marks } = *self;
         let params = self.params(by);
         let is_any = params.iter().flatten().flatten().any(|params| !params.is_empty());
-        let labels = selection.filter().labels || is_any;
+        let labels = selection.filter().labels || is_any || A::HAS_LABELS;
         let mut all = Selection::all(labels, selection.is_counted());
         all.restrict(selection.part());
         let source = Source::new(log, clock, marks);
@@ -276,11 +279,14 @@ impl Marked<'_> {
         let faults =
             parallel::run(log, &all, Order::Time, work, |(piece, entries): (Piece, A::Entries)| {
                 let ids: Vec<u32> = piece.values.iter().map(|text| values.tag(text)).collect();
-                let mut is_wanted = true;
+                let (mut is_wanted, mut gaps) = (true, Vec::new());
                 for step in piece.batch.steps() {
                     let edge = match step {
                         Step::Jump(jump) => {
-                            numbers.gap(jump).iter().for_each(|gap| pairing.gap(gap));
+                            if let Some(gap) = numbers.gap(jump) {
+                                pairing.gap(&gap);
+                                gaps.push(gap);
+                            }
                             continue;
                         }
                         Step::Edge(edge) => numbered(edge, &ids),
@@ -298,7 +304,7 @@ impl Marked<'_> {
                     }
                 }
                 numbers.follow(&piece.batch);
-                others(entries);
+                others(entries, &gaps);
                 if is_wanted { Ok(()) } else { Err(Stop::Closed) }
             });
         result?;

@@ -6,7 +6,10 @@
 //! ```
 //!
 //! Each message names the row and the breach. Design: `.reg.code`, `.reg.kind`,
-//! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`.
+//! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`; `marks.rs` has the laws
+//! of marks.
+
+mod marks;
 
 use crate::text::{Text, is_equal};
 use crate::{
@@ -31,6 +34,8 @@ pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_ru
     }
     who.check(name, usize::MAX, doc);
     check_kinds(kinds);
+    let mut counters = marks::Counters::new();
+    marks::check(("registry ", name, doc), None, rows, &mut counters);
     let mut index = 0;
     while index < rows.len() {
         let EventType { name, code, .. } = rows[index].event_type;
@@ -42,6 +47,8 @@ pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_ru
                 let before = rows[index - 1].event_type.name;
                 what.then(" is already used by ").quoted(before).breaks_a_law()
             }
+            let own = &rows[index].event_type;
+            marks::check(("event type ", name, own.doc), Some(own), rows, &mut counters);
         }
         index += 1;
     }

@@ -1,0 +1,20 @@
+//! `.reg.marks`: a counter adds numbers.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds standard;
+    /// Memory was handed out. [counter live += name]
+    PoolAlloc(0x0001, always, Pool) {
+        /// the pool
+        pool: P,
+        /// its size
+        size: W,
+        /// its name
+        name: S,
+    }
+}
+
+fn main() {}
+
+//~ `name` is no number: its sort is not W, U or D

@@ -1,0 +1,20 @@
+//! `.reg.marks`: the literal 1 is added or taken.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds standard;
+    /// Memory was handed out. [counter live = 1]
+    PoolAlloc(0x0001, always, Pool) {
+        /// the pool
+        pool: P,
+        /// its size
+        size: W,
+        /// its name
+        name: S,
+    }
+}
+
+fn main() {}
+
+//~ a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM, or adds or takes 1

@@ -1,0 +1,253 @@
+//! The counters of a log, and their values at the time of the last step.
+//!
+//! ```text
+//!  Step { stream, pair, key } ──▶ places ──▶ Counter { value, low, … }
+//! ```
+//!
+//! Design: `.cnv.counters` in `design/eventcnv.md`.
+
+use super::model::{Counter, NameId, Number, Step, Steps};
+use super::source::NAME_COUNT_MAX;
+use crate::slices::Gap;
+use eventdef::Sort;
+use eventlog::format::text::OneLine;
+use eventlog::reader::marks::{Change, Key, Marks, Pair, Unit};
+use eventlog::reader::{EventType, Format, Log, Registry};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Counters of a log, at most, unless a caller sets a lower limit.
+pub const COUNTER_COUNT_MAX: usize = 1 << 16;
+
+/// Changes that no counter took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Their counter came after those that are kept.
+    pub full: u64,
+    /// The new value is no finite number, or needs more than 128 bits.
+    pub overflow: u64,
+}
+
+/// What all counters of a mark share.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    name: Box<str>,
+    unit: Option<Unit>,
+    /// The sorts of the key.
+    sorts: Vec<Sort>,
+    /// The place of its event types: stream, registry.
+    place: (u16, u16),
+    /// The kinds of its event types, a bit each.
+    kinds: u64,
+    /// Whether the log lacks events that change it.
+    is_short: bool,
+}
+
+/// The counters of a log.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// By the index of the mark.
+    sums: Vec<Sum>,
+    counters: Vec<Counter>,
+    places: HashMap<(u16, u32, Key), usize, RandomState>,
+    names: HashMap<NameId, Box<str>, RandomState>,
+    refused: Refused,
+    count_max: usize,
+}
+
+impl Counters {
+    /// Returns the counters of a log before its first event, when all are zero. `reads` tells of
+    /// each event type that changes any whether the caller reads all of its events. This reads the
+    /// store for lost events.
+    pub fn new(
+        log: &Log,
+        marks: &Marks,
+        reads: impl Fn(&Registry, &EventType) -> bool,
+    ) -> Counters {
+        let sum = |pair: &Pair| {
+            let (name, unit) = (pair.name.clone(), pair.unit);
+            Sum { name, unit, ..Sum::default() }
+        };
+        let mut sums: Vec<Sum> = marks.pairs.iter().map(sum).collect();
+        for registry in log.registries() {
+            let place = (registry.stream, registry.index);
+            let is_cut = log.streams().get(usize::from(place.0)).is_some_and(|of| of.is_cut);
+            for row in &registry.event_types {
+                for count in &marks.role_of(registry, row.code).counts {
+                    let Some(sum) = sums.get_mut(count.side.pair as usize) else { continue };
+                    let sort = |at: usize| row.params.get(at).map(|param| param.sort);
+                    sum.sorts = count.side.params().filter_map(sort).collect();
+                    sum.place = place;
+                    sum.kinds |= bit(row.kind);
+                    sum.is_short |= is_cut || !reads(registry, row);
+                }
+            }
+        }
+        let (counters, places, names) = <(Vec<_>, HashMap<_, _, _>, HashMap<_, _, _>)>::default();
+        let mut all = Counters {
+            sums,
+            counters,
+            places,
+            names,
+            refused: Refused::default(),
+            count_max: COUNTER_COUNT_MAX,
+        };
+        if all.sums.iter().all(|sum| sum.kinds == 0) {
+            return all;
+        }
+        if log.format() != Format::Stream && log.faults().loss_count() > 0 {
+            all.sums.iter_mut().for_each(|sum| sum.is_short = true);
+        }
+        for ((stream, registry, kind), losses) in log.losses_by_kind(log.faults()) {
+            if losses.total() > 0 || losses.overwritten > 0 {
+                all.lack((stream, registry), bit(kind));
+            }
+        }
+        all
+    }
+
+    /// Goes on with a log that has grown, and its marks.
+    #[must_use]
+    pub fn go_on(self, log: &Log, marks: &Marks) -> Counters {
+        Counters { sums: Counters::new(log, marks, |_, _| true).sums, ..self }
+    }
+
+    /// Keeps at most a number of counters, in place of [`COUNTER_COUNT_MAX`].
+    #[must_use]
+    pub fn at_most(self, count_max: usize) -> Counters {
+        Counters { count_max, ..self }
+    }
+
+    /// Takes steps, which come in order of time, and leaves none. Calls `each` for each changed
+    /// counter, with all counters.
+    pub fn take(&mut self, steps: &mut Steps, mut each: impl FnMut(&Counters, &Counter, &Step)) {
+        for (id, name) in steps.names.drain(..) {
+            if self.names.len() < NAME_COUNT_MAX {
+                self.names.insert(id, name);
+            }
+        }
+        for step in steps.steps.drain(..) {
+            let changed = self.step(&step).and_then(|index| self.counters.get(index));
+            if let Some(counter) = changed {
+                each(self, counter, &step);
+            }
+        }
+    }
+
+    /// Takes a gap in the numbers of a buffer.
+    pub fn gap(&mut self, gap: &Gap) {
+        self.lack((gap.stream, gap.registry), gap.kind.map_or(u64::MAX, bit));
+    }
+
+    /// Returns all counters, in the order of their first changes.
+    pub fn all(&self) -> &[Counter] {
+        &self.counters
+    }
+
+    /// Returns the sorts of a counter's key.
+    pub fn sorts(&self, counter: &Counter) -> &[Sort] {
+        self.sums.get(counter.pair as usize).map_or(&[], |sum| &sum.sorts)
+    }
+
+    /// Returns the name of a counter's mark.
+    pub fn name(&self, counter: &Counter) -> &str {
+        self.sums.get(counter.pair as usize).map_or("?", |sum| &sum.name)
+    }
+
+    /// Returns the least first value that keeps the counter from falling below zero, if the first
+    /// value is unknown: all values are relative to it. `None`: they are absolute.
+    pub fn least(&self, counter: &Counter) -> Option<Number> {
+        let is_short = self.sums.get(counter.pair as usize).is_some_and(|sum| sum.is_short);
+        let is_relative = if counter.is_stated {
+            is_short && !counter.is_last_stated
+        } else {
+            is_short || counter.low.is_negative()
+        };
+        is_relative.then(|| match counter.low {
+            Number::Whole(low) => Number::Whole(low.saturating_neg()),
+            Number::Real(low) => Number::Real(-low),
+        })
+    }
+
+    /// Returns the number of changes that no counter took.
+    pub fn refused(&self) -> Refused {
+        self.refused
+    }
+
+    fn lack(&mut self, place: (u16, u16), kinds: u64) {
+        for sum in &mut self.sums {
+            let is_of = sum.place.0 == place.0 && [sum.place.1, u16::MAX].contains(&place.1);
+            sum.is_short |= is_of && sum.kinds & kinds != 0;
+        }
+    }
+
+    /// Returns the index of the counter that a step changed.
+    fn step(&mut self, step: &Step) -> Option<usize> {
+        let place = (step.id.stream, step.pair, step.key);
+        let index = match self.places.get(&place) {
+            Some(index) => *index,
+            None if self.counters.len() >= self.count_max => {
+                self.refused.full += 1;
+                return None;
+            }
+            None => {
+                let index = self.counters.len();
+                self.counters.push(self.counter(step, index));
+                self.places.insert(place, index);
+                index
+            }
+        };
+        let counter = self.counters.get_mut(index)?;
+        let Some(value) = counter.value.changed(step.change, step.by) else {
+            self.refused.overflow += 1;
+            return None;
+        };
+        (counter.before, counter.value) = (counter.value, value);
+        counter.is_last_stated = step.change == Change::Is;
+        counter.is_stated |= counter.is_last_stated;
+        if !counter.is_stated {
+            counter.low = counter.low.min(value);
+        }
+        Some(index)
+    }
+
+    /// Makes the counter of a first step.
+    fn counter(&self, step: &Step, index: usize) -> Counter {
+        let of_none = Sum::default();
+        let sum = self.sums.get(step.pair as usize).unwrap_or(&of_none);
+        let label = step.name.and_then(|name| self.names.get(&name)).cloned();
+        let mut title = sum.name.to_string();
+        for (at, (value, sort)) in step.key.iter().zip(&sum.sorts).enumerate() {
+            let _ = match sort {
+                Sort::P | Sort::A => write!(title, " 0x{value:x}"),
+                Sort::D => write!(title, " {}", f64::from_bits(*value)),
+                // The label says it.
+                Sort::S if at == 0 && label.is_some() => Ok(()),
+                _ => write!(title, " {value}"),
+            };
+        }
+        if let Some(label) = &label {
+            let _ = write!(title, " {label}");
+        }
+        Counter {
+            stream: step.id.stream,
+            pair: step.pair,
+            index,
+            key: step.key,
+            label,
+            title: OneLine(title.as_bytes()).to_string().into(),
+            unit: sum.unit,
+            value: Number::Whole(0),
+            before: Number::Whole(0),
+            low: Number::Whole(0),
+            is_stated: false,
+            is_last_stated: false,
+        }
+    }
+}
+
+/// Returns the bit of a kind.
+fn bit(kind: u8) -> u64 {
+    1u64.checked_shl(kind.into()).unwrap_or(0)
+}

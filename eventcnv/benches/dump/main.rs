@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  mpmss.log × n = 1 GB   ─┐
-//!  10,000,000 events ──────┴▶ eventcnv [-v | -vv] [--order file] ─▶ /dev/null     best of runs
+//!  10,000,000 events ──────┴▶ eventcnv [-v | -vv | --style text] [--order file] ─▶ /dev/null
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`: `dump-numeric` and its like are of a log of ours, with
@@ -30,13 +30,14 @@ use std::{env, fs};
 const RUN_COUNT: usize = 5;
 
 /// A form of the dump: its name, and the arguments that ask for it.
-const FORMS: [(&str, &[&str]); 6] = [
+const FORMS: [(&str, &[&str]); 7] = [
     ("dump-numeric", &[]),
     ("dump-numeric-order-file", &["--order", "file"]),
     ("dump-v", &["-v"]),
     ("dump-v-order-file", &["-v", "--order", "file"]),
     ("dump-vv", &["-vv"]),
     ("dump-vv-order-file", &["-vv", "--order", "file"]),
+    ("dump-text", &["--style", "text"]),
 ];
 
 fn main() {

@@ -248,6 +248,17 @@ impl Reading {
         }
     }
 
+    /// States what the command does from now on, when it has read the log.
+    pub(crate) fn step(&self, what: &'static str) {
+        self.progress.step(what);
+    }
+
+    /// Returns the progress, for a thread that reads.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// Restricts a selection to the process that wrote the first stream, and to its ancestors up to
     /// the forks. Notes what the log lacks for that.
     pub(crate) fn restrict_to_family(&self, selection: &mut select::Selection) {

@@ -138,6 +138,7 @@ pub(super) fn write(args: &Report, plan: Option<Markup>) -> Result<bool, Stop> {
         flame: flame.as_ref(),
         plan,
     };
+    reading.step("writing the page");
     match pending {
         None => view::write(&report, &mut io::stdout().lock())?,
         Some(pending) => {

@@ -10,11 +10,14 @@
 
 use crate::open::select::times::Clocks;
 use crate::text;
-use crate::text::page::Page;
+use crate::text::page::{Page, Pen};
 use clap::ValueEnum;
 use eventlog::reader::{Event, Log};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
+
+/// Columns of whole seconds.
+const WIDTH: usize = 6;
 
 /// How times are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -31,8 +34,31 @@ pub(crate) enum Form {
 /// Prints the times of events of a log.
 pub(crate) enum Clock<'l> {
     Ticks,
-    Seconds(Clocks<'l>),
+    /// With the columns of whole seconds.
+    Seconds(Clocks<'l>, usize),
     Wall(&'l Log),
+}
+
+/// The time of an event that a pen has yet to write.
+pub(crate) enum Stamp {
+    None,
+    Ticks(u64),
+    /// ns, and the columns of whole seconds.
+    Seconds(i64, usize),
+}
+
+impl Stamp {
+    #[inline(always)]
+    pub(crate) fn write(&self, pen: &mut Pen<'_>) {
+        match *self {
+            Stamp::None => {}
+            Stamp::Ticks(ticks) => pen.hex16(ticks),
+            Stamp::Seconds(ns, width) => {
+                let (text, size) = text::seconds(ns, width);
+                pen.text(&text, 0, size);
+            }
+        }
+    }
 }
 
 impl<'l> Clock<'l> {
@@ -43,7 +69,7 @@ impl<'l> Clock<'l> {
             Form::Seconds => {
                 let clocks = Clocks::new(log);
                 clocks.check_seconds()?;
-                Clock::Seconds(clocks)
+                Clock::Seconds(clocks, WIDTH)
             }
             Form::Wall => {
                 if log.streams().iter().any(|stream| stream.wall_time(0).is_none()) {
@@ -62,27 +88,42 @@ impl<'l> Clock<'l> {
         }
     }
 
-    /// Writes the time of an event. Returns its ticks instead if a pen has to write them.
-    #[inline(always)]
-    pub(crate) fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
-        match self {
-            Clock::Ticks => Some(event.ticks),
-            _ => {
-                page.write(|out| self.append_time(event, out));
-                None
-            }
+    /// Returns a clock for people: seconds, in as few columns as the last one needs; ticks, if the
+    /// log does not relate them to seconds.
+    pub(crate) fn for_people(log: &'l Log) -> Clock<'l> {
+        let clocks = Clocks::new(log);
+        if clocks.check_seconds().is_err() {
+            return Clock::Ticks;
         }
+        let last = clocks.last().map_or(0, |ns| ns / 1_000_000_000);
+        // Two of them hold a sign: the runtime's own events precede the history.
+        Clock::Seconds(clocks, last.to_string().len().max(2))
+    }
+
+    /// Writes the time of an event, or returns it if a pen has to write it.
+    #[inline(always)]
+    pub(crate) fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
+        match self {
+            Clock::Ticks => return Stamp::Ticks(event.ticks),
+            Clock::Seconds(clocks, width) => {
+                if let Some(ns) = clocks.since_start(event.stream, event.ticks) {
+                    return Stamp::Seconds(ns, *width);
+                }
+            }
+            Clock::Wall(_) => {}
+        }
+        page.write(|out| self.append_time(event, out));
+        Stamp::None
     }
 
     fn append_time(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         // Writing to a vector cannot fail.
         let _ = match self {
             Clock::Ticks => Ok(()),
-            Clock::Seconds(clocks) => match clocks.since_start(event.stream, event.ticks) {
+            Clock::Seconds(clocks, width) => match clocks.since_start(event.stream, event.ticks) {
                 Some(ns) => {
-                    let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
-                    let seconds = format!("{sign}{}", ns / 1_000_000_000);
-                    write!(out, "{seconds:>6}.{:09}", ns % 1_000_000_000)
+                    let (text, size) = text::seconds(ns, *width);
+                    out.write_all(text.get(..size).unwrap_or_default())
                 }
                 None => write!(out, "-"),
             },

@@ -12,7 +12,7 @@
 
 use crate::open::select::is_selected;
 use crate::show::Row;
-use crate::show::clock::Clock;
+use crate::show::clock::{Clock, Stamp};
 use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text::names::Taken;
@@ -67,9 +67,15 @@ impl<'l> Csv<'l> {
         }
         Ok(Csv { clock, columns, places })
     }
+}
+
+impl Line for Csv<'_> {
+    fn clock(&self) -> &Clock<'_> {
+        &self.clock
+    }
 
     /// Returns the line that names the columns.
-    pub(crate) fn heading(&self) -> Vec<u8> {
+    fn heading(&self) -> Vec<u8> {
         let mut out = FIRST.join(",").into_bytes();
         for column in &self.columns {
             out.push(b',');
@@ -77,12 +83,6 @@ impl<'l> Csv<'l> {
         }
         out.push(b'\n');
         out
-    }
-}
-
-impl Line for Csv<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
@@ -126,7 +126,7 @@ impl Line for Csv<'_> {
     }
 
     #[inline(always)]
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
         if !matches!(self.clock, Clock::Ticks) {
             page.write(|out| {
                 self.clock.append(event, out);
@@ -134,7 +134,7 @@ impl Line for Csv<'_> {
                 out.drain(..spaces);
             });
         }
-        None
+        Stamp::None
     }
 
     #[inline(always)]

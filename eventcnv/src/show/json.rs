@@ -11,7 +11,7 @@
 //! Design: `.cnv.styles` in `design/eventcnv.md`; JSON: RFC 8259.
 
 use crate::show::Row;
-use crate::show::clock::{Clock, Form as Time};
+use crate::show::clock::{Clock, Form as Time, Stamp};
 use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text::page::{Page, Pen};
@@ -66,11 +66,11 @@ impl Line for Json<'_> {
     }
 
     #[inline(always)]
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
         if self.time != Time::Ticks {
             page.write(|out| self.append_time(event, out));
         }
-        None
+        Stamp::None
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use crate::show::clock::Clock;
+use crate::show::clock::{Clock, Stamp};
 use crate::show::recipe::{Custom, Recipe, Recipes};
 use crate::show::{Row, View};
 use crate::text::page::{Page, Pen};
@@ -19,10 +19,15 @@ pub(crate) trait Line: Custom {
 
     fn recipe(&self, row: Row<'_>) -> Recipe;
 
-    /// Writes the text before everything that a pen writes. Returns the ticks, if the pen has to
-    /// write them first, in 16 digits.
+    /// Returns the line before all events.
+    fn heading(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Writes the text before everything that a pen writes. Returns the time, if the pen has to
+    /// write it first.
     #[inline(always)]
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
         self.clock().begin(event, page)
     }
 
@@ -50,11 +55,9 @@ impl<L: Line> Lines<L> {
 
     #[inline(always)]
     fn write_with(&self, recipe: &Recipe, event: &Event<'_, '_>, page: &mut Page) {
-        let ticks = self.line.begin(event, page);
+        let stamp = self.line.begin(event, page);
         let head = |recipe: &Recipe, pen: &mut Pen<'_>| {
-            if let Some(ticks) = ticks {
-                pen.hex16(ticks);
-            }
+            stamp.write(pen);
             self.line.head(event, recipe, pen);
         };
         let has_label = recipe.write::<L>(event, page, head);

@@ -8,7 +8,7 @@
 //! Design: `.cnv.styles` in `design/eventcnv.md`.
 
 use crate::show::Row;
-use crate::show::clock::Clock;
+use crate::show::clock::{Clock, Stamp};
 use crate::show::line::Line;
 use crate::show::numeric::{Numeric, push_values};
 use crate::show::recipe::{Custom, Recipe};
@@ -27,12 +27,12 @@ impl Line for Lisp<'_> {
         &self.clock
     }
 
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
         page.write(|out| {
             out.push(b'(');
             self.clock.append(event, out);
         });
-        None
+        Stamp::None
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {

@@ -4,8 +4,10 @@
 //!  Event ─┬─ numeric.rs   000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
 //!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
+//!         ├─ readable.rs   12.345678901 GenInit  arena "arena"  …      for people
 //!         └─ json.rs, csv.rs, lisp.rs   the same for other programs
 //!              line.rs, recipe.rs       the definition of a form, and its prepared lines
+//!              look.rs                  which form: the options, and the rule without them
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
 //!
@@ -17,8 +19,10 @@ pub(crate) mod csv;
 pub(crate) mod json;
 pub(crate) mod line;
 pub(crate) mod lisp;
+pub(crate) mod look;
 pub(crate) mod named;
 pub(crate) mod numeric;
+pub(crate) mod readable;
 pub(crate) mod recipe;
 pub(crate) mod registry;
 #[cfg(test)]

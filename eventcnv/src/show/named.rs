@@ -11,7 +11,7 @@
 
 use crate::open::input::threads::Threads;
 use crate::show::Row;
-use crate::show::clock::Clock;
+use crate::show::clock::{Clock, Stamp};
 use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text;
@@ -76,14 +76,14 @@ impl Line for Threaded<'_> {
         &self.named.clock
     }
 
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Stamp {
         page.write(|out| {
             self.named.clock.append(event, out);
             out.extend_from_slice(crate::show::coarse_mark(event.event_type).as_bytes());
             out.push(b' ');
             self.threads.append(event, out);
         });
-        None
+        Stamp::None
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {

@@ -12,8 +12,10 @@
 //! `design/eventcnv.md`.
 
 use crate::show::Row;
+use crate::text;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
+use cli::units::NOTHING;
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 
@@ -24,6 +26,9 @@ const BYTES_USUAL: usize = 256;
 /// Room for a value, or for what `Line::head` writes, next to the text.
 const VALUE_ROOM: usize = 64;
 
+/// Returns the text of a number in its unit.
+type Scale = fn(f64) -> String;
+
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
@@ -32,6 +37,12 @@ pub(crate) enum Form {
     HexZeros(u8),
     /// Hexadecimal, padded with spaces to this number of columns.
     HexSpaces(u8),
+    /// The label, if the value has one; else hexadecimal after 0x.
+    Named,
+    /// In the unit that fits, by this function.
+    Scaled(Scale),
+    /// The same of a double.
+    ScaledReal(Scale),
     /// [`Form::HexZeros`], then the label, if the value has one.
     Labelled(u8),
     /// Hexadecimal; [`Recipe::write`] returns whether the value has a label.
@@ -140,6 +151,11 @@ impl Recipe {
     /// Returns the text before the next value, or the tail, for appending.
     pub(crate) fn text(&mut self) -> &mut Vec<u8> {
         &mut self.pending
+    }
+
+    /// Makes room for longer text of `Line::head`.
+    pub(crate) fn add_room(&mut self, size: usize) {
+        self.room += size;
     }
 
     /// Makes the text so far that of [`Recipe::write_intro`].
@@ -308,11 +324,18 @@ impl Recipe {
                     pen.hex_zeros(value, width.into());
                     if let Some(id) = label_id(event, step, value) {
                         let written = pen.written();
-                        page.keep(written);
-                        page.write(|out| C::label(event, id, out));
-                        pen = page.pen(self.room);
+                        pen = page.aside(written, self.room, |out| C::label(event, id, out));
                     }
                 }
+                Form::Named => match label(event, step, value) {
+                    Some(label) => {
+                        let written = pen.written();
+                        pen = page.aside(written, self.room, |out| text::quoted(out, label));
+                    }
+                    None => pen.hex_after_0x(value),
+                },
+                Form::Scaled(scale) => scaled(scale, value as f64, &mut pen),
+                Form::ScaledReal(scale) => scaled(scale, f64::from_bits(value), &mut pen),
                 Form::LabelledLater => {
                     pen.hex(value);
                     has_label = has_label || label_id(event, step, value).is_some();
@@ -324,9 +347,8 @@ impl Recipe {
                 }
                 Form::Custom => {
                     let written = pen.written();
-                    page.keep(written);
-                    page.write(|out| append_custom::<C>(event, step, out));
-                    pen = page.pen(self.room);
+                    let append = |out: &mut Vec<u8>| append_custom::<C>(event, step, out);
+                    pen = page.aside(written, self.room, append);
                 }
             }
         }
@@ -350,6 +372,20 @@ fn load<O: ByteOrder>(bytes: &[u8], at: u32) -> u64 {
 fn label_id(event: &Event<'_, '_>, step: &Step, value: u64) -> Option<u64> {
     let value = if step.is_pointer { Value::P(value) } else { Value::A(value) };
     event.labels.label_id_of(value)
+}
+
+#[inline(always)]
+fn label<'e>(event: &Event<'_, 'e>, step: &Step, value: u64) -> Option<&'e [u8]> {
+    label_id(event, step, value).and_then(|id| event.labels.string(id))
+}
+
+/// Writes a number in its unit, in ASCII.
+#[inline(never)]
+fn scaled(scale: Scale, value: f64, pen: &mut Pen<'_>) {
+    let mut text = scale(value).replace('µ', "u").replace(NOTHING, "-").into_bytes();
+    let size = text.len();
+    text.extend_from_slice(&[0; STORE_SIZE]);
+    pen.text(&text, 0, size);
 }
 
 #[inline(never)]

@@ -47,6 +47,31 @@ pub(crate) fn decimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// Returns ns as seconds with nine digits after the point, whose whole seconds fill `width` columns
+/// (16 at most), and the size of the text. A pen takes the text sixteen bytes at a time.
+#[inline]
+pub(crate) fn seconds(ns: i64, width: usize) -> ([u8; 64], usize) {
+    let (mut text, mut digits) = ([b' '; 64], itoa::Buffer::new());
+    let whole = digits.format(ns.unsigned_abs() / 1_000_000_000).as_bytes();
+    let is_negative = ns < 0;
+    let mut at = width.min(16).saturating_sub(whole.len() + usize::from(is_negative));
+    let mut put = |bytes: &[u8]| {
+        let begin = at;
+        at += bytes.len();
+        text.get_mut(begin..at).into_iter().for_each(|place| place.copy_from_slice(bytes));
+        begin
+    };
+    if is_negative {
+        put(b"-");
+    }
+    put(whole);
+    // Ten digits: the point takes the place of the first.
+    let part = 1_000_000_000 + ns.unsigned_abs() % 1_000_000_000;
+    let point = put(itoa::Buffer::new().format(part).as_bytes());
+    text.get_mut(point).into_iter().for_each(|place| *place = b'.');
+    (text, at)
+}
+
 /// Appends a string in quotation marks, with a backslash before each quotation mark and backslash.
 ///
 /// The MPS writes all other bytes as they are. This function writes the bytes of characters that

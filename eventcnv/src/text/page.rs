@@ -67,6 +67,20 @@ impl Page {
         self.end = self.end.saturating_add(written).min(self.bytes.len());
     }
 
+    /// Keeps what a pen has written, and writes the text that a function appends. Returns a pen
+    /// that goes on.
+    #[inline(always)]
+    pub(crate) fn aside(
+        &mut self,
+        written: usize,
+        room: usize,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) -> Pen<'_> {
+        self.keep(written);
+        self.write(append);
+        self.pen(room)
+    }
+
     /// Writes the text that a function appends.
     pub(crate) fn write(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
         self.piece.clear();
@@ -138,6 +152,13 @@ impl Pen<'_> {
     pub(crate) fn hex(&mut self, value: u64) {
         let (digits, count) = hex::left(value);
         self.put(&digits, count);
+    }
+
+    /// Writes `0x`, then a value as [`Pen::hex`] does.
+    #[inline(always)]
+    pub(crate) fn hex_after_0x(&mut self, value: u64) {
+        self.put(b"0x              ", 2);
+        self.hex(value);
     }
 
     /// Writes a byte, then a value as [`Pen::hex`] does.

@@ -6,23 +6,15 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::open::input::threads;
-use crate::open::input::threads::Threads;
 use crate::open::parallel::Emit;
 use crate::open::select::{Select, Selected, Selection};
 use crate::open::{Input, Reading, Stdout, parallel};
-use crate::show;
-use crate::show::clock::{Clock, Form};
-use crate::show::columns::Columns;
-use crate::show::csv::Csv;
-use crate::show::json::Json;
+use crate::show::clock::Form;
 use crate::show::line::Line;
-use crate::show::lisp::Lisp;
-use crate::show::named::{Named, Threaded};
-use crate::show::numeric::Numeric;
+use crate::show::look::{Look, Style, Take};
 use crate::show::{View, line};
 use crate::text::page::Page;
-use clap::{ArgAction, ValueEnum};
+use clap::ValueEnum;
 use cli::Stop;
 use eventlog::reader::{self, Faults};
 use std::io::{self, Write};
@@ -40,7 +32,12 @@ later ones are read; with --order file, so are the pieces of one stream.";
 
 pub(crate) const FORMS: &str = "\
 Forms, one event a line:
-  (none)  numeric, for other programs; the portable form of the MPS.
+  --style text  for people; the default on a terminal, unless the log is one of the MPS:
+             0.000404330 PoolAlloc  pool \"letters\"  addr 0x559F93B5FDF0  size 4096
+          Seconds, the thread if there are several, labels in place of addresses, decimal numbers,
+          and units that the log declares: 4.00 KiB, 1.25 us. Colours are for kinds: NO_COLOR=1
+          turns them off, CLICOLOR_FORCE=1 keeps them in a pipe.
+  --style mps  numeric, for other programs; the portable form of the MPS. The default elsewhere.
             000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
           Clock (16 hexadecimal digits), code, values. Doubles are decimal, other numbers are
           hexadecimal, strings are in quotation marks with a backslash before each \" and \\.
@@ -59,13 +56,16 @@ Forms, one event a line:
 Conditions (--where), of parameters by name; of every event: @event, @kind, @registry, @code,
 @thread, @ticks, @size, @buffer, @number:
   size >= 4096 and pool == \"symbols\"   a string compares with the label
-  name ~ \"tmp\" or not (size < 4K)      ~: contains; K, M, G are powers of 1024
+  name ~ \"tmp\" or not (size < 4K)      ~: contains
+  latency > 1.5ms or size >= 5MiB       ns, us, ms, s are ns; KiB, MiB, GiB are powers of 1024, as
+                                        K, M, G are: 5M is 5 * 1048576; five million is 5e6
   PoolAlloc.size > 64                   the parameter of one event type
 A condition selects no event that lacks one of its parameters; nor does its negation.
 
 Examples:
   eventcnv                            the events in mpsio.log
-  eventcnv -v run.log | head          the first events, with names
+  eventcnv --style text run.log | head   the first events, for people
+  eventcnv -v run.log | head          the same in columns, as the MPS prints them
   eventcnv -vv --kinds Pool,Arena     events of two kinds, with parameter names and labels
   eventcnv -v --events PoolAlloc,32   events of two types, one by name, one by code
   eventcnv -vv --where 'size >= 16 and pool == \"letters\"' run.log   events by values and labels
@@ -105,34 +105,12 @@ pub(crate) struct Dump {
     #[command(flatten)]
     select: Select,
 
-    /// Print names: -v in columns, -vv with parameter names and labels, -vvv with threads
-    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
-    verbose: u8,
-
-    /// Form of the output: text (see -v), or a form for other programs
-    #[arg(long, value_enum, default_value_t = Style::Text)]
-    style: Style,
-
-    /// How times are printed
-    #[arg(long, value_enum, default_value_t = Form::Ticks)]
-    time: Form,
+    #[command(flatten)]
+    look: Look,
 
     /// Order of the events; events of equal time keep their order in the file
     #[arg(long, value_enum, default_value_t = Order::Time)]
     order: Order,
-}
-
-/// The form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Style {
-    /// Text for people, and the portable form of the MPS
-    Text,
-    /// JSON lines: an object for each event
-    Json,
-    /// Comma-separated values: a column for each parameter
-    Csv,
-    /// Lists, as old versions of the MPS's dumper printed them
-    Lisp,
 }
 
 /// The order in which events are printed.
@@ -155,17 +133,18 @@ impl From<Order> for reader::Order {
 
 /// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
+    args.look.check()?;
     let out = &mut io::stdout().lock();
-    let labels = args.verbose >= 2 || args.style == Style::Json;
     let mut reading = if args.is_by_increment() {
+        let labels = args.look.has_labels(None);
         Reading::open_by_increment(&args.input, args.order.into(), labels)?
     } else {
         Reading::open_with(&args.input, Stdout::Used)?
     };
-    if args.time == Form::Seconds {
+    if args.look.time(&reading.log) == Form::Seconds {
         reading.use_seconds();
     }
-    let written = write_stretches(args, labels, &mut reading, out);
+    let written = write_stretches(args, &mut reading, out);
     reading.finish();
     let faults = written?;
     reading.forget_overwritten();
@@ -175,22 +154,24 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
 }
 
 impl Dump {
-    /// Returns whether the output of a stretch does not depend on later stretches.
+    /// Returns whether the output of a stretch does not depend on later stretches. Only a log of
+    /// the MPS has several, which is printed as text only with `--style text`.
     fn is_by_increment(&self) -> bool {
-        let is_plain = self.style != Style::Csv && self.time == Form::Ticks && self.verbose <= 2;
-        is_plain && !self.select.is_given()
+        let Look { verbose, style, time } = &self.look;
+        let is_plain = !matches!(style, Some(Style::Csv | Style::Text)) && *verbose <= 2;
+        is_plain && time.is_none_or(|time| time == Form::Ticks) && !self.select.is_given()
     }
 }
 
 /// Writes the events stretch by stretch (`.cnv.speed`). Returns the faults of the events.
 fn write_stretches(
     args: &Dump,
-    labels: bool,
     reading: &mut Reading,
     out: &mut dyn Write,
 ) -> Result<Faults, Stop> {
     let mut faults = Faults::default();
     loop {
+        let labels = args.look.has_labels(Some(&reading.log));
         let selection = reading.select(&args.select, labels)?;
         faults.append(&write(args, reading, &selection, out)?);
         if !reading.next_increment() {
@@ -206,28 +187,8 @@ fn write(
     selection: &Selection,
     out: &mut dyn Write,
 ) -> Result<Faults, Stop> {
-    let (log, order) = (&reading.log, args.order.into());
-    let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
-    let registries = log.registries();
-    let name_width = show::name_width(registries);
-    let out = &mut Lines { reading, selection, order, out };
-    match (args.style, args.verbose) {
-        (Style::Text, 0) => out.write(Numeric { clock }),
-        (Style::Text, 1) => out.write(Columns { clock, name_width }),
-        (Style::Text, 2) => out.write(Named { clock, name_width }),
-        (Style::Text, _) => {
-            let threads = Threads::new(&threads::recorded(log));
-            out.write(Threaded { named: Named { clock, name_width }, threads })
-        }
-        (Style::Json, _) => out.write(Json { clock, time: args.time }),
-        (Style::Csv, _) => {
-            let csv = Csv::new(clock, registries, selection.filter());
-            let csv = csv.map_err(|what| reading.error(what))?;
-            out.out.write_all(&csv.heading())?;
-            out.write(csv)
-        }
-        (Style::Lisp, _) => out.write(Lisp { clock, name_width }),
-    }
+    let lines = Lines { reading, selection, order: args.order.into(), out };
+    args.look.with(&reading.log, selection.filter(), |what| reading.error(what), lines)
 }
 
 /// Writes lines of the selected events.
@@ -238,9 +199,12 @@ struct Lines<'a> {
     out: &'a mut dyn Write,
 }
 
-impl Lines<'_> {
+impl<'l> Take<'l> for Lines<'_> {
+    type Taken = Faults;
+
     /// Writes a line for each event, on all processors.
-    fn write(&mut self, line: impl Line + Sync) -> Result<Faults, Stop> {
+    fn line(self, line: impl Line + Sync + 'l) -> Result<Faults, Stop> {
+        self.out.write_all(&line.heading())?;
         let lines = line::Lines::new(line, self.reading.log.registries());
         // Written pages, for reuse.
         let spare: Mutex<Vec<Page>> = Mutex::default();

@@ -93,6 +93,9 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     output::refuse_inputs(&args.output, args.input.logs())?;
     let reading = Reading::open(&args.input)?;
     let with_labels = has_labels(&reading.log);
+    let marks = Marks::of(reading.log.registries());
+    let has_marks = !args.no_slices && !marks.pairs.is_empty();
+    reading.expect_passes(1 + u64::from(has_marks));
     let selection = reading.select(&args.select, with_labels)?;
     let pending = PendingDirectory::new(&args.output, args.force)?;
     let create = |path: &Path| {
@@ -112,16 +115,19 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
         });
         emit(rows.take());
     };
+    let progress = reading.progress();
     let written = parquet::write(&sets, create, |take| {
         // After a failure to write, which is the error to report, no more rows are taken.
         let mut take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         let faults = parallel::run(&reading.log, &selection, Order::Time, work, &mut take)?;
-        let marked = (!args.no_slices).then(|| write_marked(&reading.log, &sets, &selection, take));
+        has_marks.then(|| progress.begin_pass());
+        let marked = has_marks.then(|| write_marked(&reading.log, &sets, &selection, take));
         let (found, counts) = marked.transpose()?.unwrap_or_default();
         Ok::<_, Stop>((faults, found, counts))
     });
     let written = written.map_err(refused)?;
     let (faults, found, counts) = written.result?;
+    reading.step("writing to the disk");
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
@@ -150,8 +156,8 @@ fn write_marked(
 ) -> Result<(Found, [u64; 2]), Stop> {
     let (clock, marks) = (Clock::new(log), Marks::of(log.registries()));
     let marked = Marked { log, clock: &clock, marks: &marks };
-    let has_slices = marked.has_beginnings(selection);
-    if !has_slices && !marked.has_changes(selection) {
+    let has_marks = marked.has_beginnings(selection);
+    if !has_marks && !marked.has_changes(selection) {
         return Ok((Found::default(), [0; 2]));
     }
     let (sorts, rows) = (marked.key_sorts(), RefCell::new(RowBuffer::new(log, sets)));

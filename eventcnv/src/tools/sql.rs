@@ -156,10 +156,12 @@ fn add(
     let slices = slices.transpose().map_err(refused)?.unwrap_or_default();
     has_calls.then(|| reading.begin_pass());
     import.add_calls(&connection, &selection, &mut lenses).map_err(refused)?;
+    reading.step("adding labels and losses");
     let note = import.note();
     let none = BufferCounts::new();
     let losses = import.add_losses(&connection, &faults, &none).map_err(refused)?;
     import.finish(&connection, &none).map_err(refused)?;
+    reading.step("writing the database");
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(&faults);
     reading.note(note.into_iter().chain(counts.note()));

@@ -231,6 +231,7 @@ fn no_text_of_a_log_steers_a_terminal() {
         &[log, "-v"],
         &[log, "-vv"],
         &[log, "-vvv"],
+        &[log, "--style", "text"],
         &[log, "--style", "json"],
         &[log, "--style", "csv"],
         &[log, "--style", "lisp"],

@@ -8,12 +8,15 @@
 //! Design: `.debug.core` in `design/telemetry.md`; `.store.thread` in `design/format.md`.
 
 use crate::text;
+use crate::text::page::{Pen, STORE_SIZE};
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Event, Filter, Log, Order, Registry, Value};
 use std::collections::BTreeMap;
 
 /// Columns of the name of a thread, at most.
 const WIDTH_MAX: usize = 24;
+/// Bytes that a pen takes for it, at most.
+pub(crate) const SIZE_MAX: usize = WIDTH_MAX * 4 + STORE_SIZE;
 
 /// A thread of a stream, by its own event.
 pub(crate) struct Thread {
@@ -51,8 +54,8 @@ pub(crate) fn recorded(log: &Log) -> Vec<Thread> {
 /// The column of the thread that recorded an event.
 #[derive(Default)]
 pub(crate) struct Threads {
-    /// Padded names, by stream and index.
-    columns: BTreeMap<(u16, u32), String>,
+    /// Padded names, by stream and index. A space and room for a pen follow each.
+    columns: BTreeMap<(u16, u32), Vec<u8>>,
     width: usize,
 }
 
@@ -65,19 +68,33 @@ impl Threads {
         let all = threads.iter().filter_map(|thread| {
             Some(((thread.stream, u32::try_from(thread.index).ok()?), named(thread)))
         });
-        let mut columns: BTreeMap<(u16, u32), String> = all.collect();
-        let width = columns.values().map(|text| text.chars().count()).max().unwrap_or(1);
-        for text in columns.values_mut() {
-            *text = format!("{text:width$}");
-        }
+        let names: BTreeMap<(u16, u32), String> = all.collect();
+        let width = names.values().map(|text| text.chars().count()).max().unwrap_or(1);
+        let padded = |text: String| format!("{text:width$} {:\0<STORE_SIZE$}", "").into_bytes();
+        let columns = names.into_iter().map(|(thread, text)| (thread, padded(text))).collect();
         Threads { columns, width }
+    }
+
+    /// Writes what [`Threads::append`] appends, and a space.
+    #[inline]
+    pub(crate) fn write(&self, event: &Event<'_, '_>, pen: &mut Pen<'_>) {
+        if let Some(text) = self.columns.get(&(event.stream, event.thread)) {
+            return pen.text(text, 0, text.len().saturating_sub(STORE_SIZE));
+        }
+        let mut text = Vec::with_capacity(SIZE_MAX);
+        self.append(event, &mut text);
+        text.push(b' ');
+        let size = text.len();
+        text.extend_from_slice(&[0; STORE_SIZE]);
+        pen.text(&text, 0, size);
     }
 
     /// Appends the index and name of the thread of an event; a hyphen if it is unknown.
     #[inline]
     pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         if let Some(text) = self.columns.get(&(event.stream, event.thread)) {
-            return out.extend_from_slice(text.as_bytes());
+            let size = text.len().saturating_sub(STORE_SIZE + 1);
+            return out.extend_from_slice(text.get(..size).unwrap_or_default());
         }
         let begin = out.len();
         match event.thread {

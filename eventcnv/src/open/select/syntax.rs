@@ -12,6 +12,10 @@ use std::fmt;
 /// Parentheses and negations within one another, at most.
 const DEPTH_MAX: usize = 64;
 
+/// The forms of a number.
+const NUMBERS: &str = "4096, 1_000, 0x1F, 0.5, 5e6; with K, M, G or KiB, MiB, GiB for powers of \
+                       1024; with ns, us, ms, s for ns";
+
 /// An error at a byte of a condition.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
@@ -184,20 +188,20 @@ impl Parser<'_> {
         Err(self.error(begin, format!("the string lacks its closing {quote}")))
     }
 
-    /// Parses a number: 4096, 0x1F, 4K, 1_000, 0.5, -1.
+    /// Parses a number: 4096, 0x1F, 4K, 1_000, 0.5, -1, 5ms.
     fn number(&self, begin: usize) -> Result<(Token, usize), SyntaxError> {
         let rest = self.text.get(begin..).unwrap_or_default();
         let is_part = |(at, c): &(usize, char)| {
-            c.is_ascii_alphanumeric()
+            c.is_alphanumeric()
                 || matches!(c, '_' | '.')
                 || (*at == 0 && *c == '-')
                 || (matches!(c, '-' | '+') && !rest.starts_with("0x") && rest[..*at].ends_with('e'))
         };
-        let size = rest.char_indices().take_while(is_part).count();
+        let end = rest.char_indices().find(|part| !is_part(part));
+        let size = end.map_or(rest.len(), |(at, _)| at);
         let text = rest.get(..size).unwrap_or_default();
-        let operand = number(text).ok_or_else(|| {
-            self.error(begin, format!("{text} is not a number (4096, 0x1F, 4K, 0.5)"))
-        })?;
+        let operand = number(text)
+            .ok_or_else(|| self.error(begin, format!("{text} is not a number ({NUMBERS})")))?;
         Ok((Token::Operand(operand), begin + size))
     }
 
@@ -242,20 +246,31 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Parses a number: decimal or hexadecimal, with K, M, G for powers of 1024, or with a fraction.
+/// The units of numbers: one that ends another comes after it.
+const UNITS: [(&str, u64); 12] = [
+    ("K", 1 << 10),
+    ("k", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+];
+
+/// Parses a number: decimal or hexadecimal, with a unit, or with a fraction.
 fn number(text: &str) -> Option<Operand> {
     let plain = text.replace('_', "");
     let hex = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X"));
     if let Some(digits) = hex {
         return u64::from_str_radix(digits, 16).ok().map(Operand::Int);
     }
-    let factor = match plain.as_bytes().last()? {
-        b'K' | b'k' => 1 << 10,
-        b'M' => 1 << 20,
-        b'G' => 1 << 30,
-        _ => 1u64,
-    };
-    let digits = if factor > 1 { plain.get(..plain.len() - 1)? } else { &plain };
+    let split = |(unit, factor): &(&str, u64)| Some((plain.strip_suffix(unit)?, *factor));
+    let (digits, factor) = UNITS.iter().find_map(split).unwrap_or((&plain, 1));
     if let Ok(value) = digits.parse::<u64>() {
         return value.checked_mul(factor).map(Operand::Int);
     }
@@ -309,6 +324,16 @@ mod tests {
                 ]),
             ),
             ("4K <= size", Compare(int(4096), AtMost, param(None, "size"))),
+            ("a > 5M", compare("a", Greater, int(5 << 20))),
+            ("a > 5MiB", compare("a", Greater, int(5 << 20))),
+            ("a > 5e6", compare("a", Greater, Operand::Real(5_000_000.0))),
+            ("a > 5_000_000", compare("a", Greater, int(5_000_000))),
+            ("a > 1GiB", compare("a", Greater, int(1 << 30))),
+            ("a > 7ns", compare("a", Greater, int(7))),
+            ("a > 5us", compare("a", Greater, int(5_000))),
+            ("a > 5µs", compare("a", Greater, int(5_000))),
+            ("a > 1.5ms", compare("a", Greater, Operand::Real(1_500_000.0))),
+            ("a > 2s", compare("a", Greater, int(2_000_000_000))),
             ("w != 0xfF", compare("w", Unequal, int(255))),
             ("d > -1.5e-3", compare("d", Greater, Operand::Real(-0.0015))),
             ("done == true", compare("done", Equal, Operand::Bool(true))),
@@ -326,7 +351,10 @@ mod tests {
             ("é == \"x", 6, "the string lacks its closing \""),
             ("a 3", 3, "expected `and`, `or` or the end"),
             ("7", 2, "expected a comparison (==, !=, <, <=, >, >=, ~)"),
-            ("a > 1q", 5, "1q is not a number (4096, 0x1F, 4K, 0.5)"),
+            ("a > 1q", 5, &format!("1q is not a number ({NUMBERS})")),
+            ("a > 5sec", 5, &format!("5sec is not a number ({NUMBERS})")),
+            ("a > 5Kms", 5, &format!("5Kms is not a number ({NUMBERS})")),
+            ("a > 0x1ms", 5, &format!("0x1ms is not a number ({NUMBERS})")),
             ("a # b", 3, "unexpected '#'"),
         ] {
             let caret = " ".repeat(column + 1) + "^";

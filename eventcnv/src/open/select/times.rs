@@ -194,6 +194,12 @@ impl<'l> Clocks<'l> {
         Err(format!("no event #{number}: the log has {count} events"))
     }
 
+    /// Returns the time of the last event, in ns after the history begins.
+    pub(crate) fn last(&self) -> Option<i64> {
+        let ends = (0..).zip(&self.spans).filter_map(|(at, span)| Some((at, (*span)?.1)));
+        ends.filter_map(|(stream, ticks)| self.since_start(stream, ticks)).max()
+    }
+
     /// Returns the time of an event, in ns after the history begins; less than 0 before that.
     pub(crate) fn since_start(&self, stream: u16, ticks: u64) -> Option<i64> {
         let at = self.log.streams().get(usize::from(stream))?;

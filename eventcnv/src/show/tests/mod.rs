@@ -13,10 +13,12 @@ use crate::show::line::Lines;
 use crate::show::lisp::Lisp;
 use crate::show::named::Named;
 use crate::show::numeric::Numeric;
+use crate::show::readable::Readable;
 use crate::show::tests::naive::{naive, naive_csv};
 use crate::show::{View, name_width};
 use crate::text::page::Page;
 use eventdef::{EventType, Kind, Param, Sort, Version};
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Event, Filter, History, Platform, Registry, StringEnd};
 
 const fn param(sort: Sort, name: &'static str) -> Param {
@@ -99,10 +101,16 @@ fn lisp(registries: &[Registry]) -> Box<dyn View> {
     Box::new(Lines::new(Lisp { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
+fn readable(registries: &[Registry]) -> Box<dyn View> {
+    let (clock, threads, is_coloured, marks) = (Clock::Ticks, None, false, Marks::default());
+    let readable = Readable { clock, threads, name_width: 12, is_coloured, marks };
+    Box::new(Lines::new(readable, registries))
+}
+
 /// Returns views with the recipes of registries, each with its twin that makes a recipe an event.
-fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 5] {
+fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 6] {
     let twin = |form: fn(&[Registry]) -> Box<dyn View>| [form(registries), form(&[])];
-    [twin(numeric), twin(columns), twin(named), twin(json), twin(lisp)]
+    [twin(numeric), twin(columns), twin(named), twin(json), twin(lisp), twin(readable)]
 }
 
 fn assert_same(twins: &[[Box<dyn View>; 2]], event: &Event<'_, '_>) {

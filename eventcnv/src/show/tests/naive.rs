@@ -7,7 +7,7 @@
 use crate::show::json::{append_labels, string};
 use crate::text;
 use cli::fields::csv_field as field;
-use eventlog::reader::{Event, Value};
+use eventlog::reader::{Event, Param, Value};
 
 fn double(value: f64, write: fn(&mut Vec<u8>, f64)) -> String {
     let mut out = Vec::new();
@@ -40,7 +40,7 @@ fn numeric_value(value: Value<'_>) -> String {
 }
 
 /// Returns the lines of an event in all forms of `twins`.
-pub(super) fn naive(event: &Event<'_, '_>) -> [String; 5] {
+pub(super) fn naive(event: &Event<'_, '_>) -> [String; 6] {
     let (ticks, code, name) = (event.ticks, event.code(), event.name());
     let params = || event.params();
     let is_known = event.event_type.is_some();
@@ -87,7 +87,31 @@ pub(super) fn naive(event: &Event<'_, '_>) -> [String; 5] {
         true => format!("({ticks:016X} {name:19}{values})\n"),
         false => format!("({ticks:016X} {code:04X})\n"),
     };
-    [numeric, columns, named, naive_json(event), lisp]
+    [numeric, columns, named, naive_json(event), lisp, naive_readable(event)]
+}
+
+/// Returns the line of an event for people, with names padded to 12 columns.
+fn naive_readable(event: &Event<'_, '_>) -> String {
+    let (ticks, code) = (event.ticks, event.code());
+    let in_words = |value: Value<'_>| match value {
+        Value::P(word) | Value::A(word) => format!("0x{word:X}"),
+        Value::W(value) => value.to_string(),
+        Value::U(value) => value.to_string(),
+        Value::B(value) => value.to_string(),
+        Value::D(value) => double(value, text::double_general),
+        Value::S(value) => bytes(value, text::quoted),
+    };
+    let pair = |(param, value): (&Param, _)| format!("  {} {}", param.name, in_words(value));
+    let pairs: String = event.params().map(pair).collect();
+    let name = match event.event_type {
+        Some(event_type) => format!("{}{}", index(event), event_type.name),
+        None => format!("[Unknown {}{code:04X}]", index(event)),
+    };
+    let coarse = ["", "+"][usize::from(event.event_type.is_some_and(|row| row.coarse))];
+    match pairs.strip_prefix(' ') {
+        Some(pairs) => format!("{ticks:016X}{coarse} {name:12}{pairs}\n"),
+        None => format!("{ticks:016X}{coarse} {name}\n"),
+    }
 }
 
 /// Returns the line of an event as JSON.

@@ -24,20 +24,16 @@ pub(crate) mod process;
 #[cfg(feature = "sql")]
 pub(crate) mod signals;
 
-use crate::open::input::threads::Threads;
-use crate::open::input::{FILENAME_VARIABLE, threads};
+use crate::open::input::FILENAME_VARIABLE;
 use crate::open::select::{Part, Select};
 use crate::open::{Known, Reading, input};
-use crate::show;
 use crate::show::clock::Clock;
-use crate::show::columns::Columns;
-use crate::show::named::{Named, Threaded};
-use crate::show::numeric::Numeric;
-use crate::show::{View, clock, line};
+use crate::show::line::Line;
+use crate::show::look::{Look, Style, Take};
+use crate::show::{View, line};
 use crate::text::page::Page;
-use clap::ArgAction;
 use cli::{Stop, complain, log};
-use eventlog::reader::{Format, Log, Order};
+use eventlog::reader::{Filter, Format, Log, Order};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -96,17 +92,13 @@ pub(crate) struct Follow {
     #[command(flatten)]
     select: Select,
 
-    /// Print names: -v in columns, -vv with parameter names and labels, -vvv with threads
-    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
-    verbose: u8,
-
-    /// How times are printed
-    #[arg(long, value_enum, default_value_t)]
-    time: clock::Form,
+    #[command(flatten)]
+    look: Look,
 
     /// Print nothing, and keep an SQLite database up to date (tables as in eventcnv sql)
     #[cfg(feature = "sql")]
-    #[arg(long, value_name = "DB", conflicts_with_all = ["verbose", "time", "first", "last"])]
+    #[arg(long, value_name = "DB")]
+    #[arg(conflicts_with_all = ["verbose", "style", "time", "first", "last"])]
     sql: Option<PathBuf>,
 
     /// With --sql: the time between two looks at the logs, in ms
@@ -182,7 +174,8 @@ impl Follow {
     /// that are asked for.
     pub(super) fn lacks_facts(&self, log: &Log) -> bool {
         let is_bare = log.registries().iter().all(|registry| registry.index == 0);
-        let has_clock = || Clock::new(self.time, log).is_ok() && self.select.finds_times(log);
+        let time = self.look.time(log);
+        let has_clock = || Clock::new(time, log).is_ok() && self.select.finds_times(log);
         is_bare || log.format() == Format::Stream && !has_clock()
     }
 
@@ -191,8 +184,7 @@ impl Follow {
         Follow {
             logs: Vec::new(),
             select: Select::default(),
-            verbose,
-            time: clock::Form::Ticks,
+            look: Look { verbose, ..Look::default() },
             #[cfg(feature = "sql")]
             sql: None,
             #[cfg(feature = "sql")]
@@ -224,6 +216,11 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
         let what = "follow prints one log; name one, or follow several into a database with --sql";
         return Err(Stop::Message(what.to_owned()));
     };
+    args.look.check()?;
+    if args.look.style == Some(Style::Csv) {
+        let what = "follow: columns of CSV need all event types in advance; use --style json";
+        return Err(Stop::Message(what.to_owned()));
+    }
     let mut seen = Seen::default();
     loop {
         if let Some(is_whole) = seen.look(path, args, None)? {
@@ -355,15 +352,17 @@ impl Seen {
         self.volume = volume;
         let is_closed = log.is_closed() && log.format() == Format::Stream;
         let is_end = is_over.unwrap_or(is_closed);
-        let selection = reading.select(&args.select, args.verbose >= 2);
-        let clock = Clock::new(args.time, log).map_err(|what| reading.error(what));
-        let (mut selection, clock) = match selection.and_then(|all| Ok((all, clock?))) {
-            Err(_) if !is_end && args.lacks_facts(log) => {
-                self.stream = None;
-                return Ok(None);
-            }
-            both => both?,
-        };
+        let selection = reading.select(&args.select, args.look.has_labels(Some(log)));
+        let error = |what| reading.error(what);
+        let view = args.look.with(log, &Filter::default(), error, Viewed(log));
+        let both = selection.and_then(|all| Ok((all, view?)));
+        // Text would begin with ticks, and go on with seconds.
+        let may_lack = both.is_err() || args.look.style(log) == Style::Text;
+        if may_lack && !is_end && args.lacks_facts(log) {
+            self.stream = None;
+            return Ok(None);
+        }
+        let (mut selection, view) = both?;
         let (first, last) = selection.take_ends();
         let settled = |(buffer, printed): (&(u16, u32), &Printed)| (*buffer, printed.settled);
         let known = Arc::new(self.known.iter().map(settled).collect());
@@ -371,7 +370,6 @@ impl Seen {
         let last = last.filter(|_| is_first_look);
         let mut skip =
             last.map_or(0, |last| selection.count(log, Order::Time).saturating_sub(last));
-        let view = view(args.verbose, clock, log);
         let mut page = Page::new();
         let mut events = selection.events(log, Order::Time);
         let mut new: BTreeMap<(u16, u32), Vec<Range<u64>>> = BTreeMap::new();
@@ -409,18 +407,14 @@ impl Seen {
     }
 }
 
-fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
-    let registries = log.registries();
-    let name_width = show::name_width(registries);
-    match verbose {
-        0 => Box::new(line::Lines::new(Numeric { clock }, registries)),
-        1 => Box::new(line::Lines::new(Columns { clock, name_width }, registries)),
-        2 => Box::new(line::Lines::new(Named { clock, name_width }, registries)),
-        _ => {
-            let threads = Threads::new(&threads::recorded(log));
-            let named = Named { clock, name_width };
-            Box::new(line::Lines::new(Threaded { named, threads }, registries))
-        }
+/// Makes a view of the form of lines.
+struct Viewed<'l>(&'l Log);
+
+impl<'l> Take<'l> for Viewed<'l> {
+    type Taken = Box<dyn View + 'l>;
+
+    fn line(self, line: impl Line + Sync + 'l) -> Result<Box<dyn View + 'l>, Stop> {
+        Ok(Box::new(line::Lines::new(line, self.0.registries())))
     }
 }
 

@@ -24,6 +24,14 @@ const TYPED_COUNT_MAX: usize = 20;
 /// Cargo fetches nothing, and prints nothing of its own.
 const CARGO: &str = "cargo() { command cargo \"$1\" --quiet --offline \"${@:2}\"; }";
 
+/// The counter of kept bytes as `query` has it, and as the sums of the events themselves.
+const SUMS: &str = r#"diff \
+    <(eventcnv query --csv mpsio.log "SELECT count(*), sum(value), max(value) FROM counters
+        WHERE name = 'kept'" | tail -n 1) \
+    <(eventcnv --style csv --events 'Result*' mpsio.log | awk -F, 'NR > 1 {
+        kept += $2 == "ResultKeep" ? $6 : -$6; sum += kept; count++; if (kept > max) max = kept
+    } END { print count "," sum "," max }')"#;
+
 fn sessions() -> Vec<(String, Vec<page::Step>)> {
     page::sessions(&fs::read_to_string(root().join(GUIDE)).expect("a guide"))
 }
@@ -42,6 +50,13 @@ fn each_line_of_the_guide_prints_what_it_shows() {
             printed.push((step, output));
         }
     }
+    let checked = terminal.run(&page::Step {
+        line: 0,
+        prompt: page::Prompt::Shell,
+        command: SUMS.to_owned(),
+        shown: Vec::new(),
+    });
+    assert_eq!(checked, None, "the counter in SQL and the sums of the events differ");
     if !printed.is_empty() {
         let path = root().join(GUIDE);
         let text = fs::read_to_string(&path).expect("a guide");

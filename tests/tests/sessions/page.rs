@@ -97,11 +97,15 @@ pub(crate) fn corrected(page: &str, printed: &[(Step, Vec<String>)]) -> String {
 pub(crate) fn forms(lines: &[String]) -> Vec<String> {
     let mut rates: Vec<bool> = Vec::new();
     let mut formed = Vec::new();
-    let is_rate = |heading: &str| heading.ends_with("/s") && !heading.contains(' ');
+    // The columns of `replay play` state their unit in another column.
+    let is_rate = |heading: &str| {
+        ["/s", "/op"].iter().any(|unit| heading.ends_with(unit))
+            || ["spread", "net"].contains(&heading)
+    };
     for line in lines {
         let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
         if cells.len() != rates.len() || cells.iter().any(|cell| is_rate(cell)) {
-            rates = cells.iter().map(|cell| is_rate(cell)).collect();
+            rates = cells.iter().map(|cell| cells.len() > 1 && is_rate(cell)).collect();
         }
         let form = |(cell, is_rate): (&&str, &bool)| form(cell, *is_rate);
         formed.push(cells.iter().zip(&rates).map(form).collect::<Vec<_>>().join(" "));
@@ -110,26 +114,36 @@ pub(crate) fn forms(lines: &[String]) -> Vec<String> {
 }
 
 fn form(cell: &str, is_rate: bool) -> String {
-    let words: Vec<&str> = cell.split_whitespace().collect();
-    let units = ["ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "events/s", "bytes/s", "ticks"];
-    let is_unit = |index: usize| {
-        words
-            .get(index)
-            .is_some_and(|word| units.contains(&word.trim_end_matches([',', '.', ';', ':', ')'])))
-    };
-    let formed = words.iter().enumerate().map(|(index, word)| {
-        let number = word.trim_matches(['+', '-', '≤', '(', ')', '×', '%', ',', ';']);
-        let is_number = number.starts_with(|c: char| c.is_ascii_digit())
-            && number.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',');
-        let is_process = index > 0 && words[index - 1] == "process";
-        let differs = is_rate || is_process || number.contains('.') || is_unit(index + 1);
-        match is_number && differs || *word == "noise" {
-            true => "#".to_owned(),
-            false if is_unit(index) && index > 0 => "unit".to_owned(),
-            false => without_addresses(word),
+    const UNITS: [&str; 11] =
+        ["ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "events/s", "bytes/s", "ticks"];
+    let mut left = cell;
+    let mut text = String::new();
+    while let Some(first) = left.chars().next() {
+        let size = left.find(|c: char| !c.is_alphanumeric() && !"_.,".contains(c));
+        let word = left[..size.unwrap_or(left.len())].trim_end_matches(['.', ',']);
+        if word.is_empty() {
+            text.push(first);
+            left = &left[first.len_utf8()..];
+            continue;
         }
-    });
-    formed.collect::<Vec<_>>().join(" ")
+        left = &left[word.len()..];
+        let is_number = word.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',');
+        let unit = left.strip_prefix(' ').and_then(|after| {
+            let size = after.find(|c: char| !c.is_alphanumeric() && c != '/');
+            let unit = &after[..size.unwrap_or(after.len())];
+            UNITS.contains(&unit).then_some(1 + unit.len())
+        });
+        let is_alone = text.ends_with("process ") || text.ends_with("#–");
+        let differs = is_rate || is_alone || word.contains('.') || unit.is_some();
+        if is_number && differs || word == "noise" {
+            text.truncate(text.trim_end_matches(['+', '-', '≤']).len());
+            text.push('#');
+            left = left[unit.unwrap_or(0)..].trim_start_matches(['×', '%']);
+        } else {
+            text.push_str(&without_addresses(word));
+        }
+    }
+    text
 }
 
 /// Replaces nine or more digits of a hexadecimal number.
@@ -191,11 +205,13 @@ fn the_parser_finds_the_commands_and_their_output() {
 fn a_form_stands_for_what_differs_from_run_to_run() {
     let form = |line: &str| forms(&[line.to_owned()]).remove(0);
     for (line, expected) in [
-        ("Job   300  1.08 ms", "Job 300 # unit"),
-        ("Job   300  20 ms", "Job 300 # unit"),
+        ("Job   300  1.08 ms", "Job 300 #"),
+        ("Job   300  20 ms", "Job 300 #"),
         ("at:00007F2CC4000CA0 size:1001 +81.5", "at:@ size:1001 #"),
-        ("12 jobs in 0.5 s, 3 s.", "12 jobs in # unit # unit"),
+        ("12 jobs in 0.5 s, 3 s.", "12 jobs in #, #."),
         ("12 jobs, 24 bytes of process 4711", "12 jobs, 24 bytes of process #"),
+        ("p50 1.5× ≤38.5–162  noise", "p50 # #–# #"),
+        ("5.8 MiB–6 MiB of 3 files.txt", "#–# of 3 files.txt"),
     ] {
         assert_eq!(form(line), expected);
     }

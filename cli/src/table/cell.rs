@@ -26,6 +26,8 @@ pub enum Cell {
     About(u64),
     /// A time that is at most so long; `≤` marks it.
     Bound(u64),
+    /// A number with its own unit, in the text of this function.
+    Scaled(f64, fn(f64) -> String),
     /// A change; its sign is shown.
     Change(f64),
     /// A value that people read in words.
@@ -75,7 +77,7 @@ impl Cell {
             Cell::Number(number) | Cell::About(number) => Some(*number as f64),
             // What is too short to be measured has no rank.
             Cell::Bound(_) => Some(0.0),
-            Cell::Real(value) | Cell::Change(value) => Some(*value),
+            Cell::Real(value) | Cell::Change(value) | Cell::Scaled(value, _) => Some(*value),
             Cell::Truth(value) => Some(f64::from(u8::from(*value))),
             Cell::Words(_, value) => value.as_f64(),
             Cell::None | Cell::Text(_) => None,
@@ -118,6 +120,7 @@ impl Cell {
             Cell::Real(real) if !real.is_finite() => NOTHING.to_owned(),
             Cell::Number(number) => whole(*number),
             Cell::Real(real) => value(*real),
+            Cell::Scaled(number, scale) => scale(*number),
             Cell::Bound(number) => format!("≤{}", whole(*number)),
             Cell::About(number) => format!("~{}", whole(*number)),
             Cell::Change(change) => {
@@ -135,7 +138,7 @@ impl Cell {
             Cell::Text(text) => json!(text),
             Cell::Number(number) | Cell::About(number) | Cell::Bound(number) => json!(number),
             Cell::Truth(truth) => json!(truth),
-            Cell::Real(value) => json!(Real(*value)),
+            Cell::Real(value) | Cell::Scaled(value, _) => json!(Real(*value)),
             Cell::Change(value) if value.fract() == 0.0 => json!(*value as i64),
             Cell::Change(value) => json!(Real(*value)),
             Cell::Words(_, value) => value.clone(),
@@ -148,7 +151,9 @@ impl Cell {
             Cell::Text(text)
             | Cell::Words(_, Value::String(text))
             | Cell::Words(text, Value::Array(_)) => csv_field(out, text.as_bytes()),
-            Cell::Real(value) => out.extend(value.to_string().bytes()),
+            Cell::Real(value) | Cell::Scaled(value, _) => {
+                out.extend(value.to_string().bytes());
+            }
             cell => out.extend(cell.json().to_string().bytes()),
         }
     }

@@ -31,6 +31,8 @@ mod tests;
 use crate::text;
 use crate::text::page::Page;
 use cli::table::Cell;
+use cli::units;
+use eventdef::marks::Unit;
 use eventlog::reader::{Event, EventType, Param, Registry};
 use lens::slices::Percentile;
 
@@ -80,6 +82,15 @@ impl<'r> Row<'r> {
 /// Returns the cell of a percentile.
 pub(crate) fn percentile(found: Percentile) -> Cell {
     if found.is_exact { Cell::Number(found.ns) } else { Cell::About(found.ns) }
+}
+
+/// Returns the function that writes a number of a unit.
+pub(crate) fn scale(unit: Option<Unit>) -> Option<fn(f64) -> String> {
+    match unit? {
+        Unit::Bytes => Some(units::bytes),
+        Unit::Ns => Some(units::latency),
+        Unit::Count => None,
+    }
 }
 
 /// Returns the width of the longest name of an event type.

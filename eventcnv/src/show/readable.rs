@@ -15,9 +15,7 @@ use crate::show::line::Line;
 use crate::show::recipe::{Custom, Form, Recipe};
 use crate::text;
 use crate::text::page::Pen;
-use cli::units;
 use eventdef::Sort;
-use eventdef::marks::Unit;
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Event, Log, Registry, Value};
 use std::io::Write;
@@ -73,15 +71,6 @@ fn name(registry: &Registry, name: &str) -> String {
     String::from_utf8_lossy(&index).into_owned() + name
 }
 
-/// Returns the function that writes a number of a unit.
-fn scale(unit: Option<Unit>) -> Option<fn(f64) -> String> {
-    match unit? {
-        Unit::Bytes => Some(units::bytes),
-        Unit::Ns => Some(units::latency),
-        Unit::Count => None,
-    }
-}
-
 impl Line for Readable<'_> {
     fn clock(&self) -> &Clock<'_> {
         &self.clock
@@ -103,7 +92,7 @@ impl Line for Readable<'_> {
         self.coloured(colour.filter(|_| !is_runtime).unwrap_or(FAINT), &name, recipe.text());
         let missing = self.name_width.saturating_sub(name.chars().count());
         let role = self.marks.role_of(row.registry, row.code);
-        let (mut separator, mut units) = (missing + 1, (0..).map(|index| role.unit(index)));
+        let (mut separator, mut units) = (missing + 2, (0..).map(|index| role.unit(index)));
         recipe.push_all(row.params, |param, out| {
             text::pad(out, std::mem::replace(&mut separator, 2));
             self.coloured(FAINT, &param.name, out);
@@ -116,8 +105,8 @@ impl Line for Readable<'_> {
                     Form::Hex
                 }
                 Sort::P | Sort::A => Form::Named,
-                Sort::W | Sort::U => scale(unit).map_or(Form::Decimal, Form::Scaled),
-                Sort::D => scale(unit).map_or(Form::Custom, Form::ScaledReal),
+                Sort::W | Sort::U => super::scale(unit).map_or(Form::Decimal, Form::Scaled),
+                Sort::D => super::scale(unit).map_or(Form::Custom, Form::ScaledReal),
                 Sort::B => Form::Choice("false", "true"),
                 Sort::S => Form::Custom,
             }

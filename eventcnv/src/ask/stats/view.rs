@@ -11,7 +11,7 @@ use crate::ask::stats::summary::overview::{
 };
 use crate::ask::stats::summary::params::TopOf;
 use crate::ask::stats::summary::{Count, seconds};
-use crate::text;
+use crate::{show, text};
 use cli::Stop;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
 use cli::units::three_digits;
@@ -223,10 +223,14 @@ fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = C
     let (min, max) = numbers.range().unzip();
     let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
     let (top, error) = top(param);
+    let cell = |value: Option<f64>| match (value, show::scale(param.unit)) {
+        (Some(value), Some(scale)) => Cell::Scaled(value, scale),
+        (value, _) => value.into(),
+    };
     let names = [&row.name, &param.name].map(|name| name.clone().into()).into_iter();
     names
         .chain([param.sort.letter().to_string().into(), param.values.count.into(), error.into()])
-        .chain([min, numbers.mean()].into_iter().chain(percentiles).chain([max]).map(Cell::from))
+        .chain([min, numbers.mean()].into_iter().chain(percentiles).chain([max]).map(cell))
         .chain([top])
 }
 
@@ -244,9 +248,14 @@ fn top(param: &ParamOverview) -> (Cell, u64) {
     let (rows, error): (Vec<Row>, u64) = match &param.values.top {
         TopOf::Numbers(top) => {
             let row = |(&value, count, label): (&u64, u64, Option<&[u8]>)| {
+                let scaled = show::scale(param.unit).map(|scale| match param.sort {
+                    Sort::D => scale(f64::from_bits(value)),
+                    _ => scale(value as f64),
+                });
                 let value = number(param.sort, value);
-                let shown = label.map(|label| format!("{value}[{}]", quoted(label)));
-                (shown.unwrap_or_else(|| value.clone()), value, label.map(words), count)
+                let labelled = label.map(|label| format!("{value}[{}]", quoted(label)));
+                let shown = labelled.or(scaled).unwrap_or_else(|| value.clone());
+                (shown, value, label.map(words), count)
             };
             (top.most(TOP_COUNT).into_iter().map(row).collect(), top.error())
         }

@@ -10,6 +10,7 @@
 //! Design: `.cnv.time` in `design/eventcnv.md`.
 
 use eventlog::reader::{Filter, Log, Order, Stream};
+use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 /// Ticks of a clock a second, at most.
@@ -95,6 +96,11 @@ fn wall(text: &str) -> Option<u64> {
     let time = humantime::parse_rfc3339_weak(text).ok()?;
     let since: Duration = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     u64::try_from(since.as_nanos()).ok()
+}
+
+std::thread_local! {
+    /// The clock syncs around the last event: those of the next one on this processor, mostly.
+    static NEAR: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The clocks of a log, with the times in which its history begins and ends (`.cnv.history`).
@@ -203,7 +209,10 @@ impl<'l> Clocks<'l> {
     /// Returns the time of an event, in ns after the history begins; less than 0 before that.
     pub(crate) fn since_start(&self, stream: u16, ticks: u64) -> Option<i64> {
         let at = self.log.streams().get(usize::from(stream))?;
-        if let (Some((first, _)), Some(wall)) = (self.walls, at.wall_time(ticks)) {
+        let mut near = NEAR.get();
+        let wall = at.wall_time_near(ticks, &mut near);
+        NEAR.set(near);
+        if let (Some((first, _)), Some(wall)) = (self.walls, wall) {
             return i64::try_from(i128::from(wall.realtime) - i128::from(first)).ok();
         }
         let (first, _) = (*self.spans.get(usize::from(stream))?)?;

@@ -108,10 +108,8 @@ fn naive_readable(event: &Event<'_, '_>) -> String {
         None => format!("[Unknown {}{code:04X}]", index(event)),
     };
     let coarse = ["", "+"][usize::from(event.event_type.is_some_and(|row| row.coarse))];
-    match pairs.strip_prefix(' ') {
-        Some(pairs) => format!("{ticks:016X}{coarse} {name:12}{pairs}\n"),
-        None => format!("{ticks:016X}{coarse} {name}\n"),
-    }
+    let line = format!("{ticks:016X}{coarse} {name:12}{pairs}");
+    line.trim_end_matches(|c| pairs.is_empty() && c == ' ').to_owned() + "\n"
 }
 
 /// Returns the line of an event as JSON.

@@ -18,8 +18,10 @@ use crate::ask::stats::summary::{Count, OTHERS, Summary, all_seconds, seconds, w
 use crate::open::input::threads;
 use crate::open::input::threads::Thread;
 use crate::open::select::Selection;
+use eventdef::marks::Unit;
 use eventdef::{Sort, Version};
-use eventlog::reader::{Faults, History, Log, Losses, Registry, Stream};
+use eventlog::reader::marks::Marks;
+use eventlog::reader::{Faults, History, Log, Losses, Param, Registry, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -123,6 +125,7 @@ impl TypeOverview {
 pub(crate) struct ParamOverview {
     pub(crate) name: String,
     pub(crate) sort: Sort,
+    pub(crate) unit: Option<Unit>,
     pub(crate) values: Distribution,
 }
 
@@ -239,6 +242,7 @@ impl<'l> Overview<'l> {
             let is_it = |found: &Registry| (found.stream, found.index) == (stream, index);
             registries.iter().position(is_it).unwrap_or(usize::MAX) as u32
         };
+        let marks = Marks::of(registries);
         for ((stream, index), rows) in summary.rows.iter() {
             let Some(registry) = find_registry(registries, stream, index) else { continue };
             let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
@@ -248,11 +252,12 @@ impl<'l> Overview<'l> {
             for (at, (row, &count)) in registry.event_types.iter().zip(&rows.known).enumerate() {
                 if count.events > 0 {
                     let values = summary.params.get(stream, index, at);
-                    let of = |(param, values): (&eventlog::reader::Param, &Distribution)| {
-                        let name = param.name.to_string();
-                        ParamOverview { name, sort: param.sort, values: values.clone() }
+                    let role = marks.role_of(registry, row.code);
+                    let of = |(at, (param, values)): (usize, (&Param, &Distribution))| {
+                        let (name, sort) = (param.name.to_string(), param.sort);
+                        ParamOverview { name, sort, unit: role.unit(at), values: values.clone() }
                     };
-                    let params = row.params.iter().zip(values).map(of).collect();
+                    let params = row.params.iter().zip(values).enumerate().map(of).collect();
                     let name = format!("{prefix}{}", row.name);
                     add(name, kind(row.kind), count, seconds(row.kind), params);
                 }

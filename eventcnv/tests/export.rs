@@ -3,6 +3,7 @@
 //! ```text
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
 //!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
+//!  counters.rs  ── export, query, parquet ──▶ the counters that Python computes
 //!  made.rs      ── export ──▶ several threads; more than the tables hold
 //! ```
 //!
@@ -10,6 +11,8 @@
 
 #[path = "export/chrome.rs"]
 mod chrome;
+#[path = "export/counters.rs"]
+mod counters;
 #[path = "export/folded.rs"]
 mod folded;
 #[cfg(feature = "waits")]

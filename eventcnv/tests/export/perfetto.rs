@@ -105,7 +105,8 @@ pub(crate) struct TrackEvent {
     pub(crate) name: String,
     category: String,
     params: Vec<(String, (u32, Field))>,
-    value: Option<i64>,
+    pub(crate) value: Option<i64>,
+    pub(crate) real: Option<f64>,
     pub(crate) flows: [Vec<u64>; 2],
 }
 
@@ -118,6 +119,8 @@ pub(crate) struct Trace {
     /// The processes, by their tracks.
     pub(crate) pids: HashMap<u64, u64>,
     pub(crate) events: Vec<TrackEvent>,
+    /// The units of counters, by the names of their tracks.
+    pub(crate) units: HashMap<String, u64>,
 }
 
 pub(crate) fn trace(args: &[&str]) -> Trace {
@@ -154,6 +157,8 @@ impl Trace {
             }
             let parent = track.get(5).map(Field::number);
             let name = own.or(thread).or(process).unwrap();
+            let unit = track.get(8).and_then(|of| of.fields().get(3).map(Field::number));
+            self.units.extend(unit.map(|unit| (name.clone(), unit)));
             assert!(parent.is_none_or(|parent| self.tracks.contains_key(&parent)));
             assert!(self.tracks.insert(track.number(1), (parent, name)).is_none());
         }
@@ -178,6 +183,7 @@ impl Trace {
             category: event.get(3).map_or(String::new(), |number| name(1, number.number())),
             params: params.collect(),
             value: event.get(30).map(|value| value.number() as i64),
+            real: event.get(44).map(|value| f64::from_bits(value.number())),
             flows,
         };
         assert!(self.tracks.contains_key(&event.track));

@@ -160,8 +160,9 @@ mod tests {
         let mut names = connection.prepare(names).unwrap();
         let names = names.query_map([], |row| row.get::<_, String>(0)).unwrap();
         let rows = |name: String| {
-            let is_plain = !["registries", "kinds", "types", "parameters", "threads", "losses"]
-                .contains(&&*name);
+            let keyed =
+                ["registries", "kinds", "types", "parameters", "threads", "losses", "counters"];
+            let is_plain = !keyed.contains(&&*name);
             let rowid = if is_plain { "rowid, " } else { "" };
             let mut all = connection.prepare(&format!("SELECT {rowid}* FROM \"{name}\"")).unwrap();
             let count = all.column_count();

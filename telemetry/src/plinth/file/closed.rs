@@ -8,7 +8,7 @@
 //!
 //! Design: `.sol.held` in `design/telemetry.md`.
 
-use super::FilePlinth;
+use super::{FilePlinth, OPEN_COUNT_MAX};
 use crate::os::sys::{self, Errno, File, NotOwn};
 use crate::plinth::{self, Plinth};
 use core::ffi::c_int;
@@ -35,8 +35,14 @@ impl FilePlinth {
     #[inline(never)]
     fn look_again(&self, errno: Errno) -> Result<File, Errno> {
         let _changing = self.changing.lock_waiting().ok_or(errno)?;
-        // Another thread may have opened it meanwhile.
-        self.look_once().or_else(|_| self.reopen(errno).and_then(|()| self.look_once()))
+        for _ in 0..OPEN_COUNT_MAX {
+            // Another thread may have opened it meanwhile.
+            if let Ok(file) = self.look_once() {
+                return Ok(file);
+            }
+            self.reopen(errno)?;
+        }
+        Err(errno)
     }
 
     /// Opens the file of the name. One that the program closes at once counts as exchanged.
@@ -47,6 +53,9 @@ impl FilePlinth {
         }
     }
 
+    /// Opens the file again, unless it must be tried once more: the closing that was noticed still
+    /// goes on, and closed this one too, or the system has not given up the claim of the closed one
+    /// yet.
     fn reopen(&self, errno: Errno) -> Result<(), Errno> {
         let lost = self.file.get().filter(|_| self.can_rewrite()).ok_or(errno)?;
         let named = self.name.with_path(sys::identify_name).ok_or(libc::EAGAIN)?;
@@ -58,13 +67,22 @@ impl FilePlinth {
         if !lost.was(&named?) {
             return Err(errno);
         }
-        let file = self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)??.map_err(|_| errno)?;
+        let file = match self.open_file()? {
+            Ok(file) => file,
+            Err(NotOwn::Exchanged) => return Ok(()),
+            Err(_) => return Err(errno),
+        };
         let is_this = file.look().is_ok_and(|found| lost.was(&found));
-        if !is_this || !sys::claim_file(file.seen()) || is_others(file.seen()) {
-            file.close();
+        let is_claimed = is_this && sys::claim_file(file.seen());
+        if is_claimed && !is_others(file.seen()) {
+            self.file.set(Some(file));
+            return Ok(());
+        }
+        file.close();
+        if is_claimed {
             return Err(errno);
         }
-        self.file.set(Some(file));
+        sys::give_way();
         Ok(())
     }
 }

@@ -175,19 +175,27 @@ impl FilePlinth {
     /// Writes bytes of the stream; a new volume gets no name by it.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let failed = |errno| PlinthError { operation: Operation::Write, errno };
-        let found = self.look();
-        if self.can_rewrite() && self.seen.is_lost() && !way_out::is_here() {
-            return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
+        for _ in 0..OPEN_COUNT_MAX {
+            let found = self.look();
+            if self.can_rewrite() && self.seen.is_lost() && !way_out::is_here() {
+                return Err(PlinthError { operation: Operation::Renew, errno: libc::ESTALE });
+            }
+            let file = found.map_err(failed)?.seen();
+            if !self.can_rewrite() {
+                return self.append(file, bytes).map_err(failed);
+            }
+            let place = self.seen.place(offset);
+            match self.with_room(place, || self.write_at(file, bytes, place)) {
+                // The program closed it after the look.
+                Err(libc::EBADF) => {}
+                written => {
+                    written.map_err(failed)?;
+                    self.seen.note(place.saturating_add(bytes.len() as u64));
+                    return Ok(());
+                }
+            }
         }
-        let file = found.map_err(failed)?.seen();
-        if !self.can_rewrite() {
-            return self.append(file, bytes).map_err(failed);
-        }
-        let place = self.seen.place(offset);
-        let write = || self.write_at(file, bytes, place);
-        self.with_room(place, write).map_err(failed)?;
-        self.seen.note(place.saturating_add(bytes.len() as u64));
-        Ok(())
+        Err(failed(libc::EBADF))
     }
 
     /// Writes at the end. A torn block there cannot be repaired: afterwards nothing more is

@@ -1,4 +1,5 @@
-"""Counters of a log, from its CSV alone: python3 counters.py RULE... < CSV
+#!/usr/bin/env python3
+"""Sums up the counters of a log from its CSV alone: python3 counters.py RULE... < CSV
 
 A rule is EVENT NAME OP AMOUNT [KEY,...] in one argument; OP is +, - or =, AMOUNT a column or 1.
 Prints each change: time, name, key, value, change, separated by tabs.

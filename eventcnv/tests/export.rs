@@ -11,6 +11,7 @@
 
 #[path = "export/chrome.rs"]
 mod chrome;
+#[cfg(feature = "sql")]
 #[path = "export/counters.rs"]
 mod counters;
 #[path = "export/folded.rs"]

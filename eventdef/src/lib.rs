@@ -115,7 +115,8 @@
 //! }
 //! # use eventdef::marks::{Mark, Unit, in_doc};
 //! # let marks: Vec<_> = in_doc(jobs::REGISTRY.event_types[1].doc).collect();
-//! # assert_eq!(marks[2..], [Ok(Mark::Unit(Unit::Bytes, "bytes")), Ok(Mark::Unit(Unit::Ns, "waited"))]);
+//! # let units = [Mark::Unit(Unit::Bytes, "bytes"), Mark::Unit(Unit::Ns, "waited")];
+//! # assert_eq!(marks[2..], units.map(Ok));
 //! ```
 //!
 //! | in a doc string | meaning |
@@ -124,8 +125,8 @@
 //! | `[span A=B:key]` | a span, in whatever thread it ends |
 //! | `[flow A=B:key]` | an arrow from an A to the next B |
 //! | `[name p]` | on the type that begins a slice or span: p, or its label, names it |
-//! | `[counter n += p:key]` | a counter n for each `key`: this event adds p to it, or the number 1 |
-//! | `[counter n -= p:key]` | this event subtracts p from it, or the number 1 |
+//! | `[counter n += p:key]` | for each `key` a counter n: the event adds p to it, or the number 1 |
+//! | `[counter n -= p:key]` | the event subtracts p from it, or the number 1 |
 //! | `[counter n = p:key]` | p is its value from now on |
 //! | `[counter A.p-B.q:key]` | a counter: the sum of p of all A, less that of q of all B |
 //! | `[unit bytes p]` | p is a number of bytes; also `ns`, and `count` for things |
@@ -133,7 +134,7 @@
 //! Up to four keys stand behind the colon, with commas. Without keys, two events belong together if
 //! all pointers and addresses that they share are equal. All rows that name a counter change the
 //! same one; without a key, there is one for each value of the parameter that is called like it:
-//! `[counter pool += size]`. Counters appear in the pages, the tables and the exports of `eventcnv`.
+//! `[counter pool += size]`. Counters appear in the pages, tables and exports of `eventcnv`.
 //!
 //! # Laws
 //!

@@ -124,7 +124,7 @@ pub enum Mark<'a> {
 }
 
 /// Returns the marks in a doc string. Text in brackets that does not begin with the word of a mark
-/// is prose; of other text the reason why it is no mark is returned.
+/// is prose; of other text the reason why it is not a mark is returned.
 pub fn in_doc(doc: &str) -> impl Iterator<Item = Result<Mark<'_>, &'static str>> {
     let mut rest = doc;
     core::iter::from_fn(move || {

@@ -14,7 +14,7 @@ mod heap {
         registry "heap" version(1, 0, 0);
         kinds standard;
 
-        /// Memory was handed out.
+        /// Memory was handed out. [counter live += size:pool] [unit bytes size]
         PoolAlloc(0x0001, always, Object) {
             /// the pool
             pool: P,
@@ -23,7 +23,7 @@ mod heap {
             /// its size in bytes
             size: W,
         }
-        /// Memory was looked at.
+        /// Memory was looked at. [counter glances += 1:pool] [unit bytes size]
         PoolGlance(0x0002, sometimes, Object) {
             /// the pool
             pool: P,

@@ -57,8 +57,11 @@
 //!   `XLeave`. `FileOpen` and `FileClose` are a *span*, the life of a thing in any threads. A mark
 //!   in a doc string declares another pair: `[slice Taken=Done:job]`, `[span Queued=Done:job]`.
 //! - `[name title]` names the slice. `[counter queue = length]`, `[counter live += size]` and
-//!   `[counter live -= size]` declare a value over time, and `[unit bytes size]` its unit: `bytes`,
-//!   `ns` or `count`. A wrong mark is a compile error.
+//!   `[counter live -= size]` declare a value over time: a chart on the page, a track in Perfetto,
+//!   rows of the table `counters` of `eventcnv query`. With `:pool` at its end it is one for each
+//!   value of `pool`.
+//! - `[unit bytes size]` is the unit of a parameter and of its counters: `bytes`, `ns` or `count`.
+//!   Marks cost nothing when events are recorded, and a wrong one is a compile error.
 //! - The kind, here `User`, groups what is switched on and off together. `sometimes` in place of
 //!   `always` leaves a row out of release builds.
 //!

@@ -9,7 +9,7 @@
 //! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use crate::ask::calls::summary::demangled;
-use crate::ask::pairs::reading::counts;
+use crate::ask::pairs::reading::counter_notes;
 use crate::export::flows;
 use crate::export::flows::Flows;
 use crate::export::processes::Processes;
@@ -292,7 +292,7 @@ impl Timeline {
         }
         let open_count = self.slices.counts().full + self.spans.counts().full;
         notes.extend(self.limited.notes(open_count));
-        notes.extend(counts::notes(&self.counters));
+        notes.extend(counter_notes(&self.counters));
         notes
     }
 }

@@ -258,7 +258,7 @@ const fn number(who: Site<'_>, row: &EventType, name: &str) {
         who.text()
             .then(": ")
             .quoted(name)
-            .then(" is no number: its sort is not W, U or D")
+            .then(" has another sort than W, U or D: only these count")
             .breaks_a_law()
     }
 }

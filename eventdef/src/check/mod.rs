@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each message names the row and the breach. Design: `.reg.code`, `.reg.kind`,
-//! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`; `marks.rs` has the laws
-//! of marks.
+//! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`; `marks.rs` has the
+//! laws of marks.
 
 mod marks;
 

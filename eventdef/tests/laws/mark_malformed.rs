@@ -17,4 +17,5 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `PoolAlloc`: mark `[counter live]`: a counter is EVENT.PARAM or EVENT.PARAM-EVENT.PARAM
+//~ event type `PoolAlloc`: mark `[counter live]`
+//~ a counter is EVENT.PARAM or EVENT.PARAM-EVENT.PARAM

@@ -17,4 +17,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ `name` is no number: its sort is not W, U or D
+//~ `name` has another sort than W, U or D: only these count

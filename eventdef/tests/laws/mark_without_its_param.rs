@@ -17,4 +17,5 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `PoolAlloc`: mark `[counter live += sizes:pool]`: no parameter of `PoolAlloc` is called `sizes`
+//~ event type `PoolAlloc`: mark `[counter live += sizes:pool]`
+//~ no parameter of `PoolAlloc` is called `sizes`

@@ -6,9 +6,9 @@
 //!            change     pool P   stream, mark and key
 //! ```
 //!
-//! The marks of a log ([`eventlog::reader::marks`]) name the counters: `[counter live += size:pool]`
-//! in the doc string of an event type. Rooms, the highest first: `table`, `source`, `model`. Design:
-//! `.cnv.counters` in `design/eventcnv.md`.
+//! The marks of a log ([`eventlog::reader::marks`]) name the counters, as in the doc string of an
+//! event type: `[counter live += size:pool]`. Rooms, the highest first: `table`, `source`, `model`.
+//! Design: `.cnv.counters` in `design/eventcnv.md`.
 //!
 //! ```
 //! use eventlog::reader::marks::Marks;

@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// Returns this value less another, of which it came by a change.
+    /// Returns this value less the value before a change.
     pub fn less(self, before: Number) -> Number {
         self.changed(Change::Subtract, before).unwrap_or(self)
     }
@@ -156,7 +156,7 @@ pub struct Counter {
     pub key: Key,
     /// The string that named the first value of the key at the counter's first change.
     pub label: Option<Box<str>>,
-    /// The name of the mark, the key, and the label: one line.
+    /// The name of the mark, the key, the label, and whether the first value is unknown: one line.
     pub title: Box<str>,
     /// What it counts.
     pub unit: Option<Unit>,

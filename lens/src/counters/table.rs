@@ -25,7 +25,7 @@ pub const COUNTER_COUNT_MAX: usize = 1 << 16;
 pub struct Refused {
     /// Their counter came after those that are kept.
     pub full: u64,
-    /// The new value is no finite number, or needs more than 128 bits.
+    /// The new value is not a finite number, or needs more than 128 bits.
     pub overflow: u64,
 }
 
@@ -66,8 +66,9 @@ impl Counters {
         reads: impl Fn(&Registry, &EventType) -> bool,
     ) -> Counters {
         let sum = |pair: &Pair| {
-            let (name, unit) = (pair.name.clone(), pair.unit);
-            Sum { name, unit, ..Sum::default() }
+            // The log has the name, and may be hostile.
+            let name = OneLine(pair.name.as_bytes()).to_string().into();
+            Sum { name, unit: pair.unit, ..Sum::default() }
         };
         let mut sums: Vec<Sum> = marks.pairs.iter().map(sum).collect();
         for registry in log.registries() {
@@ -229,6 +230,9 @@ impl Counters {
         }
         if let Some(label) = &label {
             let _ = write!(title, " {label}");
+        }
+        if sum.is_short && step.change != Change::Is {
+            title += " (relative)";
         }
         Counter {
             stream: step.id.stream,

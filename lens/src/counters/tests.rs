@@ -94,10 +94,11 @@ fn log(add: impl FnOnce(&mut Maker<'_>)) -> Log {
     Log::from_source(bytes).unwrap()
 }
 
-/// Sums, in the order of first changes: title, value, least value, whether a value was stated.
+/// Sums, in the order of first changes: name and key, value, least value, whether a value was
+/// stated, title.
 #[derive(Default)]
 struct Twin {
-    sums: Vec<(String, Number, f64, bool)>,
+    sums: Vec<(String, Number, f64, bool, String)>,
     found: Vec<(String, Number, Option<f64>)>,
     /// The kind Play lost an event at any time.
     is_short: bool,
@@ -106,10 +107,12 @@ struct Twin {
 impl Twin {
     fn change(&mut self, title: String, by: f64, is_whole: bool, is_stated: bool) {
         let at = self.sums.iter().position(|sum| sum.0 == title).unwrap_or_else(|| {
-            self.sums.push((title.clone(), Number::Whole(0), 0.0, false));
+            let is_relative = self.is_short && !is_stated;
+            let shown = format!("{title}{}", if is_relative { " (relative)" } else { "" });
+            self.sums.push((title, Number::Whole(0), 0.0, false, shown));
             self.sums.len() - 1
         });
-        let (_, value, low, was_stated) = &mut self.sums[at];
+        let (_, value, low, was_stated, shown) = &mut self.sums[at];
         let before = if is_stated { 0.0 } else { value.as_f64() };
         *value = match (is_whole, *value) {
             (true, Number::Whole(_)) => Number::Whole((before + by) as i128),
@@ -121,7 +124,7 @@ impl Twin {
         }
         let is_relative =
             if *was_stated { self.is_short && !is_stated } else { self.is_short || *low < 0.0 };
-        self.found.push((title, *value, is_relative.then_some(-*low)));
+        self.found.push((shown.clone(), *value, is_relative.then_some(-*low)));
     }
 }
 
@@ -175,9 +178,11 @@ proptest! {
             }
         });
         let (found, _) = changes(&log);
-        let found =
-            found.into_iter().map(|(title, value, least)| (title, value, least.map(Number::as_f64)));
-        prop_assert_eq!(found.collect::<Vec<_>>(), twin.found);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|(title, value, least)| (title, value, least.map(Number::as_f64)))
+            .collect();
+        prop_assert_eq!(found, twin.found);
     }
 }
 

@@ -6,9 +6,11 @@
 //!
 //! Design: `.cnv.sql.counters` in `design/eventcnv.md`.
 
+use crate::ask::pairs::reading::key_text;
 use crate::export::sql::keys::Keys;
 use crate::export::sql::refusal::Refusal;
-use crate::export::sql::slices::key_value;
+use eventdef::Sort;
+use eventlog::reader::marks::Key;
 use lens::counters::{Counter, Counters, Number, Step};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
@@ -62,4 +64,15 @@ impl<'c> Rows<'c> {
 /// Returns a number of SQLite; an integer that needs more than 64 bits becomes a double.
 fn number(number: Number) -> Value {
     number.as_i64().map_or(Value::Real(number.as_f64()), Value::Integer)
+}
+
+/// Returns a key as SQLite has it: the value of one parameter, or text; `sorts` are those of its
+/// parameters.
+pub(super) fn key_value(key: &Key, sorts: &[Sort]) -> Value {
+    match (sorts, key.first()) {
+        ([], _) | (_, None) => Value::Null,
+        ([Sort::D], Some(value)) => Value::Real(f64::from_bits(*value)),
+        ([sort], Some(value)) if *sort != Sort::S => Value::Integer(*value as i64),
+        _ => Value::Text(key_text(key, sorts)),
+    }
 }

@@ -220,8 +220,8 @@ impl<'l> Import<'l> {
     }
 
     /// Corrects what the database may have of earlier parts of the log: the log has later clock
-    /// syncs, and late events. If it `is_whole`, its slices, counters and calls are removed, to be added
-    /// again.
+    /// syncs, and late events. If it `is_whole`, its slices, counters and calls are removed, to be
+    /// added again.
     pub(crate) fn correct(
         &self,
         connection: &Connection,

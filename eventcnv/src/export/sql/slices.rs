@@ -9,18 +9,18 @@
 //! Design: `.cnv.sql.slices` in `design/eventcnv.md`.
 
 use crate::ask::pairs::lanes::Shape;
-use crate::ask::pairs::reading::{By, Found, Marked, Open, Told, Values, key_text};
+use crate::ask::pairs::reading::{By, Found, Marked, Open, Told, Values};
 use crate::ask::pairs::summary::slice_name;
+use crate::export::sql::counters::key_value;
 use crate::export::sql::keys::Keys;
 use crate::export::sql::refusal::Refusal;
 use crate::export::sql::{Lenses, counters};
 use crate::open::select::Selection;
 use eventdef::Sort;
-use eventlog::reader::marks::{Key, Marks};
+use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
 use lens::counters::{Counter, Counters, Step};
 use lens::slices::{Edge, Id, Slice};
-use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params};
 use std::cell::RefCell;
 
@@ -115,8 +115,9 @@ impl<'c> Rows<'c> {
     ) -> Result<Rows<'c>, Refusal> {
         let insert = connection.prepare(&format!(
             "INSERT INTO slices VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-             ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end, duration = excluded.duration,
-               end_event = excluded.end_event, verdict = excluded.verdict
+             ON CONFLICT(begin_event) DO UPDATE SET end = excluded.end,
+               duration = excluded.duration, end_event = excluded.end_event,
+               verdict = excluded.verdict
              WHERE duration IS NULL AND (excluded.duration IS NOT NULL
                OR end IS NULL AND excluded.end IS NOT NULL
                OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished') {}",
@@ -154,16 +155,5 @@ impl<'c> Rows<'c> {
             slice.verdict.name(),
         ])?;
         Ok(())
-    }
-}
-
-/// Returns a key as SQLite has it: the value of one parameter, or text; `sorts` are those of its
-/// parameters.
-pub(super) fn key_value(key: &Key, sorts: &[Sort]) -> Value {
-    match (sorts, key.first()) {
-        ([], _) | (_, None) => Value::Null,
-        ([Sort::D], Some(value)) => Value::Real(f64::from_bits(*value)),
-        ([sort], Some(value)) if *sort != Sort::S => Value::Integer(*value as i64),
-        _ => Value::Text(key_text(key, sorts)),
     }
 }

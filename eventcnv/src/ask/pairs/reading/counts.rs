@@ -6,10 +6,12 @@
 //!
 //! Design: `.cnv.counters` in `design/eventcnv.md`.
 
-use crate::ask::pairs::reading::{Aside, By, Found, Marked, Open, Told, UNSELECTED, Values};
+use crate::ask::pairs::reading::{
+    Aside, By, Found, Marked, Open, Told, UNSELECTED, Values, counter_notes,
+};
 use crate::open::select::Selection;
 use eventlog::reader::{Clock, Event, EventType, Picker, Registry};
-use lens::counters::{Counter, Counters, Refused, Source, Step, Steps};
+use lens::counters::{Counter, Counters, Source, Step, Steps};
 use lens::slices::Gap;
 
 /// Makes changes of counters of the events of a worker.
@@ -54,7 +56,7 @@ impl Aside for Counted<'_> {
 }
 
 impl Marked<'_> {
-    /// Returns the counters of the log, of which all events are read.
+    /// Returns the counters of the log, if all its events are read.
     pub(crate) fn counters(&self) -> Counters {
         Counters::new(self.log, self.marks, |_, _| true)
     }
@@ -94,20 +96,7 @@ impl Marked<'_> {
         let counted = || Counted::new(self, &source);
         let mut found = self.advance_with(selection, &By::Event, open, take, counted, others)?;
         result?;
-        found.notes.extend(notes(counters));
+        found.notes.extend(counter_notes(counters));
         Ok(found)
     }
-}
-
-/// Returns notes for the user about the counters of a log.
-pub(crate) fn notes(counters: &Counters) -> impl Iterator<Item = String> {
-    let Refused { full, overflow } = counters.refused();
-    let relative = counters.all().iter().filter(|one| counters.least(one).is_some()).count() as u64;
-    let first = counters.all().len();
-    let all = [
-        (relative, "counters are relative to a first value that the log does not tell".to_owned()),
-        (full, format!("changes are left out: their counters came after the first {first}")),
-        (overflow, "changes of counters are left out: the value would be no number".to_owned()),
-    ];
-    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }

@@ -8,6 +8,7 @@
 //! chooses slices by their beginning. Design: `.cnv.pairs` in `design/eventcnv.md`, `.slice.source`
 //! in `design/slices.md`.
 
+#[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) mod counts;
 pub(crate) mod values;
 pub(crate) mod worker;
@@ -26,6 +27,7 @@ use eventlog::reader::Picker;
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
+use lens::counters::{Counters, Refused};
 use lens::slices::{Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Source, Step, Turn};
 use std::sync::Arc;
 
@@ -283,10 +285,7 @@ impl Marked<'_> {
                 for step in piece.batch.steps() {
                     let edge = match step {
                         Step::Jump(jump) => {
-                            if let Some(gap) = numbers.gap(jump) {
-                                pairing.gap(&gap);
-                                gaps.push(gap);
-                            }
+                            gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
                             continue;
                         }
                         Step::Edge(edge) => numbered(edge, &ids),
@@ -328,6 +327,19 @@ fn notes(log: &Log, counts: &Counts) -> Vec<String> {
         format!("stream {index} is cut: slices may pair across events that were left out")
     });
     gave_way.into_iter().chain(cut).collect()
+}
+
+/// Returns notes for the user about the counters of a log.
+pub(crate) fn counter_notes(counters: &Counters) -> impl Iterator<Item = String> {
+    let Refused { full, overflow } = counters.refused();
+    let relative = counters.all().iter().filter(|one| counters.least(one).is_some()).count() as u64;
+    let first = counters.all().len();
+    let all = [
+        (relative, "counters are relative to a first value that the log does not tell".to_owned()),
+        (full, format!("changes are left out: their counters came after the first {first}")),
+        (overflow, "changes of counters are left out: the value would be no number".to_owned()),
+    ];
+    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

@@ -9,6 +9,7 @@ mod support;
 use eventdef::field::{A, P};
 use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
 use eventlog::writer::{Cause, Maker, Origin, uuid_of};
+use serde_json::Value;
 use shop::{Restock, Sale};
 use std::fs;
 use std::path::Path;
@@ -164,22 +165,30 @@ fn a_refused_merge_leaves_existing_outputs() {
 fn the_index_has_each_block_and_part_once() {
     let (text, _) = expect(0, &["index", &heap()]);
     let (json, _) = expect(0, &["index", "--json", &heap()]);
-    assert_eq!(text.lines().count(), 1 + json.lines().count());
-    let field = |line: &str, name: &str| -> Option<u64> {
-        let rest = line.split_once(&format!("\"{name}\":"))?.1;
-        rest.split([',', '}']).next()?.parse().ok()
+    let rows = |json: &str| -> Vec<Value> {
+        let mut json: Value = serde_json::from_str(json).unwrap();
+        serde_json::from_value(json["rows"].take()).unwrap()
     };
-    let count: u64 = json.lines().filter_map(|line| field(line, "count")).sum();
+    let found = rows(&json);
+    assert_eq!(text.lines().count(), 1 + found.len());
+    let count: u64 = found.iter().filter_map(|row| row["count"].as_u64()).sum();
     assert_eq!(count, 1690);
-    let blocks = json.lines().filter(|line| line.contains("\"part\":false"));
     let mut end = 0;
-    for line in blocks {
-        assert_eq!(field(line, "offset"), Some(end));
-        end += field(line, "size").unwrap();
+    for block in found.iter().filter(|row| row["part"] == false) {
+        assert_eq!(block["offset"], end);
+        end += block["size"].as_u64().unwrap();
     }
     assert_eq!(end, fs::metadata(heap()).unwrap().len());
     let (mps, _) = expect(0, &["index", &mps("labels.log"), "--json"]);
-    assert!(mps.contains("\"what\":\"events\"") && mps.contains("\"count\":151"), "{mps}");
+    assert_eq!((&rows(&mps)[0]["what"], &rows(&mps)[0]["count"]), (&"events".into(), &151.into()));
+    let most = found.iter().filter_map(|row| row["count"].as_u64()).max().unwrap();
+    let sorted = ["index", &heap(), "--sort", "count", "--top", "1"];
+    let (first, _) = expect(0, &[&sorted[..], &["--json"]].concat());
+    assert_eq!(rows(&first).iter().map(|row| &row["count"]).collect::<Vec<_>>(), [&most]);
+    let (sorted, _) = expect(0, &sorted);
+    assert_eq!(sorted.lines().count(), 2, "{sorted}");
+    let (_, errors) = expect(2, &["index", &heap(), "--sort", "colour"]);
+    assert!(errors.contains("no column \"colour\", but what, offset, size, "), "{errors}");
 }
 
 /// `.cnv.index`: the index shows the facts in the header of a truncated block.

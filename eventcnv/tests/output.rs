@@ -39,6 +39,7 @@ fn text_csv_and_json_have_the_columns_of_the_design() {
         ("calls --by task", calls, &["--by", "task"]),
         ("calls --unused", calls, &["--unused"]),
         ("calls --unfinished", calls, &["--unfinished"]),
+        ("index", heap, &[]),
         ("lines", lines, &no_source),
         ("lines --by function", lines, &["--by", "function"]),
         ("lines --by file", lines, &["--by", "file"]),

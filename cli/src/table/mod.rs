@@ -195,7 +195,9 @@ impl<'t> Table<'t> {
     /// letters. Empty cells come last, and equal ones stay in their order.
     fn sort(&mut self, name: &str) -> Result<(), String> {
         let (fields, wanted) = (self.fields(), snake(name));
-        let by_name = || self.columns.iter().position(|column| snake(column.name) == wanted);
+        let is_it =
+            |column: &Column<'_>| snake(column.name) == wanted || snake(&column.title()) == wanted;
+        let by_name = || self.columns.iter().position(is_it);
         let found = fields.iter().find(|(_, field)| *field == wanted).map(|(at, _)| *at);
         let at = found.or_else(by_name).ok_or_else(|| {
             let fields: Vec<&str> = fields.iter().map(|(_, field)| &**field).collect();

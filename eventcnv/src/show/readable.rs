@@ -106,7 +106,7 @@ impl Line for Readable<'_> {
                 }
                 Sort::P | Sort::A => Form::Named,
                 Sort::W | Sort::U => super::scale(unit).map_or(Form::Decimal, Form::Scaled),
-                Sort::D => super::scale(unit).map_or(Form::Custom, Form::ScaledReal),
+                Sort::D => super::scale(unit).map_or(Form::Custom, Form::Scaled),
                 Sort::B => Form::Choice("false", "true"),
                 Sort::S => Form::Custom,
             }

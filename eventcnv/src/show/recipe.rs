@@ -41,8 +41,6 @@ pub(crate) enum Form {
     Named,
     /// In the unit that fits, by this function.
     Scaled(Scale),
-    /// The same of a double.
-    ScaledReal(Scale),
     /// [`Form::HexZeros`], then the label, if the value has one.
     Labelled(u8),
     /// Hexadecimal; [`Recipe::write`] returns whether the value has a label.
@@ -78,6 +76,7 @@ struct Step {
     index: u16,
     shift: u8,
     is_pointer: bool,
+    is_real: bool,
     mask: u64,
     form: Form,
     choice: [Text; 2],
@@ -200,6 +199,7 @@ impl Recipe {
             // The parameter's bytes are the last of the load.
             shift: if self.platform.big_endian { 0 } else { 64 - 8 * size },
             is_pointer: param.sort == Sort::P,
+            is_real: param.sort == Sort::D,
             mask,
             form,
             choice,
@@ -334,8 +334,7 @@ impl Recipe {
                     }
                     None => pen.hex_after_0x(value),
                 },
-                Form::Scaled(scale) => scaled(scale, value as f64, &mut pen),
-                Form::ScaledReal(scale) => scaled(scale, f64::from_bits(value), &mut pen),
+                Form::Scaled(scale) => scaled(scale, step.is_real, value, &mut pen),
                 Form::LabelledLater => {
                     pen.hex(value);
                     has_label = has_label || label_id(event, step, value).is_some();
@@ -381,7 +380,8 @@ fn label<'e>(event: &Event<'_, 'e>, step: &Step, value: u64) -> Option<&'e [u8]>
 
 /// Writes a number in its unit, in ASCII.
 #[inline(never)]
-fn scaled(scale: Scale, value: f64, pen: &mut Pen<'_>) {
+fn scaled(scale: Scale, is_real: bool, value: u64, pen: &mut Pen<'_>) {
+    let value = if is_real { f64::from_bits(value) } else { value as f64 };
     let mut text = scale(value).replace('µ', "u").replace(NOTHING, "-").into_bytes();
     let size = text.len();
     text.extend_from_slice(&[0; STORE_SIZE]);

@@ -1,16 +1,16 @@
 //! Lists the blocks and parts of a log.
 //!
 //! ```text
-//!  Log ── survey ──▶ Piece, Piece, … ──▶ a line each, as text or JSON
+//!  Log ── survey ──▶ Piece, Piece, … ──▶ a row each ──▶ Table
 //! ```
 //!
 //! Design: `.cnv.index` in `design/eventcnv.md`.
 
 use crate::open::{Input, Reading, Stdout};
+use cli::table::{Around, Cell, Column, Form, Table, count, text, time};
 use cli::{Stop, complain};
 use eventlog::reader::{Fault, FaultKind, Faults, Format, Log, Piece, What};
-use serde_json::{Value, json};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 const ABOUT: &str = "\
@@ -18,14 +18,15 @@ Lists the blocks and parts of a log, a line each, in the order of the file. It r
 so it is fast for logs of any size. It does not see damage within a block: eventcnv verify does.";
 
 const EXAMPLES: &str = "\
-Columns: offset and size, in hexadecimal; the kind of the piece (parts are indented); whether it is
+Columns: the kind of the piece (parts are indented); offset and size, in hexadecimal; whether it is
 sealed; stream, registry, kind, thread and buffer; the number of its first event, and the number of
 its events; the ticks of its oldest event, and of its clock sync, after which it has no event; the
-time of day of the sync. A hyphen stands for an unknown value.
+time of day of the sync. An unknown value is empty. In JSON and CSV all numbers are decimal.
 
 Examples:
   eventcnv index                    the blocks of mpsio.log
-  eventcnv index run.log --json     as JSON, an object a line";
+  eventcnv index run.log --sort count --top 3   the blocks with the most events
+  eventcnv index run.log --json     as JSON";
 
 /// List the blocks and parts of a log
 #[derive(Debug, clap::Args)]
@@ -34,35 +35,15 @@ pub(crate) struct Index {
     #[command(flatten)]
     input: Input,
 
-    /// Print JSON, an object a line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Lists the pieces of a log. Returns whether it has no faults.
 pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
     let reading = Reading::open_with(&args.input, Stdout::Used)?;
     let log = &reading.log;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let mut written = Ok(());
-    if !args.json {
-        written = writeln!(
-            out,
-            "{:>12} {:>8} {:<10} S {:>3} {:>3} {:<10} {:>6} {:>6} {:>10} {:>6} {:<16} {:<16} time",
-            "offset",
-            "size",
-            "what",
-            "str",
-            "reg",
-            "kind",
-            "thread",
-            "buffer",
-            "first",
-            "count",
-            "from",
-            "sync"
-        );
-    }
+    let mut table = Table::new(COLUMNS);
     // A truncated block is visible without reading it.
     let mut cut = None;
     log.survey(&mut |piece| {
@@ -71,12 +52,9 @@ pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
             let kind = FaultKind::BlockCut { missing: end - log.size() };
             cut = Some(Fault { offset: piece.offset, kind });
         }
-        if written.is_ok() {
-            let row = Row { log, piece };
-            written = if args.json { writeln!(out, "{}", row.json()) } else { row.text(&mut out) };
-        }
+        table.row(Row { log, piece }.cells());
     });
-    written.and_then(|()| out.flush())?;
+    io::stdout().lock().write_all(&args.form.answer(table, Around::default())?)?;
     let is_whole = reading.end(&Faults::default());
     if let Some(fault) = &cut {
         complain(&format!("eventcnv: {}: {fault}\n", reading.name));
@@ -84,7 +62,27 @@ pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
     Ok(is_whole && cut.is_none())
 }
 
-/// A piece of a log, as a line.
+/// The columns of the table.
+const COLUMNS: [Column<'_>; 16] = [
+    text("what"),
+    count("offset"),
+    count("size"),
+    text("part").for_programs(),
+    text("sealed"),
+    count("stream"),
+    count("registry"),
+    text("kind"),
+    count("thread"),
+    count("buffer"),
+    count("sequence").for_programs(),
+    count("first"),
+    count("count"),
+    count("from ticks").titled("from"),
+    count("sync ticks").titled("sync"),
+    time("realtime"),
+];
+
+/// A piece of a log, as a row.
 struct Row<'a> {
     log: &'a Log,
     piece: &'a Piece,
@@ -123,63 +121,36 @@ impl Row<'_> {
         sync.map(|_| self.piece.header.sync_realtime.get()).filter(|ns| *ns != 0)
     }
 
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn cells(&self) -> [Cell; 16] {
         let piece = self.piece;
         let header = &piece.header;
+        let (name, has_events) = (piece.what.name(), self.has_events());
         let indent = if piece.is_part { "  " } else { "" };
-        let what = format!("{indent}{}", self.piece.what.name());
-        write!(out, "{:>12X} {:>8X} {what:<10}", piece.offset, piece.size)?;
-        if !self.has_events() {
-            let registry = match piece.what {
-                What::Registry => header.registry.get().to_string(),
-                _ => "-".to_owned(),
-            };
-            return writeln!(out, " - {:>3} {registry:>3}", piece.stream);
-        }
-        let sealed = if header.is_sealed() { 's' } else { '-' };
+        let hex = |number: u64| Cell::Words(format!("{number:X}"), number.into());
+        let ticks = |ticks: u64| Cell::Words(format!("{ticks:016X}"), ticks.into());
+        let of_events = |cell: Cell| if has_events { cell } else { Cell::None };
+        let number = |number: u64| of_events(Cell::Number(number));
         let (from, sync) = self.ticks();
-        let sync = sync.map_or_else(|| "-".to_owned(), |sync| format!("{sync:016X}"));
-        let time = self.realtime().map_or_else(|| "-".to_owned(), wall_time);
-        writeln!(
-            out,
-            " {sealed} {:>3} {:>3} {:<10} {:>6} {:>6} {:>10} {:>6} {from:016X} {sync:<16} {time}",
-            piece.stream,
-            header.registry.get(),
-            self.kind(),
-            header.thread.get(),
-            header.buffer.get(),
-            header.first.get(),
-            header.count.get(),
-        )
-    }
-
-    fn json(&self) -> Value {
-        let piece = self.piece;
-        let header = &piece.header;
-        let mut row = json!({
-            "offset": piece.offset, "size": piece.size, "what": piece.what.name(),
-            "part": piece.is_part, "stream": piece.stream,
-        });
-        if piece.what == What::Registry || self.has_events() {
-            row["registry"] = json!(header.registry.get());
-        }
-        if self.has_events() {
-            let (from, sync) = self.ticks();
-            row["sealed"] = json!(header.is_sealed());
-            row["kind"] = json!(self.kind());
-            row["thread"] = json!(header.thread.get());
-            row["buffer"] = json!(header.buffer.get());
-            row["sequence"] = json!(header.sequence.get());
-            row["first"] = json!(header.first.get());
-            row["count"] = json!(header.count.get());
-            row["from_ticks"] = json!(from);
-            for (name, value) in [("sync_ticks", sync), ("realtime_ns", self.realtime())] {
-                if let Some(value) = value {
-                    row[name] = json!(value);
-                }
-            }
-        }
-        row
+        let has_registry = has_events || piece.what == What::Registry;
+        let wall = |ns| Cell::Words(wall_time(ns), ns.into());
+        [
+            Cell::Words(format!("{indent}{name}"), name.into()),
+            hex(piece.offset),
+            hex(piece.size),
+            piece.is_part.into(),
+            of_events(header.is_sealed().into()),
+            Cell::Number(piece.stream.into()),
+            has_registry.then(|| u64::from(header.registry.get())).into(),
+            of_events(self.kind().into()),
+            number(header.thread.get().into()),
+            number(header.buffer.get().into()),
+            number(header.sequence.get()),
+            number(header.first.get()),
+            number(header.count.get().into()),
+            of_events(ticks(from)),
+            of_events(sync.map_or(Cell::None, ticks)),
+            of_events(self.realtime().map_or(Cell::None, wall)),
+        ]
     }
 }
 

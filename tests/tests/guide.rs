@@ -4,6 +4,8 @@
 //!  docs/guide.md ─▶ files, commands ─▶ bash in an empty folder next to `event-log` ─▶ output
 //!                                      cargo: from the cache alone     └─ BLESS=1: into the guide
 //! ```
+//!
+//! Design: `.first` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 #[path = "sessions/page.rs"]

@@ -8,6 +8,8 @@
 //!  docs/*.md ──── commands run, variables and limits are those of the sources
 //!  *.md ───────── every link leads to a file and a heading
 //! ```
+//!
+//! Design: `.first` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 #[path = "sessions/page.rs"]

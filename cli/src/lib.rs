@@ -10,6 +10,7 @@
 //!  a command ─┬─ output.rs   files that get their names once they are whole
 //!             ├─ stop.rs     why it stops: exit codes, standard error
 //!             ├─ log.rs      the log that a command line names, and the faults in it
+//!             ├─ man.rs      the manual page of a tool
 //!             ├─ program.rs  the program that a command line names
 //!             ├─ table     rows in columns, as text, CSV, JSON, and in a page
 //!             ├─ units.rs, fields.rs    numbers in words for people; values for programs
@@ -25,6 +26,7 @@
 
 pub mod fields;
 pub mod log;
+pub mod man;
 pub mod output;
 pub mod page;
 pub mod program;

@@ -120,7 +120,7 @@ impl Args {
             Some(Command::Index(args)) => index::run(args),
             Some(Command::Control(args)) => control::run(args),
             Some(Command::Registry(args)) => registry::run(args),
-            Some(Command::Man(_)) => man::run(command()),
+            Some(Command::Man(_)) => cli::man::print(command()),
             Some(Command::Completions(args)) => completions::run(args),
         }
     }

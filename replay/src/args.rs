@@ -8,8 +8,9 @@
 
 use crate::command::{compile, heaps, play, show};
 use crate::play::{Contender, player};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use cli::Stop;
+use std::io::{self, Write};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +20,10 @@ Examples:
   replay play --heap system,./libmine.so program.log     its cost with your own allocator
 
 replay COMMAND --help has more about each command.";
+
+const COMPLETIONS: &str = "\
+Examples:
+  replay completions bash > ~/.local/share/bash-completion/completions/replay";
 
 /// Plays the allocations of a recorded program against other allocators.
 #[derive(Debug, Parser)]
@@ -53,6 +58,15 @@ enum Command {
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
     Heaps,
+    /// Print the manual page
+    #[command(after_help = "Examples:\n  replay man > replay.1     the page: man ./replay.1")]
+    Man,
+    /// Print completions for a shell
+    #[command(after_help = COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 
     /// Play one run, as the process that `replay play` starts
     #[command(hide = true)]
@@ -69,6 +83,13 @@ impl Args {
             Command::Compile(args) => compile::run(args),
             Command::Show(args) => show::run(args),
             Command::Heaps => heaps::run(contenders),
+            Command::Man => cli::man::print(Args::command()),
+            Command::Completions { shell } => {
+                let mut text = Vec::new();
+                clap_complete::generate(*shell, &mut Args::command(), "replay", &mut text);
+                io::stdout().lock().write_all(&text)?;
+                Ok(true)
+            }
             Command::Record(args) => record_command::run(args, "replay"),
             Command::Play(args) => play::run(args, contenders),
             Command::Player { task } => player(task, contenders),

@@ -1,39 +1,102 @@
 //! The runtime of the event log: a flight recorder for systems software that stays on in
 //! production.
 //!
+//! # Declare, record, look
+//!
+//! A program declares its event types in one list, and records events by [`event!`]:
+//!
 //! ```
-//! mod shop {
+//! mod jobs {
 //!     telemetry::events! {
-//!         /// What happens in a shop.
-//!         registry "shop" version(1, 0, 0);
+//!         /// A work queue.
+//!         registry "jobs" version(1, 0, 0);
 //!         kinds standard;
 //!
-//!         /// A customer bought something.
-//!         Sold(0x0001, always, Object) {
-//!             /// the number of pieces
-//!             count: W,
-//!             /// the name of the article
-//!             article: S,
+//!         /// A worker begins a job. [name title] [counter queue = length]
+//!         JobBegin(0x0001, always, User) {
+//!             /// its number
+//!             job: W,
+//!             /// the jobs that still wait
+//!             length: W,
+//!             /// its title
+//!             title: S,
+//!         }
+//!         /// The job is done. [counter written += size] [unit bytes size]
+//!         JobEnd(0x0002, always, User) {
+//!             /// its number
+//!             job: W,
+//!             /// what it wrote
+//!             size: W,
 //!         }
 //!     }
 //! }
+//! use jobs::{JobBegin, JobEnd};
 //!
+//! for job in 0..3usize {
+//!     telemetry::event!(JobBegin, job, 2 - job, "report");
+//!     telemetry::event!(JobEnd, job, 4096usize);
+//! }
+//! # assert_eq!(jobs::REGISTRY.event_types.len(), 2);
+//! ```
+//!
+//! This records into memory, at about the cost of reading the clock. The environment chooses the
+//! kinds that go to a log, here `MPS_TELEMETRY_CONTROL=User ./program`, and `eventcnv` reads it:
+//!
+//! ```text
+//!  eventcnv          the events, one a line       eventcnv report    a page for a browser
+//!  eventcnv pairs    how long each job took       eventcnv stats     counts, and what was lost
+//! ```
+//!
+//! The log explains itself, even to a tool that never saw the program: it carries the list, with
+//! the documentation of each event type and parameter. `docs/guide.md` of the repository goes on
+//! from here: measure, draw, compare two runs, look into a core.
+//!
+//! # Declare: what a row says
+//!
+//! - `JobBegin` and `JobEnd` are a *slice*, work of a thread, by their names; so are `XEnter` and
+//!   `XLeave`. `FileOpen` and `FileClose` are a *span*, the life of a thing in any threads. A mark
+//!   in a doc string declares another pair: `[slice Taken=Done:job]`, `[span Queued=Done:job]`.
+//! - `[name title]` names the slice. `[counter queue = length]`, `[counter live += size]` and
+//!   `[counter live -= size]` declare a value over time: a chart on the page, a track in Perfetto,
+//!   rows of the table `counters` of `eventcnv query`. With `:pool` at its end it is one for each
+//!   value of `pool`.
+//! - `[unit bytes size]` is the unit of a parameter and of its counters: `bytes`, `ns` or `count`.
+//!   Marks cost nothing when events are recorded, and a wrong one is a compile error.
+//! - The kind, here `User`, groups what is switched on and off together. `sometimes` in place of
+//!   `always` leaves a row out of release builds.
+//!
+//! The documentation of `eventdef`, which has the macro [`events!`], has the sorts of parameters,
+//! all marks and the laws of a list.
+//!
+//! # Record: where events go
+//!
+//! A program can decide what the environment decides otherwise:
+//!
+//! ```
+//! # mod jobs {
+//! #     telemetry::events! {
+//! #         /// A work queue.
+//! #         registry "queue" version(1, 0, 0);
+//! #         kinds standard;
+//! #         /// A job is done.
+//! #         JobDone(0x0001, always, User) {
+//! #             /// its number
+//! #             job: W,
+//! #         }
+//! #     }
+//! # }
 //! # let path = std::env::temp_dir().join("telemetry-example.log");
 //! # #[cfg(any())]
-//! let path = "shop.log";
+//! let path = "jobs.log";
 //! telemetry::setup().plinth(telemetry::FilePlinth::new(&path)?).start()?;
-//! telemetry::control::of(&shop::CONTROL).set_output(shop::Kinds::Object);
+//! telemetry::control::of(&jobs::CONTROL).set_output(jobs::Kinds::User);
 //!
-//! telemetry::event!(shop::Sold, 3usize, "apples");
+//! telemetry::event!(jobs::JobDone, 1usize);
 //! telemetry::flush();
 //! # assert!(std::fs::read(&path)?.starts_with(b"\xD5EVL"));
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! `eventcnv shop.log` prints the log; the log explains itself, even to a tool that never saw the
-//! program. Without a [`setup`](setup()) the environment decides: `MPS_TELEMETRY_CONTROL=Object`
-//! writes the events of one kind to `mpsio.log`.
 //!
 //! ```text
 //!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth
@@ -43,44 +106,11 @@
 //! Recording takes no lock and allocates nothing. It makes a system call only to create a buffer
 //! and to hand over a full block. Recording never fails: [`losses`] counts each event that is lost.
 //!
-//! # Marks: slices, spans, counters, units
+//! # After a crash
 //!
-//! `eventcnv` pairs events by the names of their types: `JobBegin` and `JobEnd` are a slice, work
-//! of a thread; `FileOpen` and `FileClose` are a span, the life of a thing. A doc string declares
-//! other pairs, `[slice Taken=Done:job]`, and `[name title]`, the parameter that names a slice. It
-//! also declares values over time and units, and costs nothing when events are recorded:
-//!
-//! ```
-//! mod heap {
-//!     telemetry::events! {
-//!         /// A heap.
-//!         registry "heap" version(1, 0, 0);
-//!         kinds standard;
-//!
-//!         /// Memory was handed out. [counter live += size:pool] [unit bytes size]
-//!         Alloc(0x0001, always, Object) {
-//!             /// the pool
-//!             pool: P,
-//!             /// how much
-//!             size: W,
-//!         }
-//!         /// Memory was given back. [counter live -= size:pool] [unit bytes size]
-//!         Free(0x0002, always, Object) {
-//!             /// the pool
-//!             pool: P,
-//!             /// how much
-//!             size: W,
-//!         }
-//!     }
-//! }
-//! # let pool = String::from("a pool");
-//! telemetry::event!(heap::Alloc, &pool, 64usize);
-//! telemetry::event!(heap::Free, &pool, 64usize);
-//! ```
-//!
-//! The live bytes of each pool are then a chart on the page, a track in Perfetto, and rows of the
-//! table `counters` of `eventcnv query`. The compiler refuses a mark that names no parameter. The
-//! documentation of `eventdef`, which has the macro [`events!`], lists all marks.
+//! Events of all kinds are in memory, even where no log was written: `eventcnv core` prints them
+//! from a core, and a command of gdb from a process that hangs. A [`MappedPlinth`] keeps the newest
+//! events in a file through any end of the program.
 //!
 //! # Platforms
 //!

@@ -55,9 +55,22 @@ pub fn plugin() -> PathBuf {
 /// Builds the programs and libraries exactly as `cargo test --workspace` does, so that neither
 /// builds again. The features are those that the workspace, its tests and its examples request.
 fn build(profile: &str) {
-    let programs =
-        ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
-    let examples = ["--example=plugin", "--example=shop", "--example=words", "--profile", profile];
+    let programs = [
+        "--workspace",
+        "--bin=eventcnv",
+        "--bin=heap",
+        "--bin=replay",
+        "--bin=replay-interpose",
+        "--lib",
+    ];
+    let examples = [
+        "--example=plugin",
+        "--example=multiply",
+        "--example=shop",
+        "--example=words",
+        "--profile",
+        profile,
+    ];
     let what = [&programs, examples.as_slice()].concat();
     cargo("build", &target(), &what);
 }

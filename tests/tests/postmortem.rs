@@ -7,13 +7,33 @@
 //! Rules: `design/postmortem.md`; `.req.pm` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
-#[path = "postmortem/page.rs"]
+#[path = "sessions/page.rs"]
 mod page;
-#[path = "postmortem/terminal.rs"]
+#[path = "sessions/terminal.rs"]
 mod terminal;
 
 use std::fs;
-use tests::programs::root;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use tests::programs::{eventcnv, release, root, system};
+
+/// Makes a directory look like the root of the repository with all programs built.
+fn lay_out(home: &Path) {
+    let bank = Path::new(env!("CARGO_BIN_EXE_bank"));
+    let target = home.join("target");
+    fs::create_dir(&target).expect("a directory can be made");
+    let eventcnv = Path::new(eventcnv().get_program()).parent().expect("a folder").to_owned();
+    assert_eq!(bank.parent(), Some(&*eventcnv), "all programs in one folder");
+    let shipped = release("bank", &[]).parent().expect("a folder").to_owned();
+    let links = [
+        (eventcnv, target.join("debug")),
+        (shipped, target.join("release")),
+        (root().join("telemetry"), home.join("telemetry")),
+    ];
+    for (from, to) in links {
+        symlink(from, to).expect("a link can be made");
+    }
+}
 
 /// Returns the sessions of the guide; the first prepares the others.
 fn guide() -> Vec<(String, Vec<page::Step>)> {
@@ -29,10 +49,12 @@ fn replay(title: &str) {
     let (_, preparation) = guide.first().expect("a preparation");
     let found = guide.iter().find(|(found, _)| found == title);
     let (_, steps) = found.unwrap_or_else(|| panic!("the guide has no session {title:?}"));
-    let mut terminal = terminal::Terminal::open();
+    system("gdb");
+    let mut terminal = terminal::Terminal::open("design/postmortem.md", false, lay_out);
     let is_building = |step: &&page::Step| step.command.starts_with("cargo build ");
     for step in preparation.iter().filter(|step| !is_building(step)).chain(steps) {
-        terminal.run(step);
+        let printed = terminal.run(step);
+        assert_eq!(printed, None, "{step}: this page has text in place of output");
     }
 }
 

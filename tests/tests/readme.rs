@@ -1,21 +1,28 @@
 //! Checks the README and the pages of `docs/`.
 //!
 //! ```text
-//!  README.md ─┬─ ```sh       the test runs it and checks the output
+//!  README.md ─┬─ ```console  bash runs each command; BLESS=1 writes its output into the README
 //!             ├─ ```toml     cargo finds the crates of these lines
-//!             ├─ ```rust     is the program tests/src/bin/shop.rs
-//!             ├─ ```console  that program and the dumper print it, except the time
-//!             ├─ ```table    has the columns and heaps that `replay play` prints
-//!             └─ ratios      are those of telemetry/benches/record/
+//!             ├─ ```rust     is the first program of docs/guide.md
+//!             └─ times, ratios    are those of telemetry/benches/record/
 //!  docs/*.md ──── commands run, variables and limits are those of the sources
 //!  *.md ───────── every link leads to a file and a heading
 //! ```
+//!
+//! Design: `.first` in `design/telemetry.md`.
+#![forbid(unsafe_code)]
+
+#[path = "sessions/page.rs"]
+mod page;
+#[path = "sessions/terminal.rs"]
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tests::programs::{eventcnv, example, lines, recording, replay, root, run};
+use tests::programs::{eventcnv, lines, replay, root, run};
 
 /// Returns the text of a document.
 fn document(path: &str) -> String {
@@ -35,167 +42,52 @@ fn block_of(path: &str, heading: &str, language: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// Replaces `cargo run` by the programs of this build; `./proofs packages` runs the command
-/// unchanged.
-#[test]
-fn the_command_of_the_readme_shows_a_dump_of_the_example() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let mut command = block("sh");
-    for (cargo, program) in [
-        ("cargo run -q -p tests --bin heap --", env!("CARGO_BIN_EXE_heap")),
-        (
-            "cargo run -q -p mps-eventcnv --no-default-features --",
-            eventcnv().get_program().to_str().expect("a path that is text"),
-        ),
-    ] {
-        assert!(command.contains(cargo), "{command}");
-        command = command.replace(cargo, program);
+/// Runs what cargo would build and run: the programs of this build. `./proofs readme` runs the
+/// commands with cargo itself.
+const CARGO: &str = r#"cargo() {
+    [ "$1" = run ] || return 0
+    local program
+    while shift; [ "${1:---}" != -- ]; do
+        case $1 in -p) program=${2#mps-} ;; --example) program=examples/$2 ;; esac
+    done
+    shift
+    "target/debug/$program" "$@"
+}"#;
+
+/// Makes a directory look like the root of the repository with all programs built.
+fn lay_out(home: &Path) {
+    let built = Path::new(replay().get_program()).parent().expect("a folder").to_owned();
+    fs::create_dir(home.join("target")).expect("a directory can be made");
+    for profile in ["debug", "release"] {
+        symlink(&built, home.join("target").join(profile)).expect("a link can be made");
     }
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command.trim()]).current_dir(root());
-    shell.env("MPS_TELEMETRY_FILENAME", directory.path().join("mpsio.log"));
-    let dump = lines(&mut shell);
-    let named =
-        |name: &str| dump.iter().filter(|line| line.split(' ').nth(1) == Some(name)).count();
-    assert!(named("ArenaCreate") > 0 && named("PoolInit") > 0, "{dump:#?}");
-}
-
-/// The command of the section on statements, with the programs of this build.
-#[test]
-fn the_command_for_statements_prints_the_hottest_first() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let text = document("README.md");
-    let (_, section) = text.split_once("## Statements\n").expect("a section");
-    let section = section.split("\n## ").next().unwrap_or_default();
-    assert!(section.trim_end().lines().count() <= 15, "{section}");
-    let mut command = block_of("README.md", "## Statements\n", "sh");
-    let log = directory.path().join("multiply.log");
-    for (part, ours) in [
-        (
-            "cargo run -q -p mps-calls --example multiply --",
-            example("multiply").to_str().expect("a path that is text"),
-        ),
-        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().to_str().expect("text")),
-        ("target/multiply.log", log.to_str().expect("a path that is text")),
-    ] {
-        assert!(command.contains(part), "{command}");
-        command = command.replace(part, ours);
+    for name in ["LICENSE", "calls", "tests"] {
+        symlink(root().join(name), home.join(name)).expect("a link can be made");
     }
-    let printed = lines(Command::new("sh").args(["-c", command.trim()]).current_dir(root()));
-    let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let heading = printed.iter().position(|line| line.starts_with("place ")).expect("a heading");
-    let counts: Vec<String> =
-        printed[heading + 1..].iter().map(|line| columns(line)[2].clone()).collect();
-    let count = |number: &str| counts.iter().filter(|count| *count == number).count();
-    assert_eq!((count("20000"), count("1000")), (2, 4), "{printed:#?}");
 }
 
-/// The commands of the section on calls, with the programs of this build.
+/// Each section of the README has a shell of its own, as a reader may begin with any of them.
 #[test]
-fn the_commands_for_calls_print_a_tree_and_make_a_page() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let text = document("README.md");
-    let (_, section) = text.split_once("## Calls\n").expect("a section");
-    let section = section.split("\n## ").next().unwrap_or_default();
-    assert!(section.trim_end().lines().count() < 15, "{section}");
-    let mut command = block_of("README.md", "## Calls\n", "sh");
-    let folder = directory.path().to_str().expect("a path that is text");
-    for (part, ours) in [
-        ("cargo run -q -p mps-calls --example shop --", example("shop").to_str().expect("text")),
-        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().to_str().expect("text")),
-        ("target/calls", &format!("{folder}/calls")),
-    ] {
-        assert!(command.contains(part), "{command}");
-        command = command.replace(part, ours);
+fn each_command_of_the_readme_prints_what_it_shows() {
+    let readme = document("README.md");
+    let mut printed = Vec::new();
+    let mut count = 0;
+    for (_, steps) in page::sessions(&readme) {
+        let mut terminal = terminal::Terminal::open("README.md", true, lay_out);
+        terminal.send("export PATH=$PWD/target/debug:$PATH");
+        CARGO.lines().for_each(|line| terminal.send(line));
+        for step in steps {
+            count += 1;
+            if let Some(output) = terminal.run(&step) {
+                printed.push((step, output));
+            }
+        }
     }
-    let mut shell = Command::new("sh");
-    let printed = lines(shell.args(["-c", command.trim()]).current_dir(root()));
-    assert_eq!(printed.first().map(String::as_str), Some("apples pears"));
-    let words = |line: &String| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        Some(format!("{} {} {}", words.first()?, words.get(1)?, words.get(2)?))
-    };
-    let path = printed.iter().skip_while(|line| !line.starts_with("path")).skip(1);
-    let tree: Vec<String> = path.filter_map(words).collect();
-    for row in ["shop::serve 1 1", "shop::shop::Shop::sell 2 2", "shop::shop::price 3 2"] {
-        assert!(tree.iter().any(|found| found == row), "{row}: {tree:#?}");
+    assert!(count > 15, "{count} commands");
+    if !printed.is_empty() {
+        let text = page::corrected(&readme, &printed);
+        fs::write(root().join("README.md"), text).expect("the README can be written");
     }
-    let page = fs::read_to_string(directory.path().join("calls.html")).expect("a page");
-    assert!(page.contains("shop::shop::discount") && page.contains("Flame graph"));
-}
-
-/// The command for waits prints the sentence that the README shows.
-#[test]
-fn the_command_for_the_path_of_functions_prints_the_shown_calls() {
-    let directory = tempfile::tempdir().unwrap();
-    let section = "from the source: it adds the cheapest\n";
-    let mut command = block_of("README.md", section, "sh");
-    for (cargo, program) in [
-        ("cargo run -q -p mps-calls --example words", example("words")),
-        ("cargo run -q -p mps-eventcnv --", eventcnv().get_program().into()),
-    ] {
-        assert!(command.contains(cargo), "{command}");
-        command = command.replace(cargo, program.to_str().unwrap());
-    }
-    fs::create_dir(directory.path().join("target")).unwrap();
-    let printed =
-        lines(Command::new("bash").args(["-c", &command]).current_dir(directory.path())).join("\n");
-    let shown = block_of("README.md", section, "text");
-    assert!(printed.contains(shown.trim_end()), "{printed}");
-}
-
-#[test]
-fn the_command_for_waits_names_the_lock_and_its_holder() {
-    let text = document("README.md");
-    let (_, section) = text.split_once("## Waits\n").expect("a section");
-    let (section, _) = section.split_once("\n## ").expect("another section");
-    let command = block_of("README.md", "## Waits\n", "sh");
-    let words = command.trim().strip_prefix("cargo run -q -p mps-eventcnv -- ").expect("a command");
-    let printed = lines(eventcnv().args(words.split(' ')).current_dir(root()));
-    let shown = printed.iter().find(|line| line.contains("`arena`")).expect("the lock");
-    assert!(section.contains(shown.as_str()), "{shown}");
-}
-
-/// Runs a step of a command line of the README, with the replayer of this build and its files in
-/// `$OUT`.
-fn replay_step(directory: &Path, words: &str) -> Vec<String> {
-    let words = words.strip_prefix("target/release/replay ").expect("replay is run");
-    let words = words.replace("target/loop.", "$OUT/loop.");
-    let mut shell = Command::new("bash");
-    shell.args(["-c", &format!("\"$REPLAY\" {words}")]).current_dir(root());
-    lines(shell.env("REPLAY", replay().get_program()).env("OUT", directory))
-}
-
-/// Returns the headings and first columns of the tables that `replay play` prints.
-fn outline<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let is_row = |line: &&str| !line.starts_with(' ') && !line.is_empty();
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short = |line: &str| match line.split_once("  ") {
-        Some(_) if line.starts_with("heap ") => words(line),
-        Some((heap, _)) => heap.to_owned(),
-        None => line.split(' ').next().unwrap_or_default().to_owned(),
-    };
-    lines.filter(is_row).map(short).collect()
-}
-
-/// `.replayer`: the test uses its own build, and does not wait until memory settles.
-#[test]
-fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
-    let command = block_of("README.md", "## Replay", "sh");
-    let steps: Vec<&str> = command.trim().split(" && ").collect();
-    let [build, record, play] = steps.as_slice() else { panic!("{steps:?}") };
-    assert_eq!(*build, "cargo build -q --release -p mps-replay -p mps-interpose");
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    replay_step(directory.path(), record);
-    let printed = replay_step(directory.path(), &format!("{play} --settle 0"));
-    assert!(printed.first().is_some_and(|line| line.starts_with("loop.log: ")), "{printed:#?}");
-    let shown = outline(block("table").lines());
-    assert_eq!(shown.len(), 2 * 7, "two tables of five heaps: {shown:?}");
-    let from_time = printed.iter().map(String::as_str).skip_while(|line| *line != "Time");
-    let found = outline(from_time);
-    assert_eq!(found.get(..shown.len()), Some(&*shown), "{printed:#?}");
-    let page = fs::read_to_string(directory.path().join("loop.html")).expect("a page");
-    assert!(page.contains("<svg") && page.contains("snmalloc"));
 }
 
 /// Runs each command line of a block, in a directory with the files that the lines name.
@@ -261,36 +153,15 @@ void free(void *memory) { __libc_free(memory); }
 ";
 
 #[test]
-fn the_tests_run_the_program_of_the_readme() {
-    let path = root().join("tests/src/bin/shop.rs");
-    let program = fs::read_to_string(path).expect("a program");
-    let code = block("rust");
-    assert!(program.ends_with(&code), "README.md and tests/src/bin/shop.rs differ");
-    assert!(code.lines().count() <= 20, "{} lines", code.lines().count());
-}
-
-#[test]
-fn the_readme_shows_the_dump_of_its_program() {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let log = directory.path().join("mpsio.log");
-    let shop = Command::new(env!("CARGO_BIN_EXE_shop"));
-    run(&mut recording(shop, "Object", &log));
-    let dump = lines(eventcnv().args(["-vv", "--events", "Sold"]).arg(&log));
-    let shown = block("console");
-    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with('$')).collect();
-    let without_time =
-        |line: &str| line.split_once(' ').map(|(_, rest)| rest.trim_end().to_owned());
-    assert_eq!(dump.len(), shown.len());
-    for (dumped, shown) in dump.iter().zip(shown) {
-        assert_eq!(without_time(dumped), without_time(shown));
-    }
+fn the_program_of_the_readme_is_the_first_of_the_guide() {
+    assert_eq!(block("rust"), block_of("docs/guide.md", "# Guide", "rust src/main.rs"));
 }
 
 /// Cargo resolves the lines in a program next to a checkout, as the README describes.
 #[test]
 fn the_dependency_lines_of_the_readme_resolve() {
     let directory = tempfile::tempdir().expect("a directory can be made");
-    std::os::unix::fs::symlink(root(), directory.path().join("event-log")).expect("a link");
+    symlink(root(), directory.path().join("event-log")).expect("a link");
     let program = directory.path().join("program");
     fs::create_dir_all(program.join("src")).expect("a directory");
     let package = "[package]\nname = \"shop-program\"\nedition = \"2024\"\n\n";
@@ -305,13 +176,14 @@ fn the_dependency_lines_of_the_readme_resolve() {
     }
 }
 
-/// Returns the ratio of a row in the last run of a record file.
-fn recorded(file: &str, row: &str) -> f64 {
+/// Returns the value and the ratio of a row in the last run of a record file.
+fn recorded(file: &str, row: &str) -> (f64, f64) {
     let text = document(&format!("telemetry/benches/record/{file}.tsv"));
     let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let mut found = rows.filter(|cells| cells.first() == Some(&row));
     let last = found.next_back().unwrap_or_else(|| panic!("{file}: no row {row}"));
-    last.get(3).and_then(|ratio| ratio.parse().ok()).unwrap_or_else(|| panic!("{row}: {last:?}"))
+    let number = |index: usize| last.get(index).and_then(|cell| cell.parse().ok());
+    number(1).zip(number(3)).unwrap_or_else(|| panic!("{row}: {last:?}"))
 }
 
 /// Returns the rows of the first table after a sentence: cells without `*` and backquotes.
@@ -324,23 +196,32 @@ fn table(path: &str, after: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.trim_matches('|').split('|').map(plain).collect()).collect()
 }
 
-/// Compares a figure of a page, if its cell has one, with the record, to its last digit.
+/// Compares a figure of a page, if its cell has one, with the record, to its last digit: a ratio,
+/// or nanoseconds and a ratio.
 fn check_figure(shown: &str, file: &str, row: &str) -> usize {
     if shown.is_empty() {
         return 0;
     }
-    let value: f64 = shown.parse().unwrap_or_else(|_| panic!("{row}: {shown:?}"));
-    let digits = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
-    let error = (value - recorded(file, row)).abs();
-    let half = 0.5 / 10f64.powi(digits.try_into().expect("few digits"));
-    assert!(error <= half * 1.001, "{file}: {row}: {shown} differs from the record by {error}");
+    let (value, ratio) = recorded(file, row);
+    let (time, factor) = match shown.split_once(" ns, ") {
+        Some((time, factor)) => (Some(time), factor.strip_suffix('×').expect("a ratio")),
+        None => (None, shown),
+    };
+    for (shown, recorded) in [(Some(factor), ratio), (time, value)] {
+        let Some(shown) = shown else { continue };
+        let number: f64 = shown.parse().unwrap_or_else(|_| panic!("{row}: {shown:?}"));
+        let digits = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
+        let error = (number - recorded).abs();
+        let half = 0.5 / 10f64.powi(digits.try_into().expect("few digits"));
+        assert!(error <= half * 1.001, "{file}: {row}: {shown} differs from {recorded}");
+    }
     1
 }
 
 #[test]
 fn the_ratios_of_the_pages_equal_the_record() {
     let mut count = 0;
-    let readme = table("README.md", "# The event log");
+    let readme = table("README.md", "## What it costs");
     let heading = readme.first().expect("a heading");
     for row in &readme[1..] {
         let name = row[0].split(':').next().expect("a name");

@@ -16,6 +16,7 @@ mod args;
 mod calls;
 mod command;
 mod content;
+#[cfg_attr(not(feature = "kernel"), path = "unbuilt.rs")]
 mod kernel;
 mod library;
 mod logs;

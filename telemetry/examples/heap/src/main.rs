@@ -7,9 +7,10 @@
 //! ```
 //!
 //! ```text
-//!  MPS_TELEMETRY_CONTROL="Pool Arena" cargo run --release -p mps-telemetry --example heap -- FILE…
-//!  eventcnv -v mpsio.log
+//!  MPS_TELEMETRY_CONTROL=all cargo run -p heap -- FILE…
+//!  eventcnv pairs mpsio.log
 //! ```
+#![forbid(unsafe_code)]
 
 mod arena;
 mod collect;

@@ -8,19 +8,17 @@
 //!
 //! Rules: the beginning of `design/postmortem.md`.
 
-use crate::page::{Prompt, Step, is_as_shown};
+use crate::page::{Prompt, Step, forms, is_as_shown};
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tests::programs::{eventcnv, kernel_writes_cores, release, root, system};
+use tests::programs::kernel_writes_cores;
 
 /// Limits the time of a command; it is far longer than any machine needs.
 const DEADLINE: Duration = Duration::from_secs(150);
@@ -40,6 +38,9 @@ const DIES_TO_GDB: &str = "dies() { gdb -q -batch -ex run -ex 'gcore core' --arg
 
 /// A shell in its own directory.
 pub(crate) struct Terminal {
+    page: &'static str,
+    /// Whether numbers that differ from run to run have their form alone.
+    by_form: bool,
     child: Child,
     input: ChildStdin,
     output: Receiver<Vec<u8>>,
@@ -50,9 +51,8 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a shell in a directory that looks like the root of the repository.
-    pub(crate) fn open() -> Terminal {
-        system("gdb");
+    /// Starts a shell for a page, in a directory that is laid out first.
+    pub(crate) fn open(page: &'static str, by_form: bool, lay_out: impl Fn(&Path)) -> Terminal {
         let home = tempfile::tempdir().expect("a directory can be made");
         lay_out(home.path());
         let (mut reader, writer) = io::pipe().expect("a pipe can be made");
@@ -76,24 +76,31 @@ impl Terminal {
             }
         });
         let input = child.stdin.take().expect("a pipe");
+        let text = String::new();
         let mut terminal =
-            Terminal { child, input, output, text: String::new(), is_gdb: false, _home: home };
+            Terminal { page, by_form, child, input, output, text, is_gdb: false, _home: home };
         terminal.send(if kernel_writes_cores() { DIES_TO_KERNEL } else { DIES_TO_GDB });
         terminal
     }
 
-    /// Runs a command, and fails if it does not print what the page shows.
-    pub(crate) fn run(&mut self, step: &Step) {
+    /// Runs a command, and fails if it does not print what the page shows. With `BLESS` in the
+    /// environment it returns what it printed.
+    pub(crate) fn run(&mut self, step: &Step) -> Option<Vec<String>> {
+        if step.prompt == Prompt::File {
+            let text = step.shown.join("\n");
+            self.send(&format!("cat >{} <<'END'\n{text}\nEND", step.command));
+            return None;
+        }
         assert_eq!(self.is_gdb, step.prompt == Prompt::Gdb, "{step}: wrong prompt");
         let command = &step.command;
         if self.is_gdb {
             self.send(command);
             self.is_gdb = command != "quit";
         } else {
-            let is_dying = command.ends_with(" crash");
-            let at = command.rfind("bank crash").map_or(0, |at| at);
-            let (before, program) = command.split_at(if is_dying { at } else { 0 });
-            let dies = if is_dying { "dies " } else { "" };
+            let dying = command.strip_suffix(" crash");
+            let at = dying.and_then(|words| words.rfind(' ')).map_or(0, |at| at + 1);
+            let (before, program) = command.split_at(at);
+            let dies = if dying.is_some() { "dies " } else { "" };
             self.is_gdb = program.starts_with("gdb ");
             let separator = if program.ends_with('&') { ' ' } else { ';' };
             self.send(&format!("{before}{dies}{program}{separator} {SHELL_MARK}"));
@@ -101,15 +108,16 @@ impl Terminal {
         if self.is_gdb {
             self.send(GDB_MARK);
         }
-        self.judge(step);
+        self.judge(step)
     }
 
-    fn send(&mut self, line: &str) {
+    /// Sends a line that the page does not show, and that prints nothing.
+    pub(crate) fn send(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("the shell reads");
     }
 
     /// Reads until the output has everything that the page shows.
-    fn judge(&mut self, step: &Step) {
+    fn judge(&mut self, step: &Step) -> Option<Vec<String>> {
         let begin = Instant::now();
         let may_follow = step.command.ends_with('&');
         loop {
@@ -122,13 +130,29 @@ impl Terminal {
                     continue;
                 }
                 let (shown, printed) = without_what_gdb_cannot(&step.shown, printed);
-                if is_as_shown(&shown, &printed) {
+                let [expected, found] = [&shown, &printed].map(|lines| match self.by_form {
+                    true => forms(lines),
+                    false => lines.clone(),
+                });
+                let sorted = |lines: &[String]| {
+                    let mut lines = lines.to_vec();
+                    lines.sort();
+                    lines
+                };
+                // Rows in order of time may come in another order.
+                let is_reordered = || self.by_form && sorted(&expected) == sorted(&found);
+                if is_as_shown(&expected, &found) || is_reordered() {
                     self.text.clear();
-                    return;
+                    return None;
+                }
+                if !may_follow && env::var_os("BLESS").is_some() {
+                    self.text.clear();
+                    return Some(printed);
                 }
                 assert!(
                     may_follow,
-                    "design/postmortem.md, {step} shows\n{}\nand it printed\n{}",
+                    "{}, {step} shows\n{}\nand it printed\n{}",
+                    self.page,
                     shown.join("\n"),
                     ends(&printed)
                 );
@@ -147,24 +171,6 @@ impl Drop for Terminal {
         let group = format!("-{}", self.child.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.child.wait();
-    }
-}
-
-/// Makes a directory look like the root of the repository with all programs built.
-fn lay_out(home: &Path) {
-    let bank = Path::new(env!("CARGO_BIN_EXE_bank"));
-    let target = home.join("target");
-    fs::create_dir(&target).expect("a directory can be made");
-    let eventcnv = Path::new(eventcnv().get_program()).parent().expect("a folder").to_owned();
-    assert_eq!(bank.parent(), Some(&*eventcnv), "all programs in one folder");
-    let shipped = release("bank", &[]).parent().expect("a folder").to_owned();
-    let links = [
-        (eventcnv, target.join("debug")),
-        (shipped, target.join("release")),
-        (root().join("telemetry"), home.join("telemetry")),
-    ];
-    for (from, to) in links {
-        symlink(from, to).expect("a link can be made");
     }
 }
 

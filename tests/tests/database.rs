@@ -234,6 +234,24 @@ fn read_on(path: &Path, is_over: &AtomicBool) -> u64 {
     answers
 }
 
+/// `.cnv.sql.counters`: the counters of a log that grows go on from commit to commit.
+#[test]
+fn counters_of_a_growing_log_equal_those_of_the_whole() {
+    let place = Place::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allocating"));
+    command.arg("20000").env("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+    let mut command = recording(command, "Object", Path::new("log"));
+    let command = command.current_dir(&place.folder).stdout(Stdio::null());
+    let mut program = Running(command.spawn().expect("the program runs"));
+    wait_for("a log", || place.path("log").exists());
+    let mut follower = place.follow(5);
+    assert_eq!(program.end(), Some(0));
+    assert_eq!(follower.end(), Some(0));
+    let found = place.followed();
+    assert!(found["counters"].len() > 100_000, "{}", found["counters"].len());
+    assert_same(&found, &place.whole(), "in the end");
+}
+
 /// T8: a program is killed at some moment. Every published call is in the log and in the database,
 /// also of a program that records more than the ring of its log holds.
 #[test]

@@ -56,7 +56,10 @@ impl Number {
             (Change::Add, a, b) => Number::Real(a.as_f64() + b.as_f64()),
             (Change::Subtract, a, b) => Number::Real(a.as_f64() - b.as_f64()),
         };
-        (sum.as_f64().is_finite()).then_some(sum)
+        match sum {
+            Number::Real(sum) if !sum.is_finite() => None,
+            sum => Some(sum),
+        }
     }
 
     /// Returns the lesser of two.

@@ -44,13 +44,17 @@ struct Sum {
     is_short: bool,
 }
 
+/// The stream, the mark and the key of a counter.
+type Place = (u16, u32, Key);
+
 /// The counters of a log.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// By the index of the mark.
     sums: Vec<Sum>,
     counters: Vec<Counter>,
-    places: HashMap<(u16, u32, Key), usize, RandomState>,
+    places: HashMap<Place, usize, RandomState>,
+    last: Option<(Place, usize)>,
     names: HashMap<NameId, Box<str>, RandomState>,
     refused: Refused,
     count_max: usize,
@@ -90,6 +94,7 @@ impl Counters {
             sums,
             counters,
             places,
+            last: None,
             names,
             refused: Refused::default(),
             count_max: COUNTER_COUNT_MAX,
@@ -111,7 +116,11 @@ impl Counters {
     /// Goes on with a log that has grown, and its marks.
     #[must_use]
     pub fn go_on(self, log: &Log, marks: &Marks) -> Counters {
-        Counters { sums: Counters::new(log, marks, |_, _| true).sums, ..self }
+        let mut sums = Counters::new(log, marks, |_, _| true).sums;
+        for (sum, before) in sums.iter_mut().zip(&self.sums) {
+            sum.is_short |= before.is_short;
+        }
+        Counters { sums, ..self }
     }
 
     /// Keeps at most a number of counters, in place of [`COUNTER_COUNT_MAX`].
@@ -185,7 +194,30 @@ impl Counters {
 
     /// Returns the index of the counter that a step changed.
     fn step(&mut self, step: &Step) -> Option<usize> {
+        let index = self.index(step)?;
+        let counter = self.counters.get_mut(index)?;
+        let Some(value) = counter.value.changed(step.change, step.by) else {
+            self.refused.overflow += 1;
+            return None;
+        };
+        (counter.before, counter.value) = (counter.value, value);
+        counter.is_last_stated = step.change == Change::Is;
+        counter.is_stated |= counter.is_last_stated;
+        if !counter.is_stated {
+            counter.low = counter.low.min(value);
+        }
+        Some(index)
+    }
+
+    /// Returns the index of the counter of a step. Most steps change the counter of the last one.
+    #[inline]
+    fn index(&mut self, step: &Step) -> Option<usize> {
         let place = (step.id.stream, step.pair, step.key);
+        if let Some((last, index)) = self.last
+            && last == place
+        {
+            return Some(index);
+        }
         let index = match self.places.get(&place) {
             Some(index) => *index,
             None if self.counters.len() >= self.count_max => {
@@ -199,17 +231,7 @@ impl Counters {
                 index
             }
         };
-        let counter = self.counters.get_mut(index)?;
-        let Some(value) = counter.value.changed(step.change, step.by) else {
-            self.refused.overflow += 1;
-            return None;
-        };
-        (counter.before, counter.value) = (counter.value, value);
-        counter.is_last_stated = step.change == Change::Is;
-        counter.is_stated |= counter.is_last_stated;
-        if !counter.is_stated {
-            counter.low = counter.low.min(value);
-        }
+        self.last = Some((place, index));
         Some(index)
     }
 

@@ -10,6 +10,7 @@
 use super::{Counters, Number, Source, Steps};
 use crate::slices::Numbers;
 use eventdef::field::P;
+use eventdef::marks::Mark;
 use eventdef::{Control, EventType, Kind, Param, ParamSink, Sort, Version};
 use eventlog::reader::marks::{Marks, Unit};
 use eventlog::reader::{Clock, Filter, Log, Order};
@@ -183,6 +184,50 @@ proptest! {
             .map(|(title, value, least)| (title, value, least.map(Number::as_f64)))
             .collect();
         prop_assert_eq!(found, twin.found);
+    }
+}
+
+/// Parts of marks, in any order.
+const PARTS: [&str; 19] = [
+    "[",
+    "]",
+    "[counter ",
+    "[unit ",
+    "[slice ",
+    "[name ",
+    "bytes ",
+    "+=",
+    "-=",
+    "=",
+    ":",
+    ",",
+    ".",
+    "-",
+    "a",
+    "é",
+    "1",
+    " ",
+    "xxxxxxxxxxxxxxxx",
+];
+
+proptest! {
+    /// Brackets by the functions of `str`, and the parser's.
+    #[test]
+    fn text_of_any_kind_has_as_many_marks_as_brackets_with_their_words(
+        parts in prop::collection::vec(prop::sample::select(&PARTS[..]), 0..40),
+    ) {
+        let text = parts.concat();
+        let brackets = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+        let words = brackets.filter_map(|(inside, _)| inside.split_once(' '));
+        let known = ["counter", "unit", "slice", "name"];
+        let count = words.filter(|(word, _)| known.contains(word)).count();
+        prop_assert_eq!(eventdef::marks::in_doc(&text).count(), count);
+        for mark in eventdef::marks::in_doc(&text).flatten() {
+            if let Mark::Count(count) = mark {
+                prop_assert!(!count.name.is_empty() && count.name.len() <= 31);
+                prop_assert!(count.amount != Some("") && text.contains(count.name));
+            }
+        }
     }
 }
 

@@ -82,3 +82,47 @@ impl Nesting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slices::Edge;
+
+    /// Ends a slice that began at 0.
+    fn end(nesting: &mut Nesting, slot: Slot, ns: u64, verdict: Verdict) {
+        let (begin, end) = (Edge::default(), Edge { ns, ..Edge::default() });
+        nesting.end(&Slice { slot, depth: 0, begin: &begin, end: Some(&end), verdict });
+    }
+
+    /// Returns name, parent, count, total and own time of each node below the root.
+    fn nodes(nesting: &Nesting) -> Vec<(Function, u32, u64, u64, u64)> {
+        let nodes = nesting.tree().nodes().iter().skip(1);
+        nodes.map(|of| (of.function, of.parent, of.sum.count, of.sum.total, of.sum.own)).collect()
+    }
+
+    /// `.calls.nesting`
+    #[test]
+    fn a_slice_without_a_name_takes_no_place_in_the_tree() {
+        let mut nesting = Nesting::new(100);
+        nesting.begin(0, None, Some(7));
+        nesting.begin(1, Some(0), None);
+        nesting.begin(2, Some(1), Some(8));
+        end(&mut nesting, 2, 10, Verdict::Whole);
+        end(&mut nesting, 1, 30, Verdict::Whole);
+        end(&mut nesting, 0, 100, Verdict::Whole);
+        assert_eq!(nodes(&nesting), [(7, 0, 1, 100, 90), (8, 1, 1, 10, 10)]);
+    }
+
+    /// `.calls.nesting`
+    #[test]
+    fn a_crossing_slice_takes_no_time_from_the_slice_around_it() {
+        let mut nesting = Nesting::new(100);
+        nesting.begin(0, None, Some(7));
+        nesting.begin(1, Some(0), Some(8));
+        end(&mut nesting, 0, 100, Verdict::Whole);
+        end(&mut nesting, 1, 150, Verdict::Crossing);
+        nesting.begin(0, None, Some(7));
+        end(&mut nesting, 0, 5, Verdict::Doubtful);
+        assert_eq!(nodes(&nesting), [(7, 0, 2, 100, 100), (8, 1, 1, 150, 150)]);
+    }
+}

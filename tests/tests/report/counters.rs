@@ -251,3 +251,27 @@ fn a_counter_with_one_value_is_a_line() {
         assert!(opened.number("drawn") >= 1.0);
     }
 }
+
+/// `.cnv.report.counters`: a pool that shrinks before it grows had something at first.
+#[test]
+fn a_counter_below_zero_is_relative_to_an_unknown_value() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("pools.log");
+    let mut file = fs::File::create(&log).expect("a file");
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&origin(1, 4711, "pools")).expect("a stream");
+    sync(&mut maker, 1);
+    maker.add(1, 1, 1000, &Drain { pool: 1, size: 5000 }).expect("an event");
+    maker.add(1, 1, 2000, &Fill { pool: 1, size: 9000 }).expect("an event");
+    sync(&mut maker, 3000);
+    maker.finish().expect("an end");
+    let page = page_with(&log, directory.path(), &[], STEPS);
+    let data = data(&page);
+    let rows = data["counters"]["rows"].as_array().expect("rows").iter();
+    let found: Vec<_> = rows.map(|row| (row["least"].as_u64(), row["cells"][7].as_i64())).collect();
+    assert_eq!(found, [(Some(5000), Some(4000)), (None, None)]);
+    let opened = Page::open(&page, "tab=counters");
+    assert_eq!(opened.console, [""; 0]);
+    let told = plain(opened.said("told"));
+    assert!(told.contains("which is unknown and at least 4.883 KiB"), "{told}");
+}

@@ -102,8 +102,8 @@ const countersTab = (root, data, page) => {
     const parts = [`${many(row.changes, "change")}`,
       `${text(Math.min(...row.low), row.unit)} to ${text(Math.max(...row.high), row.unit)}`,
       `${text(row.last[row.last.length - 1], row.unit)} at the end`];
-    if (row.least !== null) parts.push("relative: its first value is unknown" +
-      (row.least > 0 ? `, and was at least ${text(row.least, row.unit)}` : ""));
+    if (row.least !== null) parts.push("all values are relative to the first one, which is unknown" +
+      (row.least > 0 ? ` and at least ${text(row.least, row.unit)}` : ""));
     return parts.join(" · ");
   };
   const charts = [];

@@ -138,6 +138,8 @@ const durationsTab = (root, data, page) => {
       chart.flagOf(bars, i) < 2).slice(0, SLOWEST_MAX);
     if (!own.length) slowest.append(node("p", one.count ? "The page has none of them on its own." : "None has a duration.", "note"));
     slowest.append(...own.map((i, at) => drawOne(i, !at)));
+    if (own.length && chart.cells.counts.some((n) => n > 1)) slowest.append(node("p", "Named are slices with bars of their own; " +
+      "the tab of threads merges shorter ones.", "note"));
   };
   const pick = (at) => {
     picked = at;

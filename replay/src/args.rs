@@ -23,7 +23,7 @@ replay COMMAND --help has more about each command.";
 
 const COMPLETIONS: &str = "\
 Examples:
-  replay completions bash > ~/.local/share/bash-completion/completions/replay";
+  replay completions bash > replay.bash     for this shell: . ./replay.bash";
 
 /// Plays the allocations of a recorded program against other allocators.
 #[derive(Debug, Parser)]

@@ -6,14 +6,14 @@ telemetry::events! {
     registry "heap" version(1, 0, 0);
     kinds standard;
 
-    /// An arena was made.
+    /// An arena was made. [unit bytes segSize]
     ArenaCreate(0x0001, always, Arena) {
         /// the arena
         arena: P,
         /// the size of its segments in bytes
         segSize: W,
     }
-    /// The arena got memory from the operating system.
+    /// The arena got memory from the operating system. [counter arena += size] [unit bytes size]
     ArenaExtend(0x0002, always, Arena) {
         /// the arena
         arena: P,
@@ -22,7 +22,7 @@ telemetry::events! {
         /// its size in bytes
         size: W,
     }
-    /// An arena gave all its memory back.
+    /// An arena gave all its memory back. [counter arena -= size] [unit bytes size]
     ArenaDestroy(0x0003, always, Arena) {
         /// the arena
         arena: P,
@@ -45,7 +45,7 @@ telemetry::events! {
         /// the objects that were allocated in it
         objects: W,
     }
-    /// A pool got a segment.
+    /// A pool got a segment. [unit bytes size]
     SegAlloc(0x0021, always, Seg) {
         /// the pool
         pool: P,
@@ -54,14 +54,14 @@ telemetry::events! {
         /// its size in bytes
         size: W,
     }
-    /// A pool gave a segment back to its arena.
+    /// A pool gave a segment back to its arena. [unit bytes size]
     SegFree(0x0022, always, Seg) {
         /// the pool
         pool: P,
         /// where the segment begins
         base: A,
     }
-    /// An object was allocated.
+    /// An object was allocated. [unit bytes size]
     PoolAlloc(0x0031, always, Object) {
         /// the pool
         pool: P,
@@ -70,7 +70,7 @@ telemetry::events! {
         /// its size in bytes
         size: W,
     }
-    /// An object was found to be the newest of its pool, and given back.
+    /// An object was found to be the newest of its pool, and given back. [unit bytes size]
     PoolFree(0x0032, always, Object) {
         /// the pool
         pool: P,

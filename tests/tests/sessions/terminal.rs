@@ -60,6 +60,11 @@ impl Terminal {
         shell.args(["--noprofile", "--norc"]).current_dir(home.path()).process_group(0);
         shell.env("HOME", home.path()).env("TMPDIR", home.path()).env("LC_ALL", "C.UTF-8");
         shell.env_remove("XDG_CONFIG_HOME").env_remove("DEBUGINFOD_URLS");
+        // The compiler stays that of the user.
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let usual = env::home_dir().map(|home| home.join(folder).into_os_string());
+            shell.envs(env::var_os(name).or(usual).map(|path| (name, path)));
+        }
         for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
             shell.env_remove(name);
         }

@@ -159,6 +159,52 @@ impl Cell {
     }
 }
 
+/// Compares two cells of a column that orders the rows: the greatest number first, then texts by
+/// their letters, then cells that are empty.
+pub(super) fn order(a: Option<&Cell>, b: Option<&Cell>) -> Ordering {
+    match [a, b].map(Key::of) {
+        [Key::Number(a, whole), Key::Number(b, other)] => {
+            b.total_cmp(&a).then_with(|| other.cmp(&whole))
+        }
+        [Key::Text(a), Key::Text(b)] => compare(a, b),
+        keys => {
+            let [a, b] = keys.map(|key| match key {
+                Key::Number(..) => 0,
+                Key::Text(_) => 1,
+                Key::Nothing => 2,
+            });
+            a.cmp(&b)
+        }
+    }
+}
+
+/// What orders a cell.
+enum Key<'c> {
+    /// A number, and its digits beyond those of a double.
+    Number(f64, u64),
+    Text(&'c str),
+    Nothing,
+}
+
+impl Key<'_> {
+    fn of(cell: Option<&Cell>) -> Key<'_> {
+        let whole = match cell {
+            Some(Cell::Number(number) | Cell::About(number)) => *number,
+            Some(Cell::Words(_, value)) => value.as_u64().unwrap_or(0),
+            _ => 0,
+        };
+        match (cell, cell.and_then(Cell::number)) {
+            (_, Some(number)) if !number.is_nan() => Key::Number(number, whole),
+            (Some(Cell::Text(text) | Cell::Words(_, Value::String(text))), _)
+                if !text.is_empty() =>
+            {
+                Key::Text(text)
+            }
+            _ => Key::Nothing,
+        }
+    }
+}
+
 /// Compares two texts, their numbers by value: `a.rs:9` comes before `a.rs:10`.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.as_bytes(), b.as_bytes());

@@ -117,7 +117,7 @@ impl Cell {
             Cell::None => String::new(),
             Cell::Text(text) | Cell::Words(text, _) => OneLine(text.as_bytes()).to_string(),
             Cell::Truth(truth) => (if *truth { "yes" } else { "no" }).to_owned(),
-            Cell::Real(real) if !real.is_finite() => NOTHING.to_owned(),
+            Cell::Real(real) | Cell::Scaled(real, _) if !real.is_finite() => NOTHING.to_owned(),
             Cell::Number(number) => whole(*number),
             Cell::Real(real) => value(*real),
             Cell::Scaled(number, scale) => scale(*number),

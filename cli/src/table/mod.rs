@@ -336,7 +336,7 @@ pub fn clock(base: ClockBase) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::cell::{compare, order};
-    use super::{Cell, Table, count, percent, rate, text, time};
+    use super::{Cell, Of, Table, count, percent, rate, text, time};
     use eventlog::reader::ClockBase;
 
     fn made() -> Table<'static> {
@@ -398,6 +398,13 @@ mod tests {
                 let expected = at.min(6).cmp(&other.min(6));
                 assert_eq!(order(Some(a), Some(b)), expected, "{a:?} {b:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_has_no_unit() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Cell::Scaled(value, crate::units::bytes).shown(Of::Number, false), "–");
         }
     }
 

@@ -258,8 +258,8 @@ fn units_threads_and_hostile_text_fit_a_line() {
     let [main, other] = ["1 main     ", "2 caf\u{e9}\u{fffd}[31m"];
     let expected = [
         format!(
-            "   0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  rate 0.25 ns  \
-             things 4096"
+            "   0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  \
+             rate 0.25 ns  things 4096"
         ),
         format!(
             " 123.456789000 {main} Paid  till 0xABC  took 999 ns  receipt 4.00 GiB  rate NAN  \

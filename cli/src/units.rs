@@ -75,7 +75,7 @@ impl Unit {
             Unit::Ratio => &RATIOS,
         };
         // A value that would be rounded to 1.00 of a unit gets that unit.
-        let reached = steps.iter().rev().find(|(size, _)| value >= size * ROUNDED);
+        let reached = steps.iter().rev().find(|(size, _)| value.abs() >= size * ROUNDED);
         reached.or(steps.first()).copied().unwrap_or((1.0, ""))
     }
 }
@@ -88,13 +88,14 @@ fn with_name(digits: &str, name: &str, unit: Unit) -> String {
     }
 }
 
-/// Returns three digits, or all digits before the point.
+/// Returns three digits, or all digits before the point; of 16 or more, three and the exponent.
 pub fn three_digits(value: f64) -> String {
-    match value {
-        _ if !value.is_finite() => NOTHING.to_owned(),
-        _ if value == 0.0 => "0".to_owned(),
-        _ if value >= 99.95 => format!("{value:.0}"),
-        _ if value >= 9.995 => format!("{value:.1}"),
+    match value.abs() {
+        size if !size.is_finite() => NOTHING.to_owned(),
+        0.0 => "0".to_owned(),
+        1e15.. => format!("{value:.2e}"),
+        99.95.. => format!("{value:.0}"),
+        9.995.. => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
 }
@@ -125,7 +126,7 @@ pub fn counted_in_groups(count: u64, what: &str) -> String {
 /// Returns bytes with their unit.
 pub fn bytes(value: f64) -> String {
     // A byte has no fractions.
-    if value < 1000.0 { format!("{value:.0} B") } else { Unit::Bytes.text(value) }
+    if value.abs() < 1000.0 { format!("{value:.0} B") } else { Unit::Bytes.text(value) }
 }
 
 /// Returns a time in ns with its unit.
@@ -135,7 +136,7 @@ pub fn nanoseconds(value: f64) -> String {
 
 /// Returns a latency with its unit. Latencies are whole ns.
 pub fn latency(ns: f64) -> String {
-    if ns < 999.5 { format!("{ns:.0} ns") } else { nanoseconds(ns) }
+    if ns.abs() < 999.5 { format!("{ns:.0} ns") } else { nanoseconds(ns) }
 }
 
 /// Returns a time in ms with its unit.
@@ -197,6 +198,9 @@ mod tests {
         assert_eq!(Unit::Count.round(30_000_000.0), "30 M");
         assert_eq!(Unit::Ratio.text(1.254), "1.25×");
         assert_eq!(Unit::Ratio.text(f64::NAN), "–×");
+        assert_eq!([-5e9, -99.96, -1.5].map(nanoseconds), ["-5.00 s", "-100 ns", "-1.50 ns"]);
+        assert_eq!([-5_242_880.0, -7.0].map(bytes), ["-5.00 MiB", "-7 B"]);
+        assert_eq!([f64::MAX, f64::MIN].map(bytes), ["1.56e290 EiB", "-1.56e290 EiB"]);
         assert_eq!([0, 1000, 1500].map(wait), ["at once", "1 s", "1.5 s"]);
         assert_eq!(or_nothing(None, nanoseconds), "–");
     }

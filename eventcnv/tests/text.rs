@@ -247,7 +247,8 @@ fn units_threads_and_hostile_text_fit_a_line() {
     let made = made(&[
         sale(0xAB, 1_250_000, 4096, 0.25, 4096),
         sale(0xABC, 999, u32::MAX, f64::NAN, usize::MAX),
-        sale(0, usize::MAX, 1000, -1.5, 0),
+        sale(0, usize::MAX, 1000, -1.5e9, 0),
+        sale(0, 999, 0, f64::MAX, 0),
     ]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("till.log").to_str().unwrap().to_owned();
@@ -257,23 +258,33 @@ fn units_threads_and_hostile_text_fit_a_line() {
     let [main, other] = ["1 main     ", "2 caf\u{e9}\u{fffd}[31m"];
     let expected = [
         format!(
-            "   0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  rate 0 ns  \
-             things 4096"
+            "   0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  \
+             rate 0.25 ns  things 4096"
         ),
         format!(
-            " 123.456789000 {main} Paid  till 0xABC  took 999 ns  receipt 4.00 GiB  rate - ns  \
+            " 123.456789000 {main} Paid  till 0xABC  took 999 ns  receipt 4.00 GiB  rate NAN  \
              things 18446744073709551615"
         ),
         format!(" 200.000000000 {other} Odd   at 0x0  text {odd}"),
         format!(
-            " 246.913578000 {main} Paid  till 0x0  took 585 y  receipt 1000 B  rate -2 ns  things 0"
+            " 246.913578000 {main} Paid  till 0x0  took 585 y  receipt 1000 B  rate -1.50 s  \
+             things 0"
         ),
         format!(" 300.000000000 9           Odd   at {label}  text \"\""),
+        format!(
+            " 370.370367000 {main} Paid  till 0x0  took 999 ns  receipt 0 B  rate 5.70e291 y  \
+             things 0"
+        ),
     ];
     let is_own = |line: &&String| line.contains(" Paid ") || line.contains(" Odd ");
     assert_eq!(text.iter().filter(is_own).collect::<Vec<_>>(), expected.each_ref(), "{text:#?}");
     let coloured = on_terminal(&[], &[&path]);
     assert_eq!(coloured.iter().map(|line| plain(line)).collect::<Vec<_>>(), text);
+    for (printed, count) in
+        [("took > 584 y", 1), ("took > 585 y", 0), ("receipt > 4.00 KiB", 1), ("rate < -1.4 s", 1)]
+    {
+        assert_eq!(lines(&["--where", printed, &path]).len(), count, "{printed}");
+    }
     let params = lines(&["stats", "--params", &path]).join("\n");
     for scaled in ["4.00 KiB ×1", "1.25 ms ×1", "999 ns", "4096 ×1"] {
         assert!(params.contains(scaled), "{params}");

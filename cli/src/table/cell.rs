@@ -117,7 +117,7 @@ impl Cell {
             Cell::None => String::new(),
             Cell::Text(text) | Cell::Words(text, _) => OneLine(text.as_bytes()).to_string(),
             Cell::Truth(truth) => (if *truth { "yes" } else { "no" }).to_owned(),
-            Cell::Real(real) if !real.is_finite() => NOTHING.to_owned(),
+            Cell::Real(real) | Cell::Scaled(real, _) if !real.is_finite() => NOTHING.to_owned(),
             Cell::Number(number) => whole(*number),
             Cell::Real(real) => value(*real),
             Cell::Scaled(number, scale) => scale(*number),
@@ -155,6 +155,52 @@ impl Cell {
                 out.extend(value.to_string().bytes());
             }
             cell => out.extend(cell.json().to_string().bytes()),
+        }
+    }
+}
+
+/// Compares two cells of a column that orders the rows: the greatest number first, then texts by
+/// their letters, then cells that are empty.
+pub(super) fn order(a: Option<&Cell>, b: Option<&Cell>) -> Ordering {
+    match [a, b].map(Key::of) {
+        [Key::Number(a, whole), Key::Number(b, other)] => {
+            b.total_cmp(&a).then_with(|| other.cmp(&whole))
+        }
+        [Key::Text(a), Key::Text(b)] => compare(a, b),
+        keys => {
+            let [a, b] = keys.map(|key| match key {
+                Key::Number(..) => 0,
+                Key::Text(_) => 1,
+                Key::Nothing => 2,
+            });
+            a.cmp(&b)
+        }
+    }
+}
+
+/// What orders a cell.
+enum Key<'c> {
+    /// A number, and its digits beyond those of a double.
+    Number(f64, u64),
+    Text(&'c str),
+    Nothing,
+}
+
+impl Key<'_> {
+    fn of(cell: Option<&Cell>) -> Key<'_> {
+        let whole = match cell {
+            Some(Cell::Number(number) | Cell::About(number)) => *number,
+            Some(Cell::Words(_, value)) => value.as_u64().unwrap_or(0),
+            _ => 0,
+        };
+        match (cell, cell.and_then(Cell::number)) {
+            (_, Some(number)) if !number.is_nan() => Key::Number(number, whole),
+            (Some(Cell::Text(text) | Cell::Words(_, Value::String(text))), _)
+                if !text.is_empty() =>
+            {
+                Key::Text(text)
+            }
+            _ => Key::Nothing,
         }
     }
 }

@@ -203,14 +203,7 @@ impl<'t> Table<'t> {
             let fields: Vec<&str> = fields.iter().map(|(_, field)| &**field).collect();
             format!("--sort: the table has no column {name:?}, but {}", fields.join(", "))
         })?;
-        self.rows.sort_by(|a, b| match (a.get(at), b.get(at)) {
-            (Some(Cell::Text(a)), Some(Cell::Text(b))) => cell::compare(a, b),
-            (a, b) => {
-                let number = |cell: Option<&Cell>| cell.and_then(Cell::number);
-                let [a, b] = [a, b].map(|cell| number(cell).unwrap_or(f64::NEG_INFINITY));
-                b.total_cmp(&a)
-            }
-        });
+        self.rows.sort_by(|a, b| cell::order(a.get(at), b.get(at)));
         Ok(())
     }
 
@@ -342,8 +335,8 @@ pub fn clock(base: ClockBase) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::cell::compare;
-    use super::{Cell, Table, count, percent, rate, text, time};
+    use super::cell::{compare, order};
+    use super::{Cell, Of, Table, count, percent, rate, text, time};
     use eventlog::reader::ClockBase;
 
     fn made() -> Table<'static> {
@@ -390,6 +383,29 @@ mod tests {
         }
         let ticks = String::from_utf8(made().of(ClockBase::Ticks).csv()).unwrap();
         assert!(ticks.starts_with("place,own_ticks,own_percent,p99_9_ticks,"), "{ticks}");
+    }
+
+    /// `.output.options`: a column of `index` has kinds in some rows, and nothing in others.
+    #[test]
+    fn numbers_sort_before_texts_and_empty_cells_last() {
+        let text = |text: &str| Cell::from(text.to_owned());
+        let numbers = [(1 << 60) + 1, 1 << 60, 7].map(Cell::Number);
+        let texts = [text("Object"), Cell::Words("  Pool".to_owned(), "Pool".into()), text("Seg")];
+        let empty = [Cell::None, text(""), Cell::from(f64::NAN)];
+        let cells: Vec<Cell> = numbers.into_iter().chain(texts).chain(empty).collect();
+        for (at, a) in cells.iter().enumerate() {
+            for (other, b) in cells.iter().enumerate() {
+                let expected = at.min(6).cmp(&other.min(6));
+                assert_eq!(order(Some(a), Some(b)), expected, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_has_no_unit() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Cell::Scaled(value, crate::units::bytes).shown(Of::Number, false), "–");
+        }
     }
 
     #[test]

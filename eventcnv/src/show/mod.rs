@@ -32,6 +32,7 @@ use crate::text;
 use crate::text::page::Page;
 use cli::table::Cell;
 use cli::units;
+use eventdef::Sort;
 use eventdef::marks::Unit;
 use eventlog::reader::{Event, EventType, Param, Registry};
 use lens::slices::Percentile;
@@ -84,12 +85,14 @@ pub(crate) fn percentile(found: Percentile) -> Cell {
     if found.is_exact { Cell::Number(found.ns) } else { Cell::About(found.ns) }
 }
 
-/// Returns the function that writes a number of a unit.
-pub(crate) fn scale(unit: Option<Unit>) -> Option<fn(f64) -> String> {
-    match unit? {
-        Unit::Bytes => Some(units::bytes),
-        Unit::Ns => Some(units::latency),
-        Unit::Count => None,
+/// Returns the function that writes a number of a unit: whole bytes and ns, except of doubles.
+pub(crate) fn scale(unit: Option<Unit>, sort: Sort) -> Option<fn(f64) -> String> {
+    match (unit?, sort) {
+        (Unit::Bytes, Sort::D) => Some(|value| units::Unit::Bytes.text(value)),
+        (Unit::Ns, Sort::D) => Some(units::nanoseconds),
+        (Unit::Bytes, _) => Some(units::bytes),
+        (Unit::Ns, _) => Some(units::latency),
+        (Unit::Count, _) => None,
     }
 }
 

@@ -105,8 +105,10 @@ impl Line for Readable<'_> {
                     Form::Hex
                 }
                 Sort::P | Sort::A => Form::Named,
-                Sort::W | Sort::U => super::scale(unit).map_or(Form::Decimal, Form::Scaled),
-                Sort::D => super::scale(unit).map_or(Form::Custom, Form::Scaled),
+                Sort::W | Sort::U => {
+                    super::scale(unit, param.sort).map_or(Form::Decimal, Form::Scaled)
+                }
+                Sort::D => super::scale(unit, param.sort).map_or(Form::Custom, Form::Scaled),
                 Sort::B => Form::Choice("false", "true"),
                 Sort::S => Form::Custom,
             }

@@ -15,7 +15,6 @@ use crate::show::Row;
 use crate::text;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
-use cli::units::NOTHING;
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 
@@ -382,7 +381,13 @@ fn label<'e>(event: &Event<'_, 'e>, step: &Step, value: u64) -> Option<&'e [u8]>
 #[inline(never)]
 fn scaled(scale: Scale, is_real: bool, value: u64, pen: &mut Pen<'_>) {
     let value = if is_real { f64::from_bits(value) } else { value as f64 };
-    let mut text = scale(value).replace('µ', "u").replace(NOTHING, "-").into_bytes();
+    let mut text = match value.is_finite() {
+        true => scale(value).replace('µ', "u").into_bytes(),
+        false => Vec::new(),
+    };
+    if text.is_empty() {
+        text::double_general(&mut text, value);
+    }
     let size = text.len();
     text.extend_from_slice(&[0; STORE_SIZE]);
     pen.text(&text, 0, size);

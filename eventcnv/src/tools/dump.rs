@@ -57,8 +57,8 @@ Conditions (--where), of parameters by name; of every event: @event, @kind, @reg
 @thread, @ticks, @size, @buffer, @number:
   size >= 4096 and pool == \"symbols\"   a string compares with the label
   name ~ \"tmp\" or not (size < 4K)      ~: contains
-  latency > 1.5ms or size >= 5MiB       ns, us, ms, s are ns; KiB, MiB, GiB are powers of 1024, as
-                                        K, M, G are: 5M is 5 * 1048576; five million is 5e6
+  latency > 1.5ms or size >= 5MiB       ns, us, ms, s, h, d, y are ns; KiB to EiB are powers of
+                                        1024, as K, M, G are: 5M is 5 * 1048576, 5e6 is 5 million
   PoolAlloc.size > 64                   the parameter of one event type
 A condition selects no event that lacks one of its parameters; nor does its negation.
 

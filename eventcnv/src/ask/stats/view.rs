@@ -223,7 +223,7 @@ fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = C
     let (min, max) = numbers.range().unzip();
     let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
     let (top, error) = top(param);
-    let cell = |value: Option<f64>| match (value, show::scale(param.unit)) {
+    let cell = |value: Option<f64>| match (value, show::scale(param.unit, param.sort)) {
         (Some(value), Some(scale)) => Cell::Scaled(value, scale),
         (value, _) => value.into(),
     };
@@ -248,7 +248,7 @@ fn top(param: &ParamOverview) -> (Cell, u64) {
     let (rows, error): (Vec<Row>, u64) = match &param.values.top {
         TopOf::Numbers(top) => {
             let row = |(&value, count, label): (&u64, u64, Option<&[u8]>)| {
-                let scaled = show::scale(param.unit).map(|scale| match param.sort {
+                let scaled = show::scale(param.unit, param.sort).map(|scale| match param.sort {
                     Sort::D => scale(f64::from_bits(value)),
                     _ => scale(value as f64),
                 });

@@ -340,8 +340,8 @@ fn compare(left: &Datum<'_>, operator: Operator, right: &Datum<'_>) -> Option<bo
     use Datum::{Int, Labelled, Name, Real, Text};
     let ordering = match (left, right) {
         (Int(a) | Labelled(a, _), Int(b) | Labelled(b, _)) => Some(a.cmp(b)),
-        (Int(a) | Labelled(a, _), Real(b)) => (*a as f64).partial_cmp(b),
-        (Real(a), Int(b) | Labelled(b, _)) => a.partial_cmp(&(*b as f64)),
+        (Int(a) | Labelled(a, _), Real(b)) => exact(*a, *b),
+        (Real(a), Int(b) | Labelled(b, _)) => exact(*b, *a).map(Ordering::reverse),
         (Real(a), Real(b)) => a.partial_cmp(b),
         (Text(a), Text(b)) => return text(a, operator, b),
         (Name(a), Name(b)) => return name(a.as_bytes(), operator, b.as_bytes()),
@@ -368,6 +368,18 @@ fn compare(left: &Datum<'_>, operator: Operator, right: &Datum<'_>) -> Option<bo
     }
 }
 
+/// Compares a whole number with a real one: a double has fewer digits than a word.
+fn exact(a: u64, b: f64) -> Option<Ordering> {
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+    match b {
+        _ if b.is_nan() => None,
+        _ if b < 0.0 => Some(Ordering::Greater),
+        _ if b >= BEYOND => Some(Ordering::Less),
+        _ if b.fract() > 0.0 => Some(a.cmp(&(b as u64)).then(Ordering::Less)),
+        _ => Some(a.cmp(&(b as u64))),
+    }
+}
+
 fn text(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
     Some(match operator {
         Operator::Equal => a == b,
@@ -382,4 +394,31 @@ fn text(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
 
 fn name(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
     text(&a.to_ascii_lowercase(), operator, &b.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.cnv.where`: a double is no word, and the other way round.
+    #[test]
+    fn a_word_and_a_double_compare_by_all_digits() {
+        use Ordering::{Equal, Greater, Less};
+        let odd = (1 << 53) + 1;
+        for (a, b, expected) in [
+            (odd, 2f64.powi(53), Some(Greater)),
+            (odd - 1, 2f64.powi(53), Some(Equal)),
+            (u64::MAX, 2f64.powi(64), Some(Less)),
+            (u64::MAX, 2f64.powi(64).next_down(), Some(Greater)),
+            (u64::MAX, f64::INFINITY, Some(Less)),
+            (0, -0.5, Some(Greater)),
+            (0, -0.0, Some(Equal)),
+            (0, 5e-324, Some(Less)),
+            (1536, 1536.0, Some(Equal)),
+            (1536, 1535.5, Some(Greater)),
+            (1, f64::NAN, None),
+        ] {
+            assert_eq!(exact(a, b), expected, "{a} {b}");
+        }
+    }
 }

@@ -224,6 +224,9 @@ const fn count(text: &str) -> Option<Result<Mark<'_>, &'static str>> {
         let why = "a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM, or adds or takes 1";
         return Some(Err(why));
     }
+    if matches!(change, Change::Is) && ends_as_operator(name) {
+        return Some(Err("the sign before `=` is + or -: a counter is NAME += PARAM"));
+    }
     if name.len() > NAME_SIZE_MAX {
         return Some(Err("the name of a counter has at most 31 bytes"));
     }
@@ -233,6 +236,19 @@ const fn count(text: &str) -> Option<Result<Mark<'_>, &'static str>> {
     };
     let amount = if is_one { None } else { Some(amount) };
     Some(Ok(Mark::Count(Count { name, change, amount, key })))
+}
+
+/// Returns whether a name ends with a sign that makes another operator of the `=` behind it.
+const fn ends_as_operator(name: &str) -> bool {
+    let signs = b"*/%&|^<>!~+-";
+    let (mut index, Some(last)) = (0, name.as_bytes().last()) else { return false };
+    while index < signs.len() {
+        if signs[index] == *last {
+            return true;
+        }
+        index += 1;
+    }
+    false
 }
 
 const fn unit(text: &str) -> Result<Mark<'_>, &'static str> {
@@ -366,7 +382,8 @@ mod tests {
         ] {
             assert_eq!(in_doc(text).next(), Some(mark), "{text}");
         }
-        for text in ["+= n", "a = ", "a = 1", "a += n:a,b,c,d,e"] {
+        let operators = ["a *= n", "a /= n", "a |= n", "a <= n", "a != n", "a + = n", "a - = n"];
+        for text in ["+= n", "a = ", "a = 1", "a += n:a,b,c,d,e"].into_iter().chain(operators) {
             assert!(parse("counter", text).unwrap().is_err(), "{text}");
         }
         for text in ["", "bytes", "Bytes size", "seconds t"] {

@@ -218,7 +218,7 @@ const fn check_params(
     is_end: bool,
 ) {
     if let Some(name) = of {
-        param(who, row, name);
+        number(who, row, name);
     }
     let mut index = 0;
     while index < KEY_COUNT_MAX {

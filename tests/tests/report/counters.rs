@@ -275,3 +275,26 @@ fn a_counter_below_zero_is_relative_to_an_unknown_value() {
     let told = plain(opened.said("told"));
     assert!(told.contains("which is unknown and at least 4.883 KiB"), "{told}");
 }
+
+/// `.cnv.report.counters`: an axis has few lines, also of values that differ in their last digits.
+#[test]
+fn charts_of_far_and_of_tiny_values_are_drawn() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("pools.log");
+    let mut file = fs::File::create(&log).expect("a file");
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&origin(1, 4711, "pools")).expect("a stream");
+    sync(&mut maker, 1);
+    for at in 0..50 {
+        let length = 1_000_000_000_000_000_000 + 1000 * at;
+        maker.add(1, 1, 1000 + at as u64, &Length { length }).expect("an event");
+        let row = Temperature { at: 3, degrees: at as f64 * 1e-200 };
+        maker.add(1, 1, 1000 + at as u64, &row).expect("an event");
+    }
+    sync(&mut maker, 2000);
+    maker.finish().expect("an end");
+    let page = page_with(&log, directory.path(), &[], STEPS);
+    let opened = Page::open(&page, "tab=counters");
+    assert_eq!(opened.console, [""; 0]);
+    assert_eq!(opened.said("drawn"), "2");
+}

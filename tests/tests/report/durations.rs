@@ -248,3 +248,28 @@ fn many_spans_leave_slices_their_names() {
     }
     assert_eq!(found.len(), 2);
 }
+
+/// `.cnv.report.durations`: a name that lies in itself counts once in the time of a slice.
+#[test]
+fn slices_of_one_name_in_each_other_count_once() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("nested.log");
+    let mut file = fs::File::create(&log).expect("a file");
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&origin(1, 4711, "nested")).expect("a stream");
+    sync(&mut maker, 1);
+    let job = label(&mut maker, 1, "serve");
+    for ticks in [10_000, 11_000, 12_000] {
+        maker.add(1, 1, ticks, &JobBegin { job }).expect("an event");
+    }
+    for ticks in [14_000, 15_000, 20_000] {
+        maker.add(1, 1, ticks, &JobEnd { result: 0 }).expect("an event");
+    }
+    sync(&mut maker, 30_000);
+    maker.finish().expect("an end");
+    let page = page_with(&log, directory.path(), &[], STEPS);
+    let opened = Page::open(&page, "tab=durations");
+    assert_eq!(opened.console, [""; 0]);
+    let details = plain(opened.said("details"));
+    assert!(details.contains("serve 2 times, 4"), "2 µs lie in 4 µs: {details}");
+}

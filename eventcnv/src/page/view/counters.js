@@ -23,7 +23,9 @@ const countersTab = (root, data, page) => {
   };
   const text = (value, unit) => {
     const [name, size] = unitOf(unit, Math.abs(value));
-    const digits = Math.abs(value / size) >= 1000 ? count(value / size) : String(Number((value / size).toPrecision(4)));
+    const most = Math.abs(value / size);
+    const digits = most >= 1e12 ? (value / size).toExponential(3) : most >= 1000 ? count(value / size)
+      : String(Number((value / size).toPrecision(4)));
     return name ? `${digits}\u202f${name}` : digits;
   };
   // The values from one part of the time to another; `held` is the value at its beginning.
@@ -75,6 +77,24 @@ const countersTab = (root, data, page) => {
     context.stroke();
     context.restore();
   };
+  // At most five lines between two values, each with its label: multiples of 1, 2 or 5 times a power of ten. Where
+  // labels would be long, those after the first one tell how much more their lines are.
+  const linesOf = (low, high, unit) => {
+    const [name, size] = unitOf(unit, Math.max(Math.abs(low), Math.abs(high)));
+    const power = 10 ** Math.floor(Math.log10((high - low) / size / 2));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => (high - low) / size / n <= 4);
+    const first = Math.ceil(low / size / step - 1e-9) * step;
+    const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+    const isLong = digits > 6 || Math.max(Math.abs(low), Math.abs(high)) / size >= 1e6;
+    const label = (at, n) => {
+      if (Math.abs(at) < step / 2) return "0";
+      if (isLong && n && first) return `+${text(n * step * size, unit)}`;
+      const number = !isLong ? at.toFixed(digits) : Math.abs(at) < 1e6 ? String(Number(at.toPrecision(5))) : at.toExponential(3);
+      return name ? `${number}\u202f${name}` : number;
+    };
+    return [0, 1, 2, 3, 4].map((n) => [first + n * step, n]).filter(([at]) => at * size <= high + 1e-9 * step * size)
+      .map(([at, n]) => [at * size, label(at, n)]);
+  };
   const drawChart = ({ canvas, row, view }) => {
     view.range = page.range();
     const [context, width, height] = fit(canvas);
@@ -83,17 +103,13 @@ const countersTab = (root, data, page) => {
     const [low, high] = bounds(row, shownOf(row, [from, to]));
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
-    const [name, size] = unitOf(row.unit, Math.max(Math.abs(low), Math.abs(high)));
-    const power = 10 ** Math.floor(Math.log10((high - low) / size / 2));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => (high - low) / size / n <= 4);
-    const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
-    for (let at = Math.ceil(low / size / step - 1e-9); at * step * size <= high + 1e-9 * Math.abs(high); at += 1) {
-      const y = 8 + tall - ((at * step * size - low) / (high - low)) * tall;
+    for (const [at, label] of linesOf(low, high, row.unit)) {
+      const y = 8 + tall - ((at - low) / (high - low)) * tall;
       context.fillStyle = css("--line");
       context.fillRect(LEFT, Math.round(y), wide, 1);
       context.fillStyle = css("--soft");
       context.textAlign = "right";
-      context.fillText(at ? `${(at * step).toFixed(digits)}${name ? `\u202f${name}` : ""}` : "0", LEFT - 6, Math.max(10, y + 4));
+      context.fillText(label, LEFT - 6, Math.max(10, y + 4));
     }
     paint(context, row, [from, to], [LEFT, 8, wide, tall], [low, high]);
     drawAxis(context, from * page.length, (to - from) * page.length || 1, [LEFT, wide], [8 + tall, height]);

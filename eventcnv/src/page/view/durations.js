@@ -74,6 +74,9 @@ const durationsTab = (root, data, page) => {
     listed.textContent = notes.join(" ");
   };
 
+  // The time that is in any of these parts of it: a name may lie in itself.
+  const lengthOf = (parts) => parts.sort((a, b) => a[0] - b[0]).reduce(([sum, until], [begin, end]) =>
+    [sum + Math.max(0, end - Math.max(begin, until)), Math.max(until, end)], [0, -Infinity])[0];
   // What other threads did while a bar lasted: by thread, the names that took the most of it.
   const { bars, lanes } = chart;
   const overlaps = (i, isWanted) => {
@@ -84,11 +87,13 @@ const durationsTab = (root, data, page) => {
       const lane = chart.laneOf(bars, other);
       if (part < 0 || (part === 0 && bars.lengths[other]) || !isWanted(lane, other)) return;
       const key = `${lane} ${bars.names[other]}`;
-      const one = all.get(key) || { lane, first: other, part: 0, n: 0 };
-      [one.part, one.n] = [one.part + part, one.n + 1];
+      const one = all.get(key) || { lane, first: other, parts: [], n: 0 };
+      one.parts.push([Math.max(from, begin), Math.min(to, begin + bars.lengths[other])]);
+      one.n += 1;
       all.set(key, one);
     });
-    return [...all.values()].sort((a, b) => b.part - a.part);
+    const found = [...all.values()].map(({ parts, ...one }) => ({ ...one, part: lengthOf(parts) }));
+    return found.sort((a, b) => b.part - a.part);
   };
   const isSame = (a, b) => a === b || (lanes[a].number > 0 && lanes[a].number === lanes[b].number &&
     lanes[a].pid === lanes[b].pid);

@@ -400,7 +400,7 @@ fn name(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// `.cnv.where`: a double is no word, and the other way round.
+    /// `.cnv.where`: neither is rounded to the sort of the other.
     #[test]
     fn a_word_and_a_double_compare_by_all_digits() {
         use Ordering::{Equal, Greater, Less};

@@ -54,7 +54,7 @@ telemetry::events! {
         /// its size in bytes
         size: W,
     }
-    /// A pool gave a segment back to its arena. [unit bytes size]
+    /// A pool gave a segment back to its arena.
     SegFree(0x0022, always, Seg) {
         /// the pool
         pool: P,

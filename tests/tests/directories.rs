@@ -270,7 +270,9 @@ fn the_events_of_missing_files_are_counted() {
             &*log.registries()[account.registry as usize].name == "work"
         };
         let lost: u64 = log.accounts().iter().filter(of_work).map(|account| account.lost).sum();
-        assert!(lost > 0 && found + lost == THREADS * 40_000, "{found} and {lost}");
+        // The last blocks of a thread leave no gap: the number of blocks alone tells of them.
+        let untold = (THREADS * 40_000).checked_sub(found + lost).expect("no event counts twice");
+        assert!(lost > 0 && untold <= THREADS * 3 * 512, "{found} and {lost}");
         let (code, text) = verify(&path);
         assert_eq!(code, Some(1));
         let message =

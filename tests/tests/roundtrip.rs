@@ -209,6 +209,22 @@ fn a_second_copy_of_a_stream_adds_nothing() {
     assert_eq!(read(&log, Order::Time, &Filter::default()), expected);
 }
 
+/// `.stream.again`, `.directory.files`: also where the header ends with the block before, so that
+/// the first part of the copy lies where a block would.
+#[test]
+fn a_copy_may_follow_a_stream_that_was_cut_at_any_place_of_its_blocks() {
+    let (writer, expected) = naive::write(recipe(5, true));
+    let whole = writer.bytes();
+    let cuts = (4096..whole.len()).step_by(8).filter(|cut| cut % 4096 >= 4096 - 256);
+    for cut in cuts {
+        let log = Log::from_source([&whole[..cut], &whole[..]].concat()).unwrap();
+        assert_eq!(log.streams().len(), 1);
+        // What is left of the block that was cut may have other values.
+        let count = read(&log, Order::Time, &Filter::default()).len();
+        assert_eq!(count, expected.len(), "cut at {cut}");
+    }
+}
+
 #[test]
 fn a_filter_selects_events_by_type() {
     let (writer, mut expected) = naive::write(recipe(11, false));

@@ -313,11 +313,13 @@ impl<'a> Indexer<'a> {
         offset + 1
     }
 
-    /// Returns whether the block header in `self.bytes` may be of this stream.
+    /// Returns whether the block header in `self.bytes` may be that of a block of this stream. It
+    /// may also be that of a part, which follows the header of another file or volume.
     fn is_of(&self, grid: Grid) -> bool {
         let id = self.ids.get(usize::from(grid.stream)).copied().flatten();
-        let header = BlockHeader::read(&self.bytes);
-        id.zip(header).is_none_or(|(id, header)| header.stream == id)
+        let Some(header) = BlockHeader::read(&self.bytes) else { return true };
+        let of_parts = [BlockType::Registry, BlockType::End].map(|of| of as u8);
+        id.is_none_or(|id| header.stream == id) && !of_parts.contains(&header.block_type)
     }
 
     /// Returns whether a block or part is of this stream (`.block.stream`).

@@ -215,7 +215,7 @@ fn a_second_copy_of_a_stream_adds_nothing() {
 fn a_copy_may_follow_a_stream_that_was_cut_at_any_place_of_its_blocks() {
     let (writer, expected) = naive::write(recipe(5, true));
     let whole = writer.bytes();
-    let cuts = (4096..whole.len()).step_by(8).filter(|cut| cut % 4096 >= 4096 - 256);
+    let cuts = (4096..whole.len()).step_by(32).filter(|cut| cut % 4096 >= 4096 - 768);
     for cut in cuts {
         let log = Log::from_source([&whole[..cut], &whole[..]].concat()).unwrap();
         assert_eq!(log.streams().len(), 1);

@@ -11,16 +11,7 @@ use std::process::Command;
 use tests::programs::{eventcnv, recording, run, system};
 
 /// Runs a command in a terminal, and prints what it draws.
-const TERMINAL: &str = "import os, pty, sys
-pid, end = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-try:
-    while drawn := os.read(end, 65536):
-        sys.stdout.buffer.write(drawn)
-except OSError:
-    pass
-sys.exit(os.waitpid(pid, 0)[1] != 0)";
+const TERMINAL: &str = include_str!("../../eventcnv/tests/support/terminal.py");
 /// A bar is drawn this often, at least, before its drawings are compared.
 const DRAWING_COUNT_MIN: usize = 10;
 /// The bar appears after a second: a log is made longer until it does.

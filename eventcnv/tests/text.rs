@@ -71,7 +71,9 @@ fn on_terminal(variables: &[(&str, &str)], args: &[&str]) -> Vec<String> {
     let tool = eventcnv(args);
     let mut terminal = Command::new("python3");
     terminal.args(["-c", TERMINAL]).arg(tool.get_program()).args(tool.get_args());
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LC_ALL", "MPS_TELEMETRY_FILENAME"] {
+    // `CI` gives colours to a dumb terminal, too.
+    let colours = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"];
+    for name in colours.iter().chain(&["LC_ALL", "MPS_TELEMETRY_FILENAME"]) {
         terminal.env_remove(name);
     }
     terminal.env("TERM", "xterm").envs(variables.iter().copied()).stdin(Stdio::null());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sums up the counters of a log from its CSV alone: python3 counters.py RULE... < CSV
 
-A rule is EVENT NAME OP AMOUNT [KEY,...] in one argument; OP is +, - or =, AMOUNT a column or 1.
+A rule is EVENT NAME OP AMOUNT [KEY,...] in one argument; OP is +, - or =, AMOUNT a column, 0 or 1.
 Prints each change: time, name, key, value, change, separated by tabs.
 """
 import csv, sys
@@ -20,7 +20,7 @@ for row in csv.DictReader(sys.stdin):
         if row["event"] != event:
             continue
         key = " ".join(row[column] for column in key[0].split(",")) if key else ""
-        by = 1 if amount == "1" else number(row[amount])
+        by = int(amount) if amount in ("0", "1") else number(row[amount])
         before = values.get((name, key), 0)
         after = {"+": before + by, "-": before - by, "=": by}[op]
         values[name, key] = after

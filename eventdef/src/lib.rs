@@ -127,13 +127,13 @@
 //! | `[name p]` | on the type that begins a slice or span: p, or its label, names it |
 //! | `[counter n += p:key]` | for each `key` a counter n: the event adds p to it, or the number 1 |
 //! | `[counter n -= p:key]` | the event subtracts p from it, or the number 1 |
-//! | `[counter n = p:key]` | p is its value from now on |
+//! | `[counter n = p:key]` | p is its value from now on, or the number 0 |
 //! | `[counter A.p-B.q:key]` | a counter: the sum of p of all A, less that of q of all B |
 //! | `[unit bytes p]` | p is a number of bytes; also `ns`, and `count` for things |
 //!
 //! Up to four keys stand behind the colon, with commas. Without keys, two events belong together if
 //! all pointers and addresses that they share are equal. All rows that name a counter change the
-//! same one; without a key, there is one for each value of the parameter that is called like it:
+//! same one; without a key, there is one for each value of another parameter that is called like it:
 //! `[counter pool += size]`. Counters appear in the pages, tables and exports of `eventcnv`.
 //!
 //! # Laws

@@ -104,7 +104,7 @@ pub struct Count<'a> {
     pub name: &'a str,
     /// What the event type does with it.
     pub change: Change,
-    /// The parameter with the amount; `None`: the amount is 1.
+    /// The parameter with the amount; `None`: it adds or subtracts 1, or states that the value is 0.
     pub amount: Option<&'a str>,
     /// What tells one counter from another.
     pub key: Keys<'a>,
@@ -219,12 +219,15 @@ const fn count(text: &str) -> Option<Result<Mark<'_>, &'static str>> {
         _ => (name, Change::Is),
     };
     let (name, amount) = (name.trim_ascii(), amount.trim_ascii());
-    let is_one = is_equal(amount, "1");
-    if name.is_empty() || amount.is_empty() || (is_one && matches!(change, Change::Is)) {
-        let why = "a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM, or adds or takes 1";
+    let is_is = matches!(change, Change::Is);
+    let (is_number, is_literal) =
+        (starts_with_digit(amount), is_equal(amount, if is_is { "0" } else { "1" }));
+    if name.is_empty() || amount.is_empty() || (is_number && !is_literal) {
+        let why = "a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM; a number is += 1, -= 1 \
+                   or = 0";
         return Some(Err(why));
     }
-    if matches!(change, Change::Is) && ends_as_operator(name) {
+    if is_is && ends_as_operator(name) {
         return Some(Err("the sign before `=` is + or -: a counter is NAME += PARAM"));
     }
     if name.len() > NAME_SIZE_MAX {
@@ -234,8 +237,12 @@ const fn count(text: &str) -> Option<Result<Mark<'_>, &'static str>> {
         Ok(key) => key,
         Err(why) => return Some(Err(why)),
     };
-    let amount = if is_one { None } else { Some(amount) };
+    let amount = if is_literal { None } else { Some(amount) };
     Some(Ok(Mark::Count(Count { name, change, amount, key })))
+}
+
+const fn starts_with_digit(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'0'..=b'9', ..])
 }
 
 /// Returns whether a name ends with a sign that makes another operator of the `=` behind it.
@@ -377,13 +384,17 @@ mod tests {
             ("[counter live += size:pool]", count("live", Change::Add, Some("size"), key)),
             ("[counter in-flight-=1]", count("in-flight", Change::Subtract, None, None)),
             ("[counter in - flight = n]", count("in - flight", Change::Is, Some("n"), None)),
+            ("[counter live = 0:pool]", count("live", Change::Is, None, key)),
             ("[unit bytes size]", Ok(Mark::Unit(Unit::Bytes, "size"))),
             ("[unit  ns  wait ]", Ok(Mark::Unit(Unit::Ns, "wait"))),
         ] {
             assert_eq!(in_doc(text).next(), Some(mark), "{text}");
         }
         let operators = ["a *= n", "a /= n", "a |= n", "a <= n", "a != n", "a + = n", "a - = n"];
-        for text in ["+= n", "a = ", "a = 1", "a += n:a,b,c,d,e"].into_iter().chain(operators) {
+        for text in ["+= n", "a = ", "a = 1", "a += 0", "a -= 2", "a += n:a,b,c,d,e"]
+            .into_iter()
+            .chain(operators)
+        {
             assert!(parse("counter", text).unwrap().is_err(), "{text}");
         }
         for text in ["", "bytes", "Bytes size", "seconds t"] {

@@ -21,9 +21,10 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The marks of the registry of the MPS.
-const MPS: [&str; 6] = [
+const MPS: [&str; 7] = [
     "PoolAlloc allocated + size pool",
     "PoolFree allocated - size pool",
+    "PoolFinish allocated = 0 pool",
     "ArenaAlloc arena_memory + size arena",
     "ArenaAlloc pool_memory + size pool",
     "ArenaFree arena_memory - size arena",
@@ -270,7 +271,7 @@ fn a_selection_has_the_values_of_the_whole_log_or_says_so() {
     assert_eq!((&*all[2], &*part[2]), ("", ""), "values are those of the whole log");
     let (_, errors) = exported("trace.json", &[&log, "--events", "PoolFree"]);
     assert!(errors.contains(" counters are relative to a first value"), "{errors}");
-    let (_, errors) = exported("trace.json", &[&log, "--events", "PoolAlloc,PoolFree"]);
+    let (_, errors) = exported("trace.json", &[&log, "--events", "PoolAlloc,PoolF*"]);
     assert!(!errors.contains("relative"), "{errors}");
 }
 

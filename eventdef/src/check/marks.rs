@@ -3,7 +3,8 @@
 //! Design: `.reg.marks` in `design/telemetry.md`.
 
 use crate::marks::{
-    COUNT_MAX, COUNTER_COUNT_MAX, Count, Form, KEY_COUNT_MAX, Mark, Place, Unit, next, parse,
+    COUNT_MAX, COUNTER_COUNT_MAX, Change, Count, Form, KEY_COUNT_MAX, Mark, Place, Unit, next,
+    parse,
 };
 use crate::text::{Text, is_equal};
 use crate::{EventType, Param, Row, Sort};
@@ -165,20 +166,25 @@ impl<'a> Counters<'a> {
 }
 
 /// Returns the number of parameters that tell the counters of a mark apart. A counter whose name is
-/// a parameter has one for each of its values.
+/// another parameter than its amount has one for each of its values.
 const fn key_count(row: &EventType, mark: &Count<'_>) -> usize {
     let mut count = 0;
     while count < KEY_COUNT_MAX && mark.key[count].is_some() {
         count += 1;
     }
-    if count == 0 && find(row.params, mark.name).is_some() { 1 } else { count }
+    let is_own = match mark.amount {
+        Some(amount) => is_equal(amount, mark.name),
+        None => false,
+    };
+    if count == 0 && !is_own && find(row.params, mark.name).is_some() { 1 } else { count }
 }
 
-/// Returns the unit of what a mark adds: things, if it adds 1.
+/// Returns the unit of what a mark adds: things, if it adds 1. That of 0 is any.
 const fn unit_of_count(row: &EventType, mark: &Count<'_>) -> Option<Unit> {
-    match mark.amount {
-        Some(name) => unit_of(row, name),
-        None => Some(Unit::Count),
+    match (mark.amount, mark.change) {
+        (Some(name), _) => unit_of(row, name),
+        (None, Change::Is) => None,
+        (None, _) => Some(Unit::Count),
     }
 }
 

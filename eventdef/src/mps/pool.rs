@@ -124,7 +124,7 @@ crate::events! {
         /// how many bytes it has
         size: W,
     }
-    /// A pool was destroyed.
+    /// A pool was destroyed. [counter allocated = 0:pool]
     PoolFinish(0x002B, always, Pool) {
         /// the destroyed pool
         pool: P,

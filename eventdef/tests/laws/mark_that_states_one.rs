@@ -1,4 +1,4 @@
-//! `.reg.marks`: the literal 1 is added or taken.
+//! `.reg.marks`: the literal 1 is added or taken, and 0 is stated.
 
 eventdef::events! {
     /// A registry that breaks a law.
@@ -17,4 +17,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM, or adds or takes 1
+//~ a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM; a number is += 1, -= 1 or = 0

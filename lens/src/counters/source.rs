@@ -9,7 +9,7 @@
 use super::model::{NameId, Number, Step, Steps};
 use crate::slices::Id;
 use eventlog::format::text::OneLine;
-use eventlog::reader::marks::{Count, Marks};
+use eventlog::reader::marks::{Change, Count, Marks};
 use eventlog::reader::{Event, Log, Value};
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ impl Source {
         let counts = counts.into_iter().flatten();
         for (Count { side, change, amount }, place) in counts.zip(0..) {
             let by = match amount.map(|amount| event.param_at(amount.into())) {
-                None => Number::Whole(1),
+                None => Number::Whole(i128::from(*change != Change::Is)),
                 Some(Some(Value::D(by))) => Number::Real(by),
                 // An event that is too short has no amount.
                 Some(by) => match by.and_then(|by| by.as_u64()) {

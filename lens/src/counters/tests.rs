@@ -36,7 +36,7 @@ mod play {
             /// how much
             size: W,
         }
-        /// Things go out. [counter held -= size:shelf]
+        /// Things go out. [counter held -= size:shelf] [counter size += size]
         Take(2, always, Play) {
             /// the box
             shelf: P,
@@ -57,11 +57,16 @@ mod play {
             /// where
             to: D,
         }
+        /// A box is emptied. [counter held = 0:shelf]
+        Clear(5, always, Play) {
+            /// the box
+            shelf: P,
+        }
         /// Nothing of interest.
         Noise(9, always, Aside) {}
     }
 }
-use play::{Move, Noise, Put, Set, Take};
+use play::{Clear, Move, Noise, Put, Set, Take};
 
 /// A change: title, value and least first value after it.
 type Found = (String, Number, Option<Number>);
@@ -162,6 +167,7 @@ proptest! {
                     13..=19 => {
                         maker.add(thread, thread, ticks, &Take { shelf, size }).unwrap();
                         twin.change(title("held"), -amount, true, false);
+                        twin.change("size".into(), amount, true, false);
                     }
                     20..=27 => {
                         let event = Move::new(amount / 4.0 - 100.0, size as u32, name);
@@ -172,6 +178,10 @@ proptest! {
                     28..=29 => {
                         maker.add(thread, thread, ticks, &Set { to: amount }).unwrap();
                         twin.change("level".into(), amount, false, true);
+                    }
+                    30..=31 => {
+                        maker.add(thread, thread, ticks, &Clear { shelf }).unwrap();
+                        twin.change(title("held"), 0.0, true, true);
                     }
                     39 => maker.lose::<Take>(thread, thread, Cause::Io, 1).unwrap(),
                     _ => maker.add(thread + 10, thread, ticks, &Noise {}).unwrap(),
@@ -246,7 +256,10 @@ fn a_counter_below_zero_began_with_an_unknown_value() {
     assert_eq!(values, [(whole(3), None), (whole(-5), five), (whole(-4), five)]);
     let units: Vec<_> = counters.all().iter().map(|one| (counters.name(one), one.unit)).collect();
     let bytes = Some(Unit::Bytes);
-    assert_eq!(units, [("held", bytes), ("puts", Some(Unit::Count)), ("shelf", bytes)]);
+    assert_eq!(
+        units,
+        [("held", bytes), ("puts", Some(Unit::Count)), ("shelf", bytes), ("size", None)]
+    );
 }
 
 #[test]

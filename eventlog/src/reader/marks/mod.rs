@@ -78,7 +78,7 @@ pub struct Count {
     pub side: Side,
     /// What the event type does.
     pub change: Change,
-    /// The index of the parameter with the amount; `None`: the amount is 1.
+    /// The index of the parameter with the amount; `None`: the amount is 1, or 0 if it states it.
     pub amount: Option<u8>,
 }
 
@@ -232,7 +232,7 @@ impl Marks {
         for (place, name) in key.iter_mut().zip(mark.key.iter().flatten()) {
             *place = Some(index_of(row, name.0)?);
         }
-        if let [first @ None, ..] = &mut key {
+        if let ([first @ None, ..], true) = (&mut key, mark.amount != Some(mark.name)) {
             *first = index_of(row, mark.name).ok();
         }
         let amount = mark.amount.map(|name| index_of(row, name)).transpose()?;
@@ -256,7 +256,11 @@ impl Marks {
             self.pairs.push(Pair { form, name, from, to: None, unit: None, group: None });
         }
         let role = self.roles.entry(place(registry, row)).or_default();
-        let unit = amount.map_or(Some(Unit::Count), |amount| role.unit(amount.into()));
+        let unit = match (amount, mark.change) {
+            (Some(amount), _) => role.unit(amount.into()),
+            (None, Change::Is) => None,
+            (None, _) => Some(Unit::Count),
+        };
         let side = Side { pair, is_end: false, key };
         role.counts.push(Count { side, change: mark.change, amount });
         if let Some(pair) = self.pairs.get_mut(pair as usize) {

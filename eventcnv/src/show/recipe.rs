@@ -38,6 +38,8 @@ pub(crate) enum Form {
     HexSpaces(u8),
     /// The label, if the value has one; else hexadecimal after 0x.
     Named,
+    /// The label, if the value has one; else decimal.
+    NamedWord,
     /// In the unit that fits, by this function.
     Scaled(Scale),
     /// [`Form::HexZeros`], then the label, if the value has one.
@@ -326,12 +328,13 @@ impl Recipe {
                         pen = page.aside(written, self.room, |out| C::label(event, id, out));
                     }
                 }
-                Form::Named => match label(event, step, value) {
+                Form::Named | Form::NamedWord => match label(event, step, value) {
                     Some(label) => {
                         let written = pen.written();
                         pen = page.aside(written, self.room, |out| text::quoted(out, label));
                     }
-                    None => pen.hex_after_0x(value),
+                    None if matches!(step.form, Form::Named) => pen.hex_after_0x(value),
+                    None => pen.decimal(value),
                 },
                 Form::Scaled(scale) => scaled(scale, step.is_real, value, &mut pen),
                 Form::LabelledLater => {

@@ -106,6 +106,15 @@ impl Role {
     pub fn unit(&self, param: usize) -> Option<Unit> {
         self.units.get(param).copied().flatten()
     }
+
+    /// Returns whether the parameter with an index tells one slice, span, flow or counter from
+    /// another, or names it.
+    pub fn identifies(&self, param: usize) -> bool {
+        let counts = self.counts.iter().map(|count| &count.side);
+        let mut sides = self.part.iter().chain(&self.flow).chain(counts);
+        self.name.map(usize::from) == Some(param)
+            || sides.any(|side| side.params().any(|key| key == param))
+    }
 }
 
 /// A pair of event types, or a counter.

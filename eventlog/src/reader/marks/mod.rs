@@ -209,13 +209,7 @@ impl Marks {
 
     /// Adds what the doc string of an event type tells about its parameters: a name, units.
     fn add_names(&mut self, registry: &Registry, row: &EventType) {
-        for mark in marks::in_doc(&row.doc) {
-            let (param, unit) = match mark {
-                Ok(Mark::Name(param)) => (param, None),
-                Ok(Mark::Unit(unit, param)) => (param, Some(unit)),
-                _ => continue,
-            };
-            let Ok(index) = index_of(row, param) else { continue };
+        for (index, unit) in told(row) {
             let role = self.roles.entry(place(registry, row)).or_default();
             if unit.is_none() {
                 role.name.get_or_insert(index);
@@ -409,6 +403,24 @@ struct Half<'r> {
 /// Returns the place of an event type in a log.
 fn place(registry: &Registry, row: &EventType) -> (u16, u16, u16) {
     (registry.stream, registry.index, row.code)
+}
+
+/// Returns the unit that an event type declares for the parameter with an index.
+pub fn unit_of(row: &EventType, param: usize) -> Option<Unit> {
+    told(row).find_map(|(index, unit)| unit.filter(|_| usize::from(index) == param))
+}
+
+/// Returns the parameters that the doc string of an event type tells of, by their indices: with a
+/// unit, or as a name.
+fn told(row: &EventType) -> impl Iterator<Item = (u8, Option<Unit>)> {
+    marks::in_doc(&row.doc).filter_map(|mark| {
+        let (param, unit) = match mark {
+            Ok(Mark::Name(param)) => (param, None),
+            Ok(Mark::Unit(unit, param)) => (param, Some(unit)),
+            _ => return None,
+        };
+        Some((index_of(row, param).ok()?, unit))
+    })
 }
 
 /// Returns the index of a parameter.

@@ -15,7 +15,7 @@ mod pairs;
 pub use eventdef::marks::{Change, Form, Unit};
 
 use crate::reader::model::event::{Event, Value};
-use crate::reader::model::registry::{EventType, Param, Registry};
+use crate::reader::model::registry::{EventType, Registry};
 use eventdef::Sort;
 use eventdef::marks::{self, COUNT_MAX, KEY_COUNT_MAX, Mark};
 use foldhash::fast::FixedState;
@@ -240,8 +240,7 @@ impl Marks {
         }
         let amount = mark.amount.map(|name| index_of(row, name)).transpose()?;
         let sort = amount.and_then(|amount| row.params.get(usize::from(amount)));
-        let is_number = |param: &Param| matches!(param.sort, Sort::W | Sort::U | Sort::D);
-        if !sort.is_none_or(is_number) {
+        if !sort.is_none_or(|param| param.sort.is_number()) {
             return Err(MarkError::Apart);
         }
         if self.role_of(registry, row.code).counts.len() >= COUNT_MAX {
@@ -447,6 +446,11 @@ fn sides<'r>(
             *place = Some(index_of(row, if is_end { of_to } else { of_from })?);
         }
         let param = param.map(|param| index_of(row, param)).transpose()?;
+        let counted = param.and_then(|param| row.params.get(usize::from(param)));
+        if let Some(param) = counted.filter(|param| !param.sort.is_number()) {
+            let (event_type, param) = (row.name.to_string(), param.name.to_string());
+            return Err(MarkError::Sort { event_type, param });
+        }
         Ok(Half { row, key, param })
     };
     let mut from = half(mark.from, false)?;
@@ -480,6 +484,14 @@ pub enum MarkError {
     /// An event type has no parameter of this name.
     #[error("no parameter of {event_type} is called {param:?}")]
     Param {
+        /// The event type.
+        event_type: String,
+        /// The parameter.
+        param: String,
+    },
+    /// The parameter of a counter is no number.
+    #[error("{param} of {event_type} has another sort than W, U or D: only these count")]
+    Sort {
         /// The event type.
         event_type: String,
         /// The parameter.

@@ -191,7 +191,7 @@ impl Reading {
             progress.expect(0);
         }
         if core::have_all(&cores, &log) {
-            log.drop_hole_faults();
+            log.note_memory();
         }
         let input_loss_count = core::report_all(&cores, &log) + damaged_count;
         Ok(Reading {

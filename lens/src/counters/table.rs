@@ -12,9 +12,9 @@ use crate::slices::Gap;
 use eventdef::Sort;
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Key, Marks, Pair, Unit};
-use eventlog::reader::{EventType, Format, Log, Registry};
+use eventlog::reader::{EventType, Format, Held, Log, Registry};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// Counters of a log, at most, unless a caller sets a lower limit.
@@ -178,6 +178,44 @@ impl Counters {
             Number::Whole(low) => Number::Whole(low.saturating_neg()),
             Number::Real(low) => Number::Real(-low),
         })
+    }
+
+    /// Returns up to which ticks the log has the changes of all counters, by stream: for streams
+    /// that may lack their last blocks, of which several change one counter. A counter that one
+    /// thread changes by events of one kind ends early, and its values are right.
+    pub fn certain_until(&self, log: &Log) -> BTreeMap<u16, u64> {
+        let is_open: Vec<bool> =
+            (0..).zip(log.streams()).map(|(stream, _)| log.is_open_ended(stream)).collect();
+        let pairs: BTreeSet<u32> = self.counters.iter().map(|counter| counter.pair).collect();
+        let sums = pairs.into_iter().filter_map(|pair| self.sums.get(pair as usize));
+        let is_of_open = |sum: &&Sum| is_open.get(usize::from(sum.place.0)) == Some(&true);
+        let sums: Vec<&Sum> = sums.filter(is_of_open).collect();
+        let mut until = BTreeMap::new();
+        if sums.is_empty() {
+            return until;
+        }
+        let history = log.history();
+        for Sum { place: (stream, index), kinds, .. } in sums {
+            let is_of = |held: &&Held| {
+                let registry = log.registries().get(held.registry as usize);
+                held.stream == *stream
+                    && registry.is_some_and(|registry| registry.index == *index)
+                    && kinds & bit(held.kind) != 0
+            };
+            let held = || history.held().filter(is_of);
+            // The first block of a kind may be missing.
+            let last = match held().fold(0, |all, held| all | bit(held.kind)) == *kinds {
+                true if held().count() < 2 => continue,
+                true => held().map(|held| held.span.1).min(),
+                false => history.begin(*stream),
+            };
+            let last = last.unwrap_or(0);
+            until
+                .entry(*stream)
+                .and_modify(|until: &mut u64| *until = last.min(*until))
+                .or_insert(last);
+        }
+        until
     }
 
     /// Returns the number of changes that no counter took.

@@ -339,7 +339,7 @@ impl Reading {
         notes: impl Iterator<Item = String>,
     ) -> Result<bool, Stop> {
         self.finish();
-        io::stdout().lock().write_all(text)?;
+        cli::unless_closed(io::stdout().lock().write_all(text))?;
         Ok(self.end_noting(faults, notes))
     }
 

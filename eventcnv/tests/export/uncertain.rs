@@ -1,4 +1,4 @@
-//! What a counter cannot tell: of a log that was not closed, and of a parameter that is no number.
+//! What a counter cannot tell: of a log that was not closed; of a parameter that does not count.
 //!
 //! ```text
 //!  Came (one kind) ──────•───•──•│            │   the file ends with these blocks
@@ -21,9 +21,9 @@ mod stock {
         /// What a shop has.
         registry "stock" version(1, 0, 0);
         kinds {
-            /// What comes.
+            /// Goods come.
             In = 0,
-            /// What goes.
+            /// Goods go.
             Out = 1,
         }
 

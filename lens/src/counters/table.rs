@@ -188,7 +188,7 @@ impl Counters {
     }
 
     /// Returns up to which ticks the log has the changes of all counters, by stream: for streams
-    /// that may lack their last blocks, of which several change one counter. A counter that one
+    /// that may lack their last blocks, if several of these change one counter. A counter that one
     /// thread changes by events of one kind ends early, and its values are right.
     pub fn certain_until(&self, log: &Log) -> BTreeMap<u16, u64> {
         let pairs: BTreeSet<u32> = self.counters.iter().map(|counter| counter.pair).collect();

@@ -5,8 +5,8 @@
 //!             └─ an event type ──▶ whether it can be true of an event: else none is read
 //! ```
 //!
-//! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic). So does a comparison
-//! of two units, as of bytes with ms.
+//! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic). A comparison of two
+//! units, as of bytes with ms, is neither.
 //! Design: `.cnv.where` in `design/eventcnv.md`.
 
 use eventdef::Sort;

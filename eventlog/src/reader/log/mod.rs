@@ -197,8 +197,9 @@ impl Log {
     }
 
     /// States that the source has the memory of all processes of the log. For `eventcnv`, which
-    /// reads a log together with cores: a core has the blocks that were not written, and the numbers
-    /// of events show what is missing. So this drops the faults that are holes (`.stream.hole`).
+    /// reads a log together with cores: a core has the blocks that were not written, and the
+    /// numbers of events show what is missing. So this drops the faults that are holes
+    /// (`.stream.hole`).
     #[doc(hidden)]
     pub fn note_memory(&mut self) {
         self.has_memory = true;

@@ -489,7 +489,7 @@ pub enum MarkError {
         /// The parameter.
         param: String,
     },
-    /// The parameter of a counter is no number.
+    /// The parameter of a counter has a sort that does not count.
     #[error("{param} of {event_type} has another sort than W, U or D: only these count")]
     Sort {
         /// The event type.

@@ -34,7 +34,7 @@ pub mod stop;
 pub mod table;
 pub mod units;
 
-pub use stop::{Stop, complain, heeded, said};
+pub use stop::{Stop, complain, heeded, said, unless_closed};
 
 use std::process::ExitCode;
 

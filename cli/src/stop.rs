@@ -32,6 +32,19 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Returns how an answer was printed whose verdict is known: a reader that closes its end changes
+/// no verdict.
+///
+/// # Errors
+///
+/// Fails if printing failed for another reason.
+pub fn unless_closed(printed: io::Result<()>) -> Result<(), Stop> {
+    match printed.map_err(Stop::from) {
+        Err(Stop::Closed) => Ok(()),
+        printed => printed,
+    }
+}
+
 /// Returns those of these signals that this process does not ignore: `nohup` ignores SIGHUP.
 pub fn heeded(signals: &[i32]) -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

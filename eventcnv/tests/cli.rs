@@ -436,12 +436,42 @@ fn no_flipped_byte_stops_the_tool() {
     }
 }
 
+/// Runs the tool with an output that its reader closed before.
+fn unread(args: &[&str]) -> (i32, String) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (_, code, errors) = told(eventcnv(args).stdout(writer).output().unwrap());
+    (code, errors)
+}
+
 #[test]
 fn a_closed_pipe_is_not_a_fault() {
-    let mut command = eventcnv(&["-vv", &mps("amcss-arena-pool-trace.log")]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    assert_eq!(told(child.wait_with_output().unwrap()), (Vec::new(), 0, String::new()));
+    let log = mps("amcss-arena-pool-trace.log");
+    for args in [&["-vv", &log][..], &["stats", &log], &["diff", &log, &log], &["verify", &log]] {
+        assert_eq!(unread(args), (0, String::new()), "{args:?}");
+    }
+}
+
+/// `.dumper`
+#[test]
+fn a_closed_pipe_changes_no_verdict() {
+    let [one, other] = ["log/heap.log", "log/heap-2.log"].map(golden_path);
+    let mut bytes = std::fs::read(&one).unwrap();
+    bytes[20_000..20_008].copy_from_slice(b"damage!!");
+    let (_directory, damaged) = file_with(&bytes);
+    let [one, other] = [&one, &other].map(|path| path.to_str().unwrap());
+    for (args, faults) in [
+        (&["diff", one, other][..], false),
+        (&["diff", one, &damaged], true),
+        (&["verify", &damaged], true),
+        (&["verify", "--json", &damaged], true),
+        (&["stats", &damaged], true),
+        (&["pairs", &damaged], true),
+    ] {
+        let expected = run(args);
+        assert_eq!((expected.1, !expected.2.is_empty()), (1, faults), "{args:?}");
+        assert_eq!(unread(args), (1, expected.2), "{args:?}");
+    }
 }
 
 #[cfg(target_os = "linux")]

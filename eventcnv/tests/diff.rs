@@ -83,3 +83,28 @@ fn an_unreadable_log_costs_exit_code_2() {
     assert_eq!(code, 2);
     assert!(errors.contains("/nowhere/b.log"), "{errors}");
 }
+
+/// `.cnv.marks`: text scales a parameter as `stats --params` does, and JSON has its number.
+#[test]
+fn values_with_a_unit_are_scaled_in_text_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (a, b) = (mps("mpmss-cut.log"), directory.path().join("b.log"));
+    let b = b.to_str().unwrap();
+    assert_eq!(run(&["cut", &a, "--where", "not size < 4KiB", "-o", b]).1, 0);
+    let (found, _) = text(&["diff", &a, b]);
+    let row = found.lines().find(|line| line.starts_with("PoolAlloc size ")).unwrap();
+    let (json, _) = text(&["diff", "--json", &a, b]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let mut params = json["parameters"].as_array().unwrap().iter();
+    let of_size = params.find(|param| param["parameter"] == "PoolAlloc size").unwrap();
+    let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(2);
+    let names = ["a_mean", "b_mean", "a_p50", "b_p50", "a_max", "b_max"];
+    for (cell, name) in cells.zip(names) {
+        let (digits, unit) = cell.split_once(' ').unwrap();
+        let size = ["B", "KiB", "MiB"].iter().position(|own| *own == unit).unwrap();
+        let shown = digits.parse::<f64>().unwrap() * 1024f64.powi(size as i32);
+        let value = of_size[name].as_f64().unwrap();
+        assert!((shown - value).abs() <= value / 100.0, "{name}: {value} is not {cell}");
+    }
+    assert!(row.ends_with("iB"), "{row}");
+}

@@ -4,6 +4,7 @@
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
 //!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
 //!  counters.rs  ── export, query, parquet ──▶ the counters that Python computes
+//!  uncertain.rs ── the same ──▶ what a log that was not closed cannot tell
 //!  made.rs      ── export ──▶ several threads; more than the tables hold
 //! ```
 //!
@@ -25,6 +26,9 @@ mod made;
 mod perfetto;
 mod support;
 mod synthetic;
+#[cfg(feature = "sql")]
+#[path = "export/uncertain.rs"]
+mod uncertain;
 
 use serde_json::Value;
 use std::collections::HashMap;

@@ -106,8 +106,16 @@ fn compare(stated_as: &str, args: &[&str], rows: &str) {
         assert_eq!(members, fields.iter().map(|name| &**name).collect(), "{stated_as} {name}");
         // Waits are sentences in text.
         let is_heading = |line: &str| is_heading(line, &fields, args);
-        let has_heading = name == "waits" || text.lines().any(is_heading);
-        assert!(has_heading, "{stated_as} {name}: {fields:?} in\n{text}");
+        let heading = text.lines().find(|line| is_heading(line));
+        assert!(name == "waits" || heading.is_some(), "{stated_as} {name}: {fields:?} in\n{text}");
+        let titles = heading.unwrap_or_default().split("  ").map(str::trim);
+        // Paths and clusters have an order of their own, and so have the parts of a whole.
+        let is_sorted = !["calls --by path", "calls --by cluster"].contains(&stated_as);
+        let is_sorted = is_sorted && !["losses", "shares", "path"].contains(&&**name);
+        for title in titles.filter(|title| is_sorted && !title.is_empty()) {
+            let (_, code, errors) = run(&[args, &["--sort", title, "--top", "1"]].concat());
+            assert!(code == 0 || stated_as == "diff", "{stated_as} {name} {title}: {errors}");
+        }
     }
 }
 

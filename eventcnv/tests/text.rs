@@ -16,7 +16,7 @@ use eventlog::writer::{Maker, Origin};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use support::{eventcnv, golden_path, mps, run};
-use till::{Odd, Paid};
+use till::{Go, Hold, Odd, Paid};
 
 mod till {
     eventdef::events! {
@@ -49,6 +49,20 @@ mod till {
             at: A,
             /// the text
             text: S,
+        }
+        /// A wait of a till begins. [slice Hold=Go:what] [name what]
+        Hold(3, always, Other) {
+            /// what it waits for
+            what: W,
+            /// as much as the label's value
+            other: W,
+        }
+        /// It ends. [unit bytes took]
+        Go(4, always, Other) {
+            /// what it waited for
+            what: W,
+            /// its size: the name has another unit elsewhere
+            took: W,
         }
     }
 }
@@ -317,4 +331,104 @@ fn a_log_without_a_rate_has_ticks() {
     assert_eq!(lines(&["follow", "--style", "text", &path]), lines(&["--style", "text", &path]));
     let (_, code, errors) = run(&["--style", "text", "--time", "seconds", &path]);
     assert!(code == 2 && errors.contains("does not relate its clock to seconds"), "{errors}");
+}
+
+/// Writes a log with a wait for what a label names, and returns its path: the parameter `took` is
+/// ns in one event type, and bytes in another.
+fn of_waits(directory: &tempfile::TempDir) -> String {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    maker.begin(&Origin::new()).unwrap();
+    let name = maker.intern(10, b"paper").unwrap();
+    maker.label(11, 0xAB, name).unwrap();
+    let sale = |took| Paid { till: P(0xAB), took, receipt: 4096, rate: 2.0, things: 7 };
+    maker.add(1, 1, 20, &sale(6_000_000)).unwrap();
+    maker.add(1, 1, 21, &sale(4_000_000)).unwrap();
+    maker.add(2, 1, 30, &Hold { what: 0xAB, other: 0xAB }).unwrap();
+    maker.add(2, 1, 31, &Go { what: 0xAB, took: 6_000_000 }).unwrap();
+    maker.add(2, 1, 40, &Hold { what: 0xAC, other: 0xAB }).unwrap();
+    maker.finish().unwrap();
+    let path = directory.path().join("waits.log").to_str().unwrap().to_owned();
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// `.dumper.text`: a word that a mark takes for an identity, as a block of a path is.
+#[test]
+fn a_word_that_identifies_is_printed_as_its_label() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = lines(&["--style", "text", "--events", "Hold,Go", &of_waits(&directory)]);
+    let of =
+        |line: &String| line.trim_start_matches([' ', '.', '0', '1', '2', '3', '4']).to_owned();
+    let expected = [
+        "Hold  what \"paper\"  other 171",
+        "Go    what \"paper\"  took 5.72 MiB",
+        "Hold  what 172  other 171",
+    ];
+    assert_eq!(lines.iter().map(of).collect::<Vec<_>>(), expected);
+}
+
+/// `.cnv.where`: a unit selects the event types whose parameter has it; if none has, that is an
+/// error.
+#[test]
+fn a_condition_compares_a_number_with_its_own_unit_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = of_waits(&directory);
+    for (condition, count) in [
+        ("took > 5ms", 1),
+        ("took > 5 MiB", 1),
+        ("took > 5e6", 2),
+        ("took > 5000000", 2),
+        ("took > 4M", 2),
+        ("5ms < took", 1),
+        // Neither true nor false.
+        ("not took > 5ms", 1),
+        ("not took > 5MiB", 0),
+        ("took > 5ms or what", 4),
+        ("took > 5ms or not things", 1),
+        ("took > took", 0),
+        ("rate >= 2ns and receipt >= 4KiB", 2),
+        ("things < 8 and till == \"paper\"", 2),
+        ("other > 100ns", 2),
+        ("other > 1B", usize::MAX),
+        ("@ticks > 20ns", 4),
+        ("@size > 1KiB", 0),
+    ] {
+        if count == usize::MAX {
+            let (_, code, errors) = run(&["--where", condition, &log]);
+            assert!(code == 2 && errors.contains("1B is not a number"), "{errors}");
+            continue;
+        }
+        let found = lines_or_none(&["--where", condition, &log]);
+        assert_eq!(found.len(), count, "{condition}: {found:#?}");
+    }
+    let (bytes, time, count) =
+        ("bytes, such as 4096, 4K or 4KiB", "a time, such as 5ms, 2s or 5000 (ns)", "a number");
+    for (args, what, write) in [
+        (&["receipt > 5ms"][..], "receipt (bytes) with 5ms (a time)", bytes),
+        (&["rate < 4 KiB"], "rate (a time) with 4KiB (bytes)", time),
+        (&["4KiB > rate"], "4KiB (bytes) with rate (a time)", time),
+        (&["Paid.took > 4KiB"], "Paid.took (a time) with 4KiB (bytes)", time),
+        (&["took > 4KiB", "--events", "Paid"], "took (a time) with 4KiB (bytes)", time),
+        (&["things == 4KiB"], "things (a count) with 4KiB (bytes)", count),
+        (&["receipt < rate"], "receipt (bytes) with rate (a time)", "(a time)"),
+        (&["what and receipt > 5ms"], "receipt (bytes) with 5ms (a time)", bytes),
+        (&["@size > 5ms"], "@size (bytes) with 5ms (a time)", bytes),
+        (&["text > 5ms"], "text (a string) with 5ms (a number)", "quotes: \"5ms\""),
+    ] {
+        let (found, code, errors) = run(&[&["--where"], args, &[&*log]].concat());
+        assert!(code == 2 && found.is_empty(), "{args:?}: {errors}");
+        assert!(errors.contains(&format!("cannot compare {what}")), "{args:?}: {errors}");
+        assert!(errors.contains(write), "{args:?}: {errors}");
+    }
+}
+
+/// As [`lines`], of a selection that may select nothing.
+fn lines_or_none(args: &[&str]) -> Vec<String> {
+    let (found, code, errors) = run(args);
+    assert!(
+        code == 0 && (errors.is_empty() || errors.contains("no event is selected")),
+        "{errors}"
+    );
+    String::from_utf8(found).unwrap().lines().map(str::to_owned).collect()
 }

@@ -50,6 +50,12 @@ impl Sort {
         self as u8 as char
     }
 
+    /// Returns whether its values count something.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        matches!(self, Sort::W | Sort::U | Sort::D)
+    }
+
     /// Returns the size and alignment in bytes, on a platform whose words have `word_size` bytes. A
     /// string has size 0 here, and alignment 1.
     #[must_use]

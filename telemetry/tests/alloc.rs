@@ -34,6 +34,8 @@ const ALLOCATE_ZEROED: u64 = 2;
 const REALLOCATE_BEGIN: u64 = 3;
 const REALLOCATE: u64 = 4;
 const FREE: u64 = 5;
+const ALLOCATE_FAILED: u64 = 6;
+const REALLOCATE_FAILED: u64 = 7;
 
 static ASKED: AtomicPtr<Asked> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -79,19 +81,24 @@ fn note(code: u64, memory: *mut u8, size: usize, alignment: usize) {
     }
 }
 
+fn note_result(code: u64, memory: *mut u8, layout: Layout) {
+    let code = if memory.is_null() { ALLOCATE_FAILED } else { code };
+    note(code, memory, layout.size(), layout.align());
+}
+
 // SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Twin {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let memory = unsafe { System.alloc(layout) };
-        note(ALLOCATE, memory, layout.size(), layout.align());
+        note_result(ALLOCATE, memory, layout);
         memory
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let memory = unsafe { System.alloc_zeroed(layout) };
-        note(ALLOCATE_ZEROED, memory, layout.size(), layout.align());
+        note_result(ALLOCATE_ZEROED, memory, layout);
         memory
     }
 
@@ -99,7 +106,10 @@ unsafe impl GlobalAlloc for Twin {
         note(REALLOCATE_BEGIN, old, layout.size(), layout.align());
         // SAFETY: the caller's promise.
         let memory = unsafe { System.realloc(old, layout, size) };
-        note(REALLOCATE, memory, size, layout.align());
+        match memory.is_null() {
+            true => note(REALLOCATE_FAILED, old, size, layout.align()),
+            false => note(REALLOCATE, memory, size, layout.align()),
+        }
         memory
     }
 
@@ -163,7 +173,10 @@ fn of_log(stream: &common::Stream) -> BTreeMap<u64, Vec<[u64; 4]>> {
     events.sort_by_key(|event| event.ticks);
     let mut threads = BTreeMap::<u64, Vec<_>>::new();
     for event in events {
-        let [address, size, alignment] = [0, 1, 2].map(|index| event.word(index));
+        let [address, size, alignment] = match u64::from(event.code) {
+            ALLOCATE_FAILED => [0, event.word(0), event.word(1)],
+            _ => [0, 1, 2].map(|index| event.word(index)),
+        };
         let number = numbers[&u64::from(event.thread)];
         threads.entry(number).or_default().push([u64::from(event.code), address, size, alignment]);
     }
@@ -237,6 +250,10 @@ fn allocate_in_many_ways() {
 }
 
 fn do_something_rare(round: usize) {
+    for mut kept in [Vec::new(), vec![1u8; round + 1]] {
+        assert!(kept.try_reserve_exact(isize::MAX as usize - kept.len()).is_err());
+        black_box(kept);
+    }
     let panic = std::thread::spawn(|| panic!("{}", "x".repeat(IN_PANIC))).join();
     assert!(panic.is_err());
     let threads = (0..8).map(|at| std::thread::spawn(move || allocate(round + at)));
@@ -278,6 +295,10 @@ fn compare(test: &str, environment: &[(&str, &str)]) {
         assert_eq!(count_of(size), 1, "{size}");
     }
     assert_eq!(count_of(IN_DESTRUCTOR), 4);
+    for failed in [ALLOCATE_FAILED, REALLOCATE_FAILED] {
+        let all = log.values().flatten();
+        assert_eq!(all.filter(|event| event[0] == failed).count(), 16, "{failed}");
+    }
     let rounds = count_of(IN_KEY);
     assert!(rounds >= 8, "{rounds}: every thread ends in two rounds or more");
     assert!(count_of(IN_PANIC) >= 1);

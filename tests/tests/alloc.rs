@@ -32,7 +32,7 @@ fn judge(log: &Log) -> Told {
         told.events += 1;
         told.threads.insert(event.thread);
         let word = |name| event.param(name).and_then(|value| value.as_u64()).expect("a number");
-        let address = word("address");
+        let address = event.param("address").map_or(0, |_| word("address"));
         let (name, thread) = (event.name().to_owned(), event.thread);
         match name.as_str() {
             "Allocate" | "AllocateZeroed" => {
@@ -49,6 +49,11 @@ fn judge(log: &Log) -> Told {
                 let before = handed_out.insert(kept, thread);
                 assert_eq!(before, None, "{kept:#x} was handed out twice, to {thread}");
             }
+            "ReallocateFailed" => {
+                assert_eq!(moving.remove(&thread), Some(word("old")));
+                assert_eq!(handed_out.insert(word("old"), thread), None);
+            }
+            "AllocateFailed" => {}
             "Free" => {
                 assert!(handed_out.remove(&address).is_some(), "{address:#x} was not allocated");
             }
@@ -149,6 +154,44 @@ fn live_bytes_equal_a_computation_on_the_csv() {
         let units = query("SELECT DISTINCT unit, least IS NULL FROM counters");
         assert_eq!(units, [if is_whole { "bytes,1" } else { "bytes,0" }], "{}", path.display());
     }
+}
+
+/// `.cnv.counters`: memory that was not handed out is not live.
+#[test]
+fn a_failed_allocation_leaves_the_live_bytes_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let command = Command::new(env!("CARGO_BIN_EXE_allocating"));
+    programs::lines(programs::recording(command, "Object", &path).arg("refused"));
+    let log = Log::open(&path).unwrap();
+    judge(&log);
+    // By address, from the events alone.
+    let (mut live, mut greatest, mut failed) = (HashMap::<u64, u64>::new(), 0, 0);
+    let mut events = log.events(Order::Time, &Filter::default());
+    while let Some(event) = events.next() {
+        let word = |name| event.param(name).and_then(|value| value.as_u64());
+        match event.name() {
+            "Allocate" | "AllocateZeroed" | "Reallocate" => {
+                live.insert(word("address").unwrap(), word("size").unwrap());
+            }
+            "ReallocateBegin" | "Free" => drop(live.remove(&word("address").unwrap())),
+            "ReallocateFailed" => {
+                live.insert(word("old").unwrap(), word("kept").unwrap());
+                failed += 1;
+            }
+            "AllocateFailed" => failed += 1,
+            _ => {}
+        }
+        greatest = greatest.max(live.values().sum::<u64>());
+    }
+    let sql = "SELECT max(value), (SELECT value FROM counters ORDER BY time DESC, event DESC),
+               min(least IS NULL) FROM counters";
+    let mut query = programs::eventcnv();
+    let output = query.arg("query").arg(&path).args([sql, "--csv"]).output().unwrap();
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let expected = format!("{greatest},{},1", live.values().sum::<u64>());
+    assert_eq!((failed, rows.lines().nth(1)), (198, Some(&*expected)));
+    assert!(greatest < 1 << 30, "{greatest}");
 }
 
 /// `.sol.exit.signal`: the first event comes while the standard library replaces an earlier signal

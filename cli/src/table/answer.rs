@@ -110,9 +110,13 @@ impl Form {
     ///
     /// The table lacks the column of `--sort`.
     pub fn arrange(&self, table: &mut Table<'_>) -> Result<(), Stop> {
-        let sorted = self.sort.as_ref().map_or(Ok(()), |column| table.sort(column));
+        let is_sorted = self.sort.as_ref().is_none_or(|column| table.sort(column));
         table.rows.truncate(self.top.unwrap_or(usize::MAX));
-        sorted.map_err(Stop::Message)
+        let wrong = || {
+            let (name, names) = (self.sort.as_deref().unwrap_or_default(), table.names());
+            Stop::Message(format!("--sort: the table has no column {name:?}, but {names}"))
+        };
+        if is_sorted { Ok(()) } else { Err(wrong()) }
     }
 
     /// Returns a table in this form.
@@ -125,27 +129,35 @@ impl Form {
         self.answer_all("rows", vec![sheet], around)
     }
 
-    /// Returns tables in this form: CSV has the one of this name alone. Only that one must have the
-    /// column of `--sort`.
+    /// Returns tables in this form: CSV has the one of this name alone.
     ///
     /// # Errors
     ///
-    /// It lacks that column.
+    /// None of them has the column of `--sort`.
     pub fn answer_all(
         &self,
         csv: &str,
         mut sheets: Vec<Sheet<'_>>,
         around: Around,
     ) -> Result<Vec<u8>, Stop> {
+        if self.csv {
+            sheets.retain(|sheet| sheet.name == csv);
+        }
+        let mut others = Vec::new();
+        let (mut stop, mut is_sorted) = (None, false);
         for sheet in sheets.iter_mut().filter(|sheet| !sheet.is_whole) {
             match self.arrange(&mut sheet.table) {
-                Err(stop) if sheet.name == csv => return Err(stop),
-                Err(_) | Ok(()) => {}
+                Ok(()) => is_sorted = true,
+                Err(why) if sheet.name == csv => stop = Some(why),
+                Err(_) => others.push(format!("{}: {}", sheet.name, sheet.table.names())),
             }
         }
+        if let Some(Stop::Message(why)) = stop.filter(|_| !is_sorted) {
+            let others = others.iter().map(|names| format!("; {names}")).collect::<String>();
+            return Err(Stop::Message(why + &others));
+        }
         if self.csv {
-            let sheet = sheets.iter().find(|sheet| sheet.name == csv);
-            return Ok(sheet.map(|sheet| sheet.table.csv()).unwrap_or_default());
+            return Ok(sheets.first().map(|sheet| sheet.table.csv()).unwrap_or_default());
         }
         if self.json {
             let mut all = around.facts;

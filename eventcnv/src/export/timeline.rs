@@ -281,7 +281,7 @@ impl Timeline {
     }
 
     /// Returns notes for the user at the end.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self, log: &Log) -> Vec<String> {
         let mut notes = Vec::new();
         if self.unended_count > 0 {
             notes.push(format!(
@@ -292,7 +292,7 @@ impl Timeline {
         }
         let open_count = self.slices.counts().full + self.spans.counts().full;
         notes.extend(self.limited.notes(open_count));
-        notes.extend(counter_notes(&self.counters));
+        notes.extend(counter_notes(log, &self.counters));
         notes
     }
 }

@@ -191,7 +191,7 @@ impl Reading {
             progress.expect(0);
         }
         if core::have_all(&cores, &log) {
-            log.drop_hole_faults();
+            log.note_memory();
         }
         let input_loss_count = core::report_all(&cores, &log) + damaged_count;
         Ok(Reading {
@@ -339,7 +339,7 @@ impl Reading {
         notes: impl Iterator<Item = String>,
     ) -> Result<bool, Stop> {
         self.finish();
-        io::stdout().lock().write_all(text)?;
+        cli::unless_closed(io::stdout().lock().write_all(text))?;
         Ok(self.end_noting(faults, notes))
     }
 

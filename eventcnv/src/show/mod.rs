@@ -96,6 +96,14 @@ pub(crate) fn scale(unit: Option<Unit>, sort: Sort) -> Option<fn(f64) -> String>
     }
 }
 
+/// Returns a value of a parameter as a cell of a table, which text shows in its unit.
+pub(crate) fn cell(value: Option<f64>, unit: Option<Unit>, sort: Sort) -> Cell {
+    match (value, scale(unit, sort)) {
+        (Some(value), Some(scale)) => Cell::Scaled(value, scale),
+        (value, _) => value.into(),
+    }
+}
+
 /// Returns the width of the longest name of an event type.
 pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>) -> usize {
     let event_types = registries.into_iter().flat_map(|registry| &registry.event_types);

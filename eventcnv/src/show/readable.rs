@@ -92,12 +92,13 @@ impl Line for Readable<'_> {
         self.coloured(colour.filter(|_| !is_runtime).unwrap_or(FAINT), &name, recipe.text());
         let missing = self.name_width.saturating_sub(name.chars().count());
         let role = self.marks.role_of(row.registry, row.code);
-        let (mut separator, mut units) = (missing + 2, (0..).map(|index| role.unit(index)));
+        let (mut separator, mut indices) = (missing + 2, 0..);
         recipe.push_all(row.params, |param, out| {
             text::pad(out, std::mem::replace(&mut separator, 2));
             self.coloured(FAINT, &param.name, out);
             out.push(b' ');
-            let unit = units.next().flatten();
+            let index = indices.next().unwrap_or(0);
+            let unit = role.unit(index);
             match param.sort {
                 // The runtime's own events tell which address a label is of.
                 Sort::P | Sort::A if is_runtime => {
@@ -105,6 +106,7 @@ impl Line for Readable<'_> {
                     Form::Hex
                 }
                 Sort::P | Sort::A => Form::Named,
+                Sort::W if unit.is_none() && role.identifies(index) => Form::NamedWord,
                 Sort::W | Sort::U => {
                     super::scale(unit, param.sort).map_or(Form::Decimal, Form::Scaled)
                 }

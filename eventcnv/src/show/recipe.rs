@@ -38,6 +38,8 @@ pub(crate) enum Form {
     HexSpaces(u8),
     /// The label, if the value has one; else hexadecimal after 0x.
     Named,
+    /// The label, if the value has one; else decimal.
+    NamedWord,
     /// In the unit that fits, by this function.
     Scaled(Scale),
     /// [`Form::HexZeros`], then the label, if the value has one.
@@ -282,6 +284,14 @@ impl Recipe {
         pen.put(&self.closing.bytes, self.closing.size.into());
     }
 
+    #[inline(always)]
+    fn load(&self, bytes: &[u8], at: u32) -> u64 {
+        match self.platform.big_endian {
+            true => load::<BigEndian>(bytes, at),
+            false => load::<LittleEndian>(bytes, at),
+        }
+    }
+
     /// Writes the output of `head`, then the steps and the tail. Returns whether a value of
     /// [`Form::LabelledLater`] has a label.
     #[inline(always)]
@@ -309,12 +319,7 @@ impl Recipe {
             if step.rest.size > 0 {
                 self.put(step.rest, &mut pen);
             }
-            let load = if self.platform.big_endian {
-                load::<BigEndian>(event.bytes, step.at)
-            } else {
-                load::<LittleEndian>(event.bytes, step.at)
-            };
-            let value = load >> step.shift & step.mask;
+            let value = self.load(event.bytes, step.at) >> step.shift & step.mask;
             match step.form {
                 Form::Hex => pen.hex(value),
                 Form::HexZeros(width) => pen.hex_zeros(value, width.into()),
@@ -326,12 +331,15 @@ impl Recipe {
                         pen = page.aside(written, self.room, |out| C::label(event, id, out));
                     }
                 }
-                Form::Named => match label(event, step, value) {
+                Form::Named | Form::NamedWord => match label(event, step, value) {
                     Some(label) => {
                         let written = pen.written();
                         pen = page.aside(written, self.room, |out| text::quoted(out, label));
                     }
-                    None => pen.hex_after_0x(value),
+                    None => match step.form {
+                        Form::Named => pen.hex_after_0x(value),
+                        _ => pen.decimal(value),
+                    },
                 },
                 Form::Scaled(scale) => scaled(scale, step.is_real, value, &mut pen),
                 Form::LabelledLater => {

@@ -99,8 +99,7 @@ pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
         )));
     }
     let out = &mut io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    cli::unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
     Ok(is_allowed)
 }
 

@@ -193,7 +193,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         _ => {
             let mut timeline = Timeline::new(&reading.log, &selection, clock, marks);
             let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
-            timeline.notes().into_iter().chain(notes).collect()
+            timeline.notes(&reading.log).into_iter().chain(notes).collect()
         }
     };
     Ok(reading.end_noting(events.faults(), ticks.into_iter().chain(notes)))

@@ -109,11 +109,11 @@ fn check(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
         true => Verdict::Sound,
     };
     let out = &mut io::stdout().lock();
-    match form {
-        Form::Nothing => {}
-        Form::Json => writeln!(out, "{}", json(reading, &verified, verdict, &losses))?,
-        Form::Text => write(reading, &verified, verdict, &losses, out)?,
-    }
+    cli::unless_closed(match form {
+        Form::Nothing => Ok(()),
+        Form::Json => writeln!(out, "{}", json(reading, &verified, verdict, &losses)),
+        Form::Text => write(reading, &verified, verdict, &losses, out),
+    })?;
     Ok(verdict)
 }
 

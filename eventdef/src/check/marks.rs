@@ -7,7 +7,7 @@ use crate::marks::{
     parse,
 };
 use crate::text::{Text, is_equal};
-use crate::{EventType, Param, Row, Sort};
+use crate::{EventType, Param, Row};
 
 /// A mark, for a message: a message takes long to write, and few marks need one.
 #[derive(Clone, Copy)]
@@ -260,7 +260,7 @@ const fn param<'r>(who: Site<'_>, row: &'r EventType, name: &str) -> &'r Param {
 /// Checks that a parameter is a number.
 #[track_caller]
 const fn number(who: Site<'_>, row: &EventType, name: &str) {
-    if !matches!(param(who, row, name).sort, Sort::W | Sort::U | Sort::D) {
+    if !param(who, row, name).sort.is_number() {
         who.text()
             .then(": ")
             .quoted(name)

@@ -12,9 +12,9 @@ use crate::slices::Gap;
 use eventdef::Sort;
 use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Change, Key, Marks, Pair, Unit};
-use eventlog::reader::{EventType, Format, Log, Registry};
+use eventlog::reader::{EventType, Format, Held, Log, Registry};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// Counters of a log, at most, unless a caller sets a lower limit.
@@ -52,6 +52,8 @@ type Place = (u16, u32, Key);
 pub struct Counters {
     /// By the index of the mark.
     sums: Vec<Sum>,
+    /// The marks of each stream that change counters: a log may have thousands of streams.
+    of_stream: HashMap<u16, Vec<u32>, RandomState>,
     counters: Vec<Counter>,
     places: HashMap<Place, usize, RandomState>,
     last: Option<(Place, usize)>,
@@ -90,8 +92,13 @@ impl Counters {
             }
         }
         let (counters, places, names) = <(Vec<_>, HashMap<_, _, _>, HashMap<_, _, _>)>::default();
+        let mut of_stream: HashMap<_, Vec<u32>, RandomState> = HashMap::default();
+        for (pair, sum) in (0..).zip(&sums).filter(|(_, sum)| sum.kinds != 0) {
+            of_stream.entry(sum.place.0).or_default().push(pair);
+        }
         let mut all = Counters {
             sums,
+            of_stream,
             counters,
             places,
             last: None,
@@ -116,11 +123,11 @@ impl Counters {
     /// Goes on with a log that has grown, and its marks.
     #[must_use]
     pub fn go_on(self, log: &Log, marks: &Marks) -> Counters {
-        let mut sums = Counters::new(log, marks, |_, _| true).sums;
+        let Counters { mut sums, of_stream, .. } = Counters::new(log, marks, |_, _| true);
         for (sum, before) in sums.iter_mut().zip(&self.sums) {
             sum.is_short |= before.is_short;
         }
-        Counters { sums, ..self }
+        Counters { sums, of_stream, ..self }
     }
 
     /// Keeps at most a number of counters, in place of [`COUNTER_COUNT_MAX`].
@@ -180,14 +187,47 @@ impl Counters {
         })
     }
 
+    /// Returns up to which ticks the log has the changes of all counters, by stream: for streams
+    /// that may lack their last blocks, if several of these change one counter. A counter that one
+    /// thread changes by events of one kind ends early, and its values are right.
+    pub fn certain_until(&self, log: &Log) -> BTreeMap<u16, u64> {
+        let pairs: BTreeSet<u32> = self.counters.iter().map(|counter| counter.pair).collect();
+        let sums = pairs.into_iter().filter_map(|pair| self.sums.get(pair as usize));
+        let sums: Vec<&Sum> = sums.filter(|sum| log.is_open_ended(sum.place.0)).collect();
+        let mut until = BTreeMap::new();
+        if sums.is_empty() {
+            return until;
+        }
+        let history = log.history();
+        for Sum { place: (stream, index), kinds, .. } in sums {
+            let is_of = |held: &&Held| {
+                let registry = log.registries().get(held.registry as usize);
+                let is_of_registry = registry.is_some_and(|registry| registry.index == *index);
+                is_of_registry && kinds & bit(held.kind) != 0
+            };
+            let held = || history.held_of(*stream).filter(is_of);
+            // The first block of a kind may be missing.
+            let last = match held().fold(0, |all, held| all | bit(held.kind)) == *kinds {
+                true if held().count() < 2 => continue,
+                true => held().map(|held| held.span.1).min(),
+                false => history.begin(*stream),
+            };
+            let until = until.entry(*stream).or_insert(u64::MAX);
+            *until = last.unwrap_or(0).min(*until);
+        }
+        until
+    }
+
     /// Returns the number of changes that no counter took.
     pub fn refused(&self) -> Refused {
         self.refused
     }
 
     fn lack(&mut self, place: (u16, u16), kinds: u64) {
-        for sum in &mut self.sums {
-            let is_of = sum.place.0 == place.0 && [sum.place.1, u16::MAX].contains(&place.1);
+        let pairs = self.of_stream.get(&place.0).map_or(&[][..], Vec::as_slice);
+        for pair in pairs {
+            let Some(sum) = self.sums.get_mut(*pair as usize) else { continue };
+            let is_of = [sum.place.1, u16::MAX].contains(&place.1);
             sum.is_short |= is_of && sum.kinds & kinds != 0;
         }
     }

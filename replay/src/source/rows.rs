@@ -75,7 +75,8 @@ pub(crate) struct MemoryEvent {
     pub(crate) more: [u64; 3],
 }
 
-/// A row that a source knows by its name, with the names that its address may have.
+/// A row that a source knows by its name, with the names that its address may have; none: its
+/// address is 0.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
@@ -164,6 +165,7 @@ impl Row {
             UsableSize | EndThread | Unreached => 0,
             _ => ADDRESS,
         };
+        let required = if spec.address.is_empty() { required & !ADDRESS } else { required };
         Row { verb: spec.verb, places: names.map(place), required }
     }
 
@@ -234,4 +236,6 @@ pub(crate) const ALLOC_SPECS: &[Spec] = &[
     row("ReallocateBegin", Verb::BeginReallocate),
     row("Reallocate", Verb::Reallocate),
     row("Free", Verb::Free),
+    Spec { name: "AllocateFailed", verb: Verb::Allocate, address: &[] },
+    Spec { name: "ReallocateFailed", verb: Verb::Reallocate, address: &[] },
 ];

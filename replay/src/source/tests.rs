@@ -389,3 +389,67 @@ fn a_log_without_allocations_names_its_registries() {
     let message = Source::new(log, None).unwrap_err().to_string();
     assert!(message.starts_with("has no events of allocation (it has the registr"), "{message}");
 }
+
+mod heap {
+    eventdef::events! {
+        /// As `telemetry::alloc` records.
+        registry "alloc" version(1, 1, 0);
+        kinds standard;
+
+        /// Memory was handed out.
+        Allocate(1, always, Object) {
+            /// it
+            address: A,
+            /// its size
+            size: W,
+        }
+        /// It is given up for another size.
+        ReallocateBegin(3, always, Object) {
+            /// it
+            address: A,
+            /// its size
+            size: W,
+        }
+        /// It is given up.
+        Free(5, always, Object) {
+            /// it
+            address: A,
+            /// its size
+            size: W,
+        }
+        /// There was none.
+        AllocateFailed(6, always, Object) {
+            /// the size
+            size: W,
+        }
+        /// It stays as it was.
+        ReallocateFailed(7, always, Object) {
+            /// it
+            old: A,
+            /// the size that it was to have
+            size: W,
+            /// its size
+            kept: W,
+        }
+    }
+}
+
+#[test]
+fn a_failure_of_the_global_allocator_leaves_its_memory() {
+    use eventdef::field::A;
+    use heap::{Allocate, AllocateFailed, Free, ReallocateBegin, ReallocateFailed};
+    let mut bytes = Vec::new();
+    let mut maker = eventlog::writer::Maker::new(&mut bytes);
+    maker.begin(&eventlog::writer::Origin::new()).unwrap();
+    maker.add(1, 1, 1, &Allocate { address: A(16), size: 100 }).unwrap();
+    maker.add(1, 1, 2, &AllocateFailed { size: usize::MAX }).unwrap();
+    maker.add(1, 1, 3, &ReallocateBegin { address: A(16), size: 100 }).unwrap();
+    let failed = ReallocateFailed { old: A(16), size: usize::MAX, kept: 100 };
+    maker.add(1, 1, 4, &failed).unwrap();
+    maker.add(1, 1, 5, &Free { address: A(16), size: 100 }).unwrap();
+    maker.finish().unwrap();
+    let source = source(&bytes);
+    assert_eq!(source.kind(), Kind::Alloc);
+    let (found, skipped) = replayed(&source);
+    assert_eq!((found, counts(&skipped)), ([1, 1, 0, 0], vec![(Cause::Failed, 2)]));
+}

@@ -1,7 +1,7 @@
 //! The allocator that records each allocation, reallocation and free of a Rust program.
 //!
 //! ```text
-//!  Box::new ─▶ Recorder ─┬─ alloc ─▶ the allocator within ── then Allocate
+//!  Box::new ─▶ Recorder ─┬─ alloc ─▶ the allocator within ── then Allocate, or AllocateFailed
 //!                        └─ Free, then ── dealloc ─▶ the allocator within
 //! ```
 //!
@@ -16,13 +16,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 eventdef::events! {
     /// What a program asks of its allocator. In time order, over all threads, an address that was
     /// handed out (Allocate, AllocateZeroed, Reallocate) is not handed out again before it was
-    /// given up (Free, ReallocateBegin).
-    registry "alloc" version(1, 0, 0);
+    /// given up (Free, ReallocateBegin). ReallocateFailed hands the old address out again.
+    registry "alloc" version(1, 1, 0);
     kinds standard;
 
     /// Memory was handed out. [counter live += size] [unit bytes size]
     Allocate(0x0001, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; before version 1.1, 0: there was none
         address: A,
         /// its size in bytes
         size: W,
@@ -31,7 +31,7 @@ eventdef::events! {
     }
     /// Memory was handed out, filled with zeros. [counter live += size] [unit bytes size]
     AllocateZeroed(0x0002, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; before version 1.1, 0: there was none
         address: A,
         /// its size in bytes
         size: W,
@@ -39,8 +39,8 @@ eventdef::events! {
         alignment: W,
     }
     /// Memory is about to change its size, and is given up, perhaps to be handed out again at the
-    /// same address. A Reallocate of the same thread follows. [counter live -= size]
-    /// [unit bytes size]
+    /// same address. A Reallocate or ReallocateFailed of the same thread follows.
+    /// [counter live -= size] [unit bytes size]
     ReallocateBegin(0x0003, always, Object) {
         /// the memory
         address: A,
@@ -52,7 +52,7 @@ eventdef::events! {
     /// Memory has changed its size, and is handed out again. [counter live += size]
     /// [unit bytes size]
     Reallocate(0x0004, always, Object) {
-        /// the memory; 0: there was none, and the old one stays as it was, handed out
+        /// the memory; before version 1.1, 0: there was none, and the old one stays handed out
         address: A,
         /// its size in bytes that was asked for
         size: W,
@@ -69,6 +69,25 @@ eventdef::events! {
         size: W,
         /// what its address is a multiple of
         alignment: W,
+    }
+    /// No memory was handed out. [unit bytes size]
+    AllocateFailed(0x0006, always, Object) {
+        /// the size in bytes that was asked for
+        size: W,
+        /// what the address was to be a multiple of
+        alignment: W,
+    }
+    /// Memory has not changed its size, and is handed out again as it was. [counter live += kept]
+    /// [unit bytes size] [unit bytes kept]
+    ReallocateFailed(0x0007, always, Object) {
+        /// the memory
+        old: A,
+        /// the size in bytes that was asked for
+        size: W,
+        /// what its address is a multiple of
+        alignment: W,
+        /// its size in bytes
+        kept: W,
     }
 }
 
@@ -123,6 +142,18 @@ impl<A> Recorder<A> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn note_failure(layout: Layout) {
+    after(|| AllocateFailed::new(layout.size(), layout.align()));
+}
+
+#[cold]
+#[inline(never)]
+fn note_failure_of(old: usize, layout: Layout, size: usize) {
+    after(|| ReallocateFailed::new(old, size, layout.align(), layout.size()));
+}
+
 // SAFETY: each call goes to the inner allocator, which keeps the promises of the trait; recording
 // does not unwind, and allocates nothing.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recorder<A> {
@@ -130,6 +161,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recorder<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let memory = unsafe { self.within.alloc(layout) };
+        if memory.is_null() {
+            note_failure(layout);
+            return memory;
+        }
         after(|| Allocate::new(memory.addr(), layout.size(), layout.align()));
         memory
     }
@@ -138,6 +173,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recorder<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let memory = unsafe { self.within.alloc_zeroed(layout) };
+        if memory.is_null() {
+            note_failure(layout);
+            return memory;
+        }
         after(|| AllocateZeroed::new(memory.addr(), layout.size(), layout.align()));
         memory
     }
@@ -147,6 +186,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recorder<A> {
         before(|| ReallocateBegin::new(old.addr(), layout.size(), layout.align()));
         // SAFETY: the caller's promise.
         let memory = unsafe { self.within.realloc(old, layout, size) };
+        if memory.is_null() {
+            note_failure_of(old.addr(), layout, size);
+            return memory;
+        }
         after(|| Reallocate::new(memory.addr(), size, layout.align(), old.addr()));
         memory
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!  allocating N         N rounds on each of four threads; memory is freed by another thread
 //!  allocating overflow  a hundred allocations, then it overflows its stack
+//!  allocating refused   allocations that fail, among others
 //! ```
 //!
 //! The environment selects the output and its place. Design: `.sol.alloc` in `design/telemetry.md`.
@@ -22,6 +23,9 @@ fn main() {
     if env::args().nth(1).is_some_and(|text| text == "overflow") {
         (0..100).for_each(|size| drop(hint::black_box(vec![0u8; 1000 + size])));
         hint::black_box(overflow(1));
+    }
+    if env::args().nth(1).is_some_and(|text| text == "refused") {
+        return refused();
     }
     let rounds = env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1000);
     let (sends, receives): (Vec<_>, Vec<_>) = (0..THREAD_COUNT).map(|_| channel()).unzip();
@@ -50,6 +54,17 @@ fn hand_on(next: &Sender<Vec<u8>>, receive: &Receiver<Vec<u8>>, rounds: usize) {
             drop(receive.try_recv());
         }
     }
+}
+
+/// Asks for more than there is, for new memory and for more of what there is.
+fn refused() {
+    let mut kept: Vec<Vec<u8>> = (1..100).map(|size| vec![1; size * 10]).collect();
+    for memory in &mut kept {
+        assert!(memory.try_reserve_exact(isize::MAX as usize - memory.len()).is_err());
+        assert!(Vec::<u8>::new().try_reserve_exact(isize::MAX as usize).is_err());
+    }
+    hint::black_box(&kept);
+    kept.truncate(50);
 }
 
 /// Recurses until the stack overflows.

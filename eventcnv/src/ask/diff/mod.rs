@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
     let text = view::answer(&difference, names, [&a_overview, &b_overview], &args.form)?;
     a.finish();
     b.finish();
-    io::stdout().lock().write_all(&text)?;
+    cli::unless_closed(io::stdout().lock().write_all(&text))?;
     let is_whole = [a.end(&a_faults), b.end(&b_faults)] == [true, true];
     Ok(is_whole && difference.is_none())
 }

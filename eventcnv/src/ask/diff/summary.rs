@@ -13,6 +13,7 @@ use crate::ask::stats::summary::Count;
 use crate::ask::stats::summary::overview::{Overview, ParamOverview};
 use crate::ask::stats::summary::params::TopOf;
 use eventdef::Sort;
+use eventlog::reader::marks::Unit;
 use eventlog::reader::{CAUSES, Losses, Registry, compare};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +38,9 @@ pub(crate) struct ParamDifference {
     pub(crate) name: String,
     /// The part of the values that differs, from 0 to 1.
     pub(crate) distance: f64,
+    pub(crate) sort: Sort,
+    /// The unit that both logs declare.
+    pub(crate) unit: Option<Unit>,
     pub(crate) values: [Values; 2],
 }
 
@@ -138,7 +142,9 @@ fn params(a: &Overview<'_>, b: &Overview<'_>, tolerance: f64) -> Vec<ParamDiffer
             let Some(distance) = distance(param, same) else { continue };
             if distance * 100.0 > tolerance {
                 let name = format!("{} {}", row.name, param.name);
-                found.push(ParamDifference { name, distance, values: [param, same].map(values) });
+                let unit = param.unit.filter(|unit| same.unit == Some(*unit));
+                let (sort, values) = (param.sort, [param, same].map(values));
+                found.push(ParamDifference { name, distance, sort, unit, values });
             }
         }
     }

@@ -10,6 +10,7 @@
 use crate::ask::diff::summary::{Both, Difference, significance};
 use crate::ask::stats::summary::Count;
 use crate::ask::stats::summary::overview::Overview;
+use crate::show;
 use cli::Stop;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, percent, rate, text};
 use cli::units::three_digits;
@@ -99,7 +100,8 @@ fn params(difference: &Difference) -> Table<'static> {
     for param in &difference.params {
         let [a, b] = param.values;
         let cells = [param.name.clone().into(), param.distance.into(), a.count.into()];
-        let values = [a.mean, b.mean, a.median, b.median, a.max, b.max].map(Cell::from);
+        let values = [a.mean, b.mean, a.median, b.median, a.max, b.max];
+        let values = values.map(|value| show::cell(value, param.unit, param.sort));
         table.row(cells.into_iter().chain([b.count.into()]).chain(values));
     }
     table

@@ -110,6 +110,14 @@ fn unknown(error: MarkError, registries: &[Registry]) -> String {
             let params = row.into_iter().flat_map(|row| &row.params).map(|param| &*param.name);
             select::unknown(&format!("parameter of {event_type}"), &param, params)
         }
+        MarkError::Sort { ref event_type, .. } => {
+            let row = rows().find(|row| *row.name == **event_type);
+            let params = row.into_iter().flat_map(|row| &row.params);
+            let numbers = params.filter(|param| param.sort.is_number());
+            let numbers: Vec<&str> = numbers.map(|param| &*param.name).collect();
+            let numbers = if numbers.is_empty() { "none".to_owned() } else { numbers.join(", ") };
+            format!("{error} (integers and doubles); {event_type} has {numbers}")
+        }
         error => error.to_string(),
     }
 }

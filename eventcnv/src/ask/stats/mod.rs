@@ -81,7 +81,7 @@ pub(crate) fn write(
     let (overview, faults) = overview(reading, &selection, params);
     let text = view::answer(&overview, form)?;
     reading.finish();
-    out.write_all(&text)?;
+    cli::unless_closed(out.write_all(&text))?;
     // Its own numbers tell them.
     reading.forget_overwritten();
     let is_whole = reading.end(&faults);

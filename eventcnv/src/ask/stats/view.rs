@@ -223,10 +223,7 @@ fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = C
     let (min, max) = numbers.range().unzip();
     let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
     let (top, error) = top(param);
-    let cell = |value: Option<f64>| match (value, show::scale(param.unit, param.sort)) {
-        (Some(value), Some(scale)) => Cell::Scaled(value, scale),
-        (value, _) => value.into(),
-    };
+    let cell = |value: Option<f64>| show::cell(value, param.unit, param.sort);
     let names = [&row.name, &param.name].map(|name| name.clone().into()).into_iter();
     names
         .chain([param.sort.letter().to_string().into(), param.values.count.into(), error.into()])

@@ -5,11 +5,13 @@
 //!             └─ an event type ──▶ whether it can be true of an event: else none is read
 //! ```
 //!
-//! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic).
+//! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic). A comparison of two
+//! units, as of bytes with ms, is neither.
 //! Design: `.cnv.where` in `design/eventcnv.md`.
 
 use eventdef::Sort;
-use eventlog::reader::{Event, EventType, Value};
+use eventlog::reader::marks::{Unit, unit_of};
+use eventlog::reader::{Event, EventType, Registry, Value};
 use memchr::memmem;
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,7 +24,12 @@ pub(crate) enum Expression {
     /// The operand exists and is not zero.
     Is(Operand),
     Compare(Operand, Operator, Operand),
+    /// The comparison, in all event types but these: there its sides have two units.
+    Except(Vec<Place>, Box<Expression>),
 }
+
+/// An event type of a log: the stream, the registry in it, the code.
+type Place = (u16, u16, u16);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
@@ -46,6 +53,8 @@ pub(crate) enum Operand {
     Fact(Fact),
     Int(u64),
     Real(f64),
+    /// A number with a unit: as it was written, and in bytes or ns.
+    Measure(String, Unit, Box<Operand>),
     Text(Vec<u8>),
     Bool(bool),
 }
@@ -97,6 +106,7 @@ impl Operand {
         Some(match self {
             Operand::Int(value) => Datum::Int(*value),
             Operand::Real(value) => Datum::Real(*value),
+            Operand::Measure(_, _, number) => return number.value(event),
             Operand::Bool(value) => Datum::Int(u64::from(*value)),
             Operand::Text(text) => Datum::Text(text),
             Operand::Fact(fact) => fact.value(event),
@@ -123,6 +133,7 @@ impl Operand {
     fn class(&self, event_type: Option<&EventType>) -> Option<Class> {
         Some(match self {
             Operand::Int(_) | Operand::Real(_) | Operand::Bool(_) => Class::Number,
+            Operand::Measure(..) => Class::Number,
             Operand::Text(_) => Class::Text,
             Operand::Fact(Fact::Event | Fact::Kind | Fact::Registry) => Class::Name,
             Operand::Fact(_) => Class::Number,
@@ -135,6 +146,22 @@ impl Operand {
                 }
             }
         })
+    }
+
+    /// Returns the unit of the operand in events of a type, if that is stated.
+    fn unit(&self, event_type: Option<&EventType>) -> Option<Unit> {
+        match self {
+            Operand::Measure(_, unit, _) => Some(*unit),
+            Operand::Fact(Fact::Size) => Some(Unit::Bytes),
+            Operand::Fact(Fact::Code | Fact::Thread | Fact::Buffer | Fact::Number) => {
+                Some(Unit::Count)
+            }
+            Operand::Param { of, name } => {
+                let row = event_type.filter(|row| is_named(row, of.as_deref()))?;
+                unit_of(row, row.param(name)?.0)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -149,6 +176,7 @@ impl fmt::Display for Operand {
             }
             Operand::Int(value) => write!(f, "{value}"),
             Operand::Real(value) => write!(f, "{value}"),
+            Operand::Measure(text, ..) => f.write_str(text),
             Operand::Bool(value) => write!(f, "{value}"),
             Operand::Text(text) => write!(f, "{:?}", String::from_utf8_lossy(text)),
         }
@@ -181,6 +209,23 @@ impl Class {
             Class::Text | Class::Name => "a string",
             Class::Labelled => "an address or word",
         }
+    }
+}
+
+/// Returns the units of two sides, if both are stated and they differ.
+fn apart(sides: [&Operand; 2], event_type: Option<&EventType>) -> Option<[Unit; 2]> {
+    match sides.map(|side| side.unit(event_type)) {
+        [Some(a), Some(b)] if a != b => Some([a, b]),
+        _ => None,
+    }
+}
+
+/// Returns a unit in words, and numbers that have it.
+fn words(unit: Unit) -> (&'static str, &'static str) {
+    match unit {
+        Unit::Bytes => ("bytes", "bytes, such as 4096, 4K or 4KiB"),
+        Unit::Ns => ("a time", "a time, such as 5ms, 2s or 5000 (ns)"),
+        Unit::Count => ("a count", "a number without a unit, such as 4096, 4K or 5e6"),
     }
 }
 
@@ -222,6 +267,10 @@ impl Expression {
             Expression::Compare(left, operator, right) => {
                 compare(&left.value(event)?, *operator, &right.value(event)?)
             }
+            Expression::Except(places, term) => {
+                let place = (event.stream, event.registry.index, event.code());
+                if places.contains(&place) { None } else { term.holds(event) }
+            }
         }
     }
 
@@ -247,8 +296,10 @@ impl Expression {
             Expression::Is(operand) => [operand.class(event_type).is_some(); 2].into(),
             Expression::Compare(left, operator, right) => {
                 let classes = left.class(event_type).zip(right.class(event_type));
-                [classes.is_some_and(|(a, b)| a.can_compare(*operator, b)); 2].into()
+                let is_fit = classes.is_some_and(|(a, b)| a.can_compare(*operator, b));
+                [is_fit && apart([left, right], event_type).is_none(); 2].into()
             }
+            Expression::Except(_, term) => term.can_be(event_type),
         }
     }
 
@@ -267,6 +318,7 @@ impl Expression {
             | Expression::Compare(Operand::Text(text), Operator::Equal, Operand::Param { .. }) => {
                 to.push(text.clone());
             }
+            Expression::Except(_, term) => term.labels(to),
             Expression::Not(_) | Expression::Is(_) | Expression::Compare(..) => {}
         }
     }
@@ -288,13 +340,37 @@ impl Expression {
             Expression::And(terms) | Expression::Or(terms) => {
                 terms.iter().for_each(|term| term.leaves(each));
             }
-            Expression::Not(term) => term.leaves(each),
+            Expression::Not(term) | Expression::Except(_, term) => term.leaves(each),
             leaf => each(leaf),
         }
     }
 
+    /// Leaves the event types out of each comparison in which its sides have two units.
+    pub(crate) fn without_units_apart(self, registries: &[Registry]) -> Expression {
+        let each = |term: Expression| term.without_units_apart(registries);
+        match self {
+            Expression::And(terms) => Expression::And(terms.into_iter().map(each).collect()),
+            Expression::Or(terms) => Expression::Or(terms.into_iter().map(each).collect()),
+            Expression::Not(term) => Expression::Not(Box::new(each(*term))),
+            Expression::Compare(left, operator, right) => {
+                let mut places = Vec::new();
+                for registry in registries {
+                    let rows = registry.event_types.iter();
+                    let rows = rows.filter(|row| apart([&left, &right], Some(row)).is_some());
+                    places.extend(rows.map(|row| (registry.stream, registry.index, row.code)));
+                }
+                let term = Expression::Compare(left, operator, right);
+                match places.is_empty() {
+                    true => term,
+                    false => Expression::Except(places, Box::new(term)),
+                }
+            }
+            term => term,
+        }
+    }
+
     /// Returns the error of a comparison that is neither true nor false of any of these event
-    /// types, because it compares a number with a string.
+    /// types, because it compares a number with a string, or a time with bytes.
     pub(crate) fn misfit<'a>(
         &self,
         event_types: impl Iterator<Item = &'a EventType> + Clone,
@@ -303,21 +379,33 @@ impl Expression {
         self.leaves(&mut |leaf| {
             let Expression::Compare(left, operator, right) = leaf else { return };
             let rows = event_types.clone().map(Some).chain([None]);
-            let mut classes = rows.filter_map(|row| left.class(row).zip(right.class(row)));
-            let Some((a, b)) = classes.next() else { return };
-            let is_fit = |(a, b): (Class, Class)| a.can_compare(*operator, b);
-            if misfit.is_some() || is_fit((a, b)) || classes.any(is_fit) {
+            let mut sides = rows.filter_map(|row| {
+                Some((left.class(row)?, right.class(row)?, apart([left, right], row)))
+            });
+            let Some(first) = sides.next() else { return };
+            let is_fit = |(a, b, apart): (Class, Class, Option<[Unit; 2]>)| {
+                a.can_compare(*operator, b) && apart.is_none()
+            };
+            if misfit.is_some() || is_fit(first) || sides.any(is_fit) {
                 return;
             }
-            let hint = match (left, right) {
+            let (a, b, apart) = first;
+            let is_number = |side: &Operand| {
+                matches!(side, Operand::Int(_) | Operand::Real(_) | Operand::Measure(..))
+            };
+            let hint = match (apart, [left, right].into_iter().find(|side| is_number(side))) {
                 _ if *operator == Operator::Contains => "; ~ finds text in a string".to_owned(),
-                (number @ (Operand::Int(_) | Operand::Real(_)), _)
-                | (_, number @ (Operand::Int(_) | Operand::Real(_))) => {
-                    format!("; a string has quotes: \"{number}\"")
+                (Some([unit, _]), Some(_)) if is_number(right) => {
+                    format!("; write {}", words(unit).1)
                 }
+                (Some([_, unit]), Some(_)) => format!("; write {}", words(unit).1),
+                (None, Some(number)) => format!("; a string has quotes: \"{number}\""),
                 _ => String::new(),
             };
-            let (a, b) = (a.name(), b.name());
+            let [a, b] = match apart.filter(|_| a.can_compare(*operator, b)) {
+                Some(units) => units.map(|unit| words(unit).0),
+                None => [a, b].map(Class::name),
+            };
             misfit = Some(format!("cannot compare {left} ({a}) with {right} ({b}){hint}"));
         });
         misfit

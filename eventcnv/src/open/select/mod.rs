@@ -126,8 +126,10 @@ impl Select {
             1 => parsed.pop(),
             _ => Some(Expression::And(parsed)),
         };
+        let condition = condition.map(|term| term.without_units_apart(registries));
         if let Some(condition) = &condition {
-            names::check(condition, registries).map_err(|what| format!("--where: {what}"))?;
+            let is_wrong = |what| format!("--where: {what}");
+            names::check(condition, &filter, registries).map_err(is_wrong)?;
             filter.event_types = names::possible(&filter.event_types, condition, registries);
             condition.operands(&mut |operand| {
                 filter.labels |= matches!(operand, Operand::Text(_));

@@ -149,8 +149,12 @@ fn is_of_types(picks: &[Pick], registry: &Registry, row: &EventType) -> bool {
 }
 
 /// Checks that the log has every parameter and event type of a condition, and that comparisons can
-/// be true.
-pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(), String> {
+/// be true of the event types that a filter has.
+pub(super) fn check(
+    condition: &Expression,
+    filter: &Filter,
+    registries: &[Registry],
+) -> Result<(), String> {
     let types = || registries.iter().flat_map(|registry| &registry.event_types);
     let (mut result, mut has_known) = (Ok(()), false);
     condition.operands(&mut |operand| {
@@ -183,7 +187,10 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
         });
     });
     result?;
-    condition.misfit(types()).map_or(Ok(()), Err)
+    let selected = registries.iter().flat_map(|registry| {
+        registry.event_types.iter().filter(|row| is_selected(filter, registry, row))
+    });
+    condition.misfit(selected).map_or(Ok(()), Err)
 }
 
 /// Returns the picked event types for which a condition can be true; or the picks themselves, if it

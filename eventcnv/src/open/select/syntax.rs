@@ -7,6 +7,7 @@
 //! Design: `.cnv.where` in `design/eventcnv.md`.
 
 use crate::open::select::condition::{Expression, Fact, Operand, Operator};
+use eventlog::reader::marks::Unit;
 use std::fmt;
 
 /// Parentheses and negations within one another, at most.
@@ -207,7 +208,7 @@ impl Parser<'_> {
         let spaced = after.trim_start();
         let word = spaced.find(|c| !is_of_name(c)).unwrap_or(spaced.len());
         let unit = spaced.get(..word).unwrap_or_default();
-        let is_unit = UNITS.iter().any(|(known, _)| *known == unit);
+        let is_unit = UNITS.iter().any(|(known, ..)| *known == unit);
         let unit_size = if is_unit { after.len() - spaced.len() + word } else { 0 };
         text += if is_unit { unit } else { "" };
         let operand = number(&text)
@@ -256,27 +257,31 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The units of numbers: one that ends another comes after it.
-const UNITS: [(&str, u64); 18] = [
-    ("K", 1 << 10),
-    ("k", 1 << 10),
-    ("M", 1 << 20),
-    ("G", 1 << 30),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("PiB", 1 << 50),
-    ("EiB", 1 << 60),
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("d", 86_400_000_000_000),
-    ("y", 31_557_600_000_000_000),
-];
+/// The units of numbers, and what a number with them is: one that ends another comes after it.
+const UNITS: [(&str, u64, Option<Unit>); 18] = {
+    const BYTES: Option<Unit> = Some(Unit::Bytes);
+    const NS: Option<Unit> = Some(Unit::Ns);
+    [
+        ("K", 1 << 10, None),
+        ("k", 1 << 10, None),
+        ("M", 1 << 20, None),
+        ("G", 1 << 30, None),
+        ("KiB", 1 << 10, BYTES),
+        ("MiB", 1 << 20, BYTES),
+        ("GiB", 1 << 30, BYTES),
+        ("TiB", 1 << 40, BYTES),
+        ("PiB", 1 << 50, BYTES),
+        ("EiB", 1 << 60, BYTES),
+        ("ns", 1, NS),
+        ("us", 1_000, NS),
+        ("µs", 1_000, NS),
+        ("ms", 1_000_000, NS),
+        ("s", 1_000_000_000, NS),
+        ("h", 3_600_000_000_000, NS),
+        ("d", 86_400_000_000_000, NS),
+        ("y", 31_557_600_000_000_000, NS),
+    ]
+};
 
 /// Parses a number: decimal or hexadecimal, with a unit, or with a fraction.
 fn number(text: &str) -> Option<Operand> {
@@ -285,8 +290,19 @@ fn number(text: &str) -> Option<Operand> {
     if let Some(digits) = hex {
         return u64::from_str_radix(digits, 16).ok().map(Operand::Int);
     }
-    let split = |(unit, factor): &(&str, u64)| Some((plain.strip_suffix(unit)?, *factor));
-    let (digits, factor) = UNITS.iter().find_map(split).unwrap_or((&plain, 1));
+    let split = |(word, factor, unit): &(&str, u64, Option<Unit>)| {
+        Some((plain.strip_suffix(word)?, *factor, *unit))
+    };
+    let (digits, factor, unit) = UNITS.iter().find_map(split).unwrap_or((&plain, 1, None));
+    let number = scaled(digits, factor)?;
+    Some(match unit {
+        Some(unit) => Operand::Measure(text.to_owned(), unit, Box::new(number)),
+        None => number,
+    })
+}
+
+/// Parses a decimal number, times a factor.
+fn scaled(digits: &str, factor: u64) -> Option<Operand> {
     if let Ok(value) = digits.parse::<u64>() {
         let whole = value.checked_mul(factor).map(Operand::Int);
         // As any number that is greater than all words.
@@ -320,6 +336,11 @@ mod tests {
             |name: &str, operator, value| Expression::Compare(param(None, name), operator, value);
         let text = |text: &str| Operand::Text(text.as_bytes().to_vec());
         let (int, not) = (Operand::Int, |term| Expression::Not(Box::new(term)));
+        let measure =
+            |text: &str, unit, number| Operand::Measure(text.to_owned(), unit, Box::new(number));
+        let ns = |text, value| measure(text, Unit::Ns, int(value));
+        let ns_real = |text, value| measure(text, Unit::Ns, Operand::Real(value));
+        let bytes = |text, value| measure(text, Unit::Bytes, int(value));
         use Expression::{And, Compare, Or};
         use Operator::{AtMost, Contains, Equal, Greater, Less, Unequal};
         for (condition, expected) in [
@@ -343,21 +364,24 @@ mod tests {
             ),
             ("4K <= size", Compare(int(4096), AtMost, param(None, "size"))),
             ("a > 5M", compare("a", Greater, int(5 << 20))),
-            ("a > 5MiB", compare("a", Greater, int(5 << 20))),
+            ("a > 5MiB", compare("a", Greater, bytes("5MiB", 5 << 20))),
             ("a > 5e6", compare("a", Greater, Operand::Real(5_000_000.0))),
             ("a > 5_000_000", compare("a", Greater, int(5_000_000))),
-            ("a > 1GiB", compare("a", Greater, int(1 << 30))),
-            ("a > 7ns", compare("a", Greater, int(7))),
-            ("a > 5us", compare("a", Greater, int(5_000))),
-            ("a > 5µs", compare("a", Greater, int(5_000))),
-            ("a > 1.5ms", compare("a", Greater, Operand::Real(1_500_000.0))),
-            ("a > 2s", compare("a", Greater, int(2_000_000_000))),
-            ("a > .5s", compare("a", Greater, Operand::Real(500_000_000.0))),
-            ("a > 2E-1us", compare("a", Greater, Operand::Real(200.0))),
-            ("a > 5 ms", compare("a", Greater, int(5_000_000))),
-            ("8 PiB<a", Compare(int(8 << 50), Less, param(None, "a"))),
-            ("a > 16EiB", compare("a", Greater, Operand::Real(2f64.powi(64)))),
-            ("a > 2 d", compare("a", Greater, int(172_800_000_000_000))),
+            ("a > 1GiB", compare("a", Greater, bytes("1GiB", 1 << 30))),
+            ("a > 7ns", compare("a", Greater, ns("7ns", 7))),
+            ("a > 5us", compare("a", Greater, ns("5us", 5_000))),
+            ("a > 5µs", compare("a", Greater, ns("5µs", 5_000))),
+            ("a > 1.5ms", compare("a", Greater, ns_real("1.5ms", 1_500_000.0))),
+            ("a > 2s", compare("a", Greater, ns("2s", 2_000_000_000))),
+            ("a > .5s", compare("a", Greater, ns_real(".5s", 500_000_000.0))),
+            ("a > 2E-1us", compare("a", Greater, ns_real("2E-1us", 200.0))),
+            ("a > 5 ms", compare("a", Greater, ns("5ms", 5_000_000))),
+            ("8 PiB<a", Compare(bytes("8PiB", 8 << 50), Less, param(None, "a"))),
+            (
+                "a > 16EiB",
+                compare("a", Greater, measure("16EiB", Unit::Bytes, Operand::Real(2f64.powi(64)))),
+            ),
+            ("a > 2 d", compare("a", Greater, ns("2d", 172_800_000_000_000))),
             ("w != 0xfF", compare("w", Unequal, int(255))),
             ("d > -1.5e-3", compare("d", Greater, Operand::Real(-0.0015))),
             ("done == true", compare("done", Equal, Operand::Bool(true))),

@@ -129,6 +129,7 @@ const countersTab = (root, data, page) => {
   const [full, overflow] = data.refused;
   if (full) notes.push(`${many(full, "change")} of further counters are left out: the log has too many.`);
   if (overflow) notes.push(`${many(overflow, "change")} that give no finite number are left out.`);
+  if (data.certainty) notes.push(`Note: ${data.certainty}.`);
   notes.push("The line is the last value in each part of the time, the band has its least and greatest. Wheel or + − zoom, " +
     "drag or arrow keys move, 0 shows all; the range is that of the tab of events.");
   for (const row of rows) {

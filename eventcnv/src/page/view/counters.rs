@@ -6,6 +6,7 @@
 //!
 //! Design: `.cnv.report.counters` in `design/eventcnv.md`.
 
+use crate::ask::pairs::reading::certainty_note;
 use crate::page::counters::{Chart, Charts};
 use crate::page::view::calls::text;
 use eventlog::reader::Log;
@@ -43,6 +44,7 @@ pub(crate) fn data(log: &Log, charts: &Charts) -> Option<Value> {
         "parts": parts,
         "count": charts.count(),
         "refused": [full, overflow],
+        "certainty": certainty_note(log, &charts.counters),
         "rows": chosen.iter().map(row).collect::<Value>(),
     }))
 }

@@ -121,6 +121,11 @@ impl History {
         self.held.values()
     }
 
+    /// Returns what the log has of the buffers of the program in a stream.
+    pub fn held_of(&self, stream: u16) -> impl Iterator<Item = &Held> {
+        self.held.range((stream, 0)..=(stream, u32::MAX)).map(|(_, held)| held)
+    }
+
     /// Returns when the history of a buffer begins, in ticks: with the stream's, or with its own
     /// first event if the log lacks those before.
     pub fn begin_of(&self, stream: u16, buffer: u32) -> Option<u64> {

@@ -53,6 +53,8 @@ pub struct Log {
     lines: Option<Vec<Line>>,
     /// The rest of a log that is read by increments.
     unread: Option<Box<Increments>>,
+    /// Whether the source has the memory of all processes that wrote the log.
+    has_memory: bool,
 }
 
 impl Log {
@@ -153,7 +155,7 @@ impl Log {
     fn of(source: Box<dyn Source + Send + Sync>, index: Index) -> Log {
         let eras = eras(&index.streams);
         let lines = align::lines(&index.streams, &eras);
-        Log { source, index, eras, lines, unread: None }
+        Log { source, index, eras, lines, unread: None, has_memory: false }
     }
 
     /// Goes on to the next increment. Returns false if there is none. Streams and faults include
@@ -194,12 +196,23 @@ impl Log {
         &self.index.faults
     }
 
-    /// Drops the faults that are holes (`.stream.hole`). For `eventcnv`, which reads a log together
-    /// with the cores of all its processes: a core has the blocks that were not written, and the
-    /// numbers of events show what is missing.
+    /// States that the source has the memory of all processes of the log. For `eventcnv`, which
+    /// reads a log together with cores: a core has the blocks that were not written, and the
+    /// numbers of events show what is missing. So this drops the faults that are holes
+    /// (`.stream.hole`).
     #[doc(hidden)]
-    pub fn drop_hole_faults(&mut self) {
+    pub fn note_memory(&mut self) {
+        self.has_memory = true;
         self.index.faults.drop_holes();
+    }
+
+    /// Returns whether a stream may lack its last blocks, those of each thread and kind: it was not
+    /// closed (`.read.end`), and neither a ring nor a core has them.
+    #[must_use]
+    pub fn is_open_ended(&self, stream: u16) -> bool {
+        let is_open = |of: &Stream| !of.closed && of.next_volume.is_none() && !of.is_ring;
+        let has_blocks = self.format() == Format::Stream && !self.has_memory;
+        has_blocks && self.streams().get(usize::from(stream)).is_some_and(is_open)
     }
 
     /// Returns the counts of each buffer, by stream and buffer. An MPS log has none.

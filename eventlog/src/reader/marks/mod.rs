@@ -15,7 +15,7 @@ mod pairs;
 pub use eventdef::marks::{Change, Form, Unit};
 
 use crate::reader::model::event::{Event, Value};
-use crate::reader::model::registry::{EventType, Param, Registry};
+use crate::reader::model::registry::{EventType, Registry};
 use eventdef::Sort;
 use eventdef::marks::{self, COUNT_MAX, KEY_COUNT_MAX, Mark};
 use foldhash::fast::FixedState;
@@ -105,6 +105,15 @@ impl Role {
     /// Returns the unit of the parameter with an index.
     pub fn unit(&self, param: usize) -> Option<Unit> {
         self.units.get(param).copied().flatten()
+    }
+
+    /// Returns whether the parameter with an index tells one slice, span, flow or counter from
+    /// another, or names it.
+    pub fn identifies(&self, param: usize) -> bool {
+        let counts = self.counts.iter().map(|count| &count.side);
+        let mut sides = self.part.iter().chain(&self.flow).chain(counts);
+        self.name.map(usize::from) == Some(param)
+            || sides.any(|side| side.params().any(|key| key == param))
     }
 }
 
@@ -200,13 +209,7 @@ impl Marks {
 
     /// Adds what the doc string of an event type tells about its parameters: a name, units.
     fn add_names(&mut self, registry: &Registry, row: &EventType) {
-        for mark in marks::in_doc(&row.doc) {
-            let (param, unit) = match mark {
-                Ok(Mark::Name(param)) => (param, None),
-                Ok(Mark::Unit(unit, param)) => (param, Some(unit)),
-                _ => continue,
-            };
-            let Ok(index) = index_of(row, param) else { continue };
+        for (index, unit) in told(row) {
             let role = self.roles.entry(place(registry, row)).or_default();
             if unit.is_none() {
                 role.name.get_or_insert(index);
@@ -237,8 +240,7 @@ impl Marks {
         }
         let amount = mark.amount.map(|name| index_of(row, name)).transpose()?;
         let sort = amount.and_then(|amount| row.params.get(usize::from(amount)));
-        let is_number = |param: &Param| matches!(param.sort, Sort::W | Sort::U | Sort::D);
-        if !sort.is_none_or(is_number) {
+        if !sort.is_none_or(|param| param.sort.is_number()) {
             return Err(MarkError::Apart);
         }
         if self.role_of(registry, row.code).counts.len() >= COUNT_MAX {
@@ -406,6 +408,24 @@ fn place(registry: &Registry, row: &EventType) -> (u16, u16, u16) {
     (registry.stream, registry.index, row.code)
 }
 
+/// Returns the unit that an event type declares for the parameter with an index.
+pub fn unit_of(row: &EventType, param: usize) -> Option<Unit> {
+    told(row).find_map(|(index, unit)| unit.filter(|_| usize::from(index) == param))
+}
+
+/// Returns the parameters that the doc string of an event type tells of, by their indices: with a
+/// unit, or as a name.
+fn told(row: &EventType) -> impl Iterator<Item = (u8, Option<Unit>)> {
+    marks::in_doc(&row.doc).filter_map(|mark| {
+        let (param, unit) = match mark {
+            Ok(Mark::Name(param)) => (param, None),
+            Ok(Mark::Unit(unit, param)) => (param, Some(unit)),
+            _ => return None,
+        };
+        Some((index_of(row, param).ok()?, unit))
+    })
+}
+
 /// Returns the index of a parameter.
 fn index_of(row: &EventType, name: &str) -> Result<u8, MarkError> {
     let index = row.param(name).and_then(|(index, _)| u8::try_from(index).ok());
@@ -430,6 +450,11 @@ fn sides<'r>(
             *place = Some(index_of(row, if is_end { of_to } else { of_from })?);
         }
         let param = param.map(|param| index_of(row, param)).transpose()?;
+        let counted = param.and_then(|param| row.params.get(usize::from(param)));
+        if let Some(param) = counted.filter(|param| !param.sort.is_number()) {
+            let (event_type, param) = (row.name.to_string(), param.name.to_string());
+            return Err(MarkError::Sort { event_type, param });
+        }
         Ok(Half { row, key, param })
     };
     let mut from = half(mark.from, false)?;
@@ -463,6 +488,14 @@ pub enum MarkError {
     /// An event type has no parameter of this name.
     #[error("no parameter of {event_type} is called {param:?}")]
     Param {
+        /// The event type.
+        event_type: String,
+        /// The parameter.
+        param: String,
+    },
+    /// The parameter of a counter has a sort that does not count.
+    #[error("{param} of {event_type} has another sort than W, U or D: only these count")]
+    Sort {
         /// The event type.
         event_type: String,
         /// The parameter.

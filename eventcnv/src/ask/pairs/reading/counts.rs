@@ -96,7 +96,7 @@ impl Marked<'_> {
         let counted = || Counted::new(self, &source);
         let mut found = self.advance_with(selection, &By::Event, open, take, counted, others)?;
         result?;
-        found.notes.extend(counter_notes(counters));
+        found.notes.extend(counter_notes(self.log, counters));
         Ok(found)
     }
 }

@@ -17,6 +17,7 @@ pub(crate) use crate::ask::pairs::reading::values::Values;
 use crate::ask::pairs::reading::worker::Worker;
 use crate::open::parallel;
 use crate::open::parallel::Emit;
+use crate::open::select::times::Clocks;
 use crate::open::select::{Selected, Selection};
 use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
@@ -35,6 +36,8 @@ use std::sync::Arc;
 
 /// Entries of a piece, about.
 const PIECE_COUNT: usize = 1 << 12;
+/// Streams that a note names, at most.
+const STREAM_COUNT_MAX: usize = 3;
 /// Values by which slices are grouped, at most; further ones are one value.
 const VALUE_COUNT_MAX: usize = 1 << 16;
 /// Bytes of a value, at most; and of a name, which may be mangled.
@@ -367,7 +370,7 @@ fn notes(log: &Log, counts: &Counts) -> Vec<String> {
 }
 
 /// Returns notes for the user about the counters of a log.
-pub(crate) fn counter_notes(counters: &Counters) -> impl Iterator<Item = String> {
+pub(crate) fn counter_notes(log: &Log, counters: &Counters) -> impl Iterator<Item = String> {
     let Refused { full, overflow } = counters.refused();
     let relative = counters.all().iter().filter(|one| counters.least(one).is_some()).count() as u64;
     let first = counters.all().len();
@@ -376,7 +379,32 @@ pub(crate) fn counter_notes(counters: &Counters) -> impl Iterator<Item = String>
         (full, format!("changes are left out: their counters came after the first {first}")),
         (overflow, "changes of counters are left out: the value would be no number".to_owned()),
     ];
-    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
+    let all = all.into_iter().filter(|(count, _)| *count > 0);
+    all.map(|(count, what)| format!("{count} {what}")).chain(certainty_note(log, counters))
+}
+
+/// Returns up to when the counters of a log that was not closed are certain, in words.
+pub(crate) fn certainty_note(log: &Log, counters: &Counters) -> Option<String> {
+    let until = counters.certain_until(log);
+    let clocks = Clocks::new(log);
+    let is_one = log.streams().len() == 1;
+    let time = |(stream, ticks): (&u16, &u64)| {
+        let time = match clocks.since_start(*stream, *ticks) {
+            Some(ns) => format!("{:+}s", ns as f64 / 1e9),
+            None => format!("{ticks}"),
+        };
+        if is_one { time } else { format!("{time} of stream {stream}") }
+    };
+    let times: Vec<String> = until.iter().take(STREAM_COUNT_MAX).map(time).collect();
+    let more = until.len().saturating_sub(STREAM_COUNT_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!times.is_empty()).then(|| {
+        format!(
+            "the log was not closed, and lacks the last events of some threads and kinds: counters \
+             that several of them change may be wrong after {}{more} (times as --to takes them)",
+            times.join(", ")
+        )
+    })
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

@@ -280,8 +280,9 @@ impl Shown<'_> {
 
     /// Returns the answer in a form; CSV has the groups of waits.
     pub(crate) fn answer(&self, form: &Form) -> Result<Vec<u8>, Stop> {
-        let mut waits = self.waits();
-        form.arrange(&mut waits)?;
+        let (mut waits, mut by_owner) = (self.waits(), self.path_by_owner());
+        // `--sort` may mean either.
+        form.arrange(&mut waits).or_else(|why| form.arrange(&mut by_owner).map_err(|_| why))?;
         let Explained { account, path, path_of, names, .. } = self.explained;
         let told = self.interrupted().map_or_else(String::new, |told| format!("\n{told}\n"));
         let shares = Sheet::new("shares", self.shares(!form.is_text())).whole();
@@ -289,7 +290,7 @@ impl Shown<'_> {
         let of = format!("\nThe critical path of {path_of}:\n\n");
         let mut sheets = vec![
             shares.between("\nWhere the time went:\n\n".to_owned(), told),
-            Sheet::new("path_by_thread", self.path_by_owner()).between(of, String::new()),
+            Sheet::new("path_by_thread", by_owner).between(of, String::new()),
         ];
         let by_time = || Sheet::new("path", self.path_by_time()).most(PIECE_COUNT_MAX).whole();
         sheets.extend((self.has_path || form.json).then(by_time));

@@ -3,7 +3,6 @@
 //! ```text
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
 //!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
-//!  counters.rs  ── export, query, parquet ──▶ the counters that Python computes
 //!  made.rs      ── export ──▶ several threads; more than the tables hold
 //! ```
 //!
@@ -11,9 +10,6 @@
 
 #[path = "export/chrome.rs"]
 mod chrome;
-#[cfg(feature = "sql")]
-#[path = "export/counters.rs"]
-mod counters;
 #[path = "export/folded.rs"]
 mod folded;
 #[cfg(feature = "waits")]
@@ -23,6 +19,8 @@ mod kernel;
 mod made;
 #[path = "export/perfetto.rs"]
 mod perfetto;
+#[path = "export/protobuf.rs"]
+mod protobuf;
 mod support;
 mod synthetic;
 

@@ -19,6 +19,7 @@ mod kernel;
 mod made;
 #[path = "export/perfetto.rs"]
 mod perfetto;
+#[allow(dead_code, reason = "the tests of the whole system use the rest")]
 #[path = "export/protobuf.rs"]
 mod protobuf;
 mod support;

@@ -3,8 +3,7 @@
 //! ```text
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
 //!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
-//!  counters.rs  ── export, query, parquet ──▶ the counters that Python computes
-//!  uncertain.rs ── the same ──▶ what a log that was not closed cannot tell
+//!  uncertain.rs ── export, query ──▶ what a log that was not closed cannot tell
 //!  made.rs      ── export ──▶ several threads; more than the tables hold
 //! ```
 //!
@@ -12,9 +11,6 @@
 
 #[path = "export/chrome.rs"]
 mod chrome;
-#[cfg(feature = "sql")]
-#[path = "export/counters.rs"]
-mod counters;
 #[path = "export/folded.rs"]
 mod folded;
 #[cfg(feature = "waits")]
@@ -24,6 +20,9 @@ mod kernel;
 mod made;
 #[path = "export/perfetto.rs"]
 mod perfetto;
+#[allow(dead_code, reason = "the tests of the whole system use the rest")]
+#[path = "export/protobuf.rs"]
+mod protobuf;
 mod support;
 mod synthetic;
 #[cfg(feature = "sql")]

@@ -15,7 +15,6 @@ mod support;
 
 use made::{Step, made};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use support::{assert_golden, golden_path, mps, run};
@@ -92,12 +91,6 @@ const fn span(
     Pair { name, begin, end, is_span: true, key }
 }
 
-/// Pairs of the MPS.
-const OF_MPS: [Pair; 3] = [
-    span("Trace", "TraceCreate", "TraceDestroy", &["trace", "arena"]),
-    slice("ArenaPoll", "ArenaPollBegin", "ArenaPollEnd", &["arena"]),
-    slice("ArenaAccess", "ArenaAccessBegin", "ArenaAccessEnd", &["arena"]),
-];
 /// Pairs of the made logs.
 const MADE: [Pair; 3] = [
     slice("Job", "JobBegin", "JobEnd", &["job"]),
@@ -187,42 +180,6 @@ fn random(count: usize, mut state: u64) -> Vec<Step> {
         key: u64::from(byte() % 4),
     };
     (0..count).map(step).collect()
-}
-
-/// `.cnv.pairs`, `.slice.durations`
-#[test]
-fn percentiles_are_those_of_a_sorted_list() {
-    let directory = TempDir::new().unwrap();
-    let made = write(&directory, "made.log", &random(30_000, 7));
-    let logs = [
-        (mps("amcss-arena-pool-trace.log"), &OF_MPS),
-        (mps("mpmss-cut.log"), &OF_MPS),
-        (mps("mpmss-32bit-cut.log"), &OF_MPS),
-        (made, &MADE),
-    ];
-    let mut counts = BTreeMap::new();
-    for (log, of_log) in logs {
-        let events = dumped(&[&log]);
-        let groups = pairs(&[&[&*log], &RATE[..]].concat());
-        for pair in of_log {
-            let naive = naive(&events, pair, |_| true);
-            if naive == Naive::default() {
-                continue;
-            }
-            *counts.entry(pair.name).or_insert(0) += naive.durations.len();
-            assert_group(group_of(&groups, pair.name), &naive, pair.name);
-        }
-    }
-    // From the start of a collection to its end.
-    let log = mps("amcss-arena-pool-trace.log");
-    let start = span("Trace", "TraceStart", "TraceDestroy", &["trace"]);
-    let option = ["--span", "TraceStart=TraceDestroy:trace"];
-    let groups = pairs(&[&[&*log], &RATE[..], &option].concat());
-    let naive = naive(&dumped(&[&log]), &start, |_| true);
-    assert_eq!((naive.durations.len(), naive.alone), (74, 2));
-    assert_group(group_of(&groups, "Trace"), &naive, "TraceStart");
-    assert!(counts["Trace"] > 70 && counts["ArenaPoll"] > 70, "{counts:?}");
-    assert!(counts["Job"] > 1000 && counts["Call"] > 1000 && counts["Task"] > 500, "{counts:?}");
 }
 
 /// `.cnv.speed`: several processors read a log of several partitions, and one pairs.

@@ -8,8 +8,7 @@
 
 use eventlog::reader::{Filter, Log, Order, Value};
 use std::collections::{BTreeSet, HashMap};
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use tests::programs;
 
 /// The number of events of the registry "alloc", and the threads that recorded them.
@@ -106,54 +105,6 @@ fn no_address_is_allocated_twice_without_a_free() {
 #[test]
 fn a_writer_thread_records_no_address_twice_without_a_free() {
     run(&[("MPS_TELEMETRY_WRITER", "thread"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")]);
-}
-
-/// Returns the lines of a program that reads `input`.
-fn piped(mut command: Command, input: Vec<u8>) -> Vec<String> {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut to = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || to.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-}
-
-/// `.cnv.counters`: the live bytes of a program, by Python from the CSV and by a query. A ring
-/// lacks the first events, and its values are relative.
-#[test]
-fn live_bytes_equal_a_computation_on_the_csv() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, ring) = (folder.path().join("log"), folder.path().join("ring"));
-    let at = format!("ring:{}?size=1048576", ring.display());
-    for (path, to, is_whole) in [(&path, path.to_str().unwrap(), true), (&ring, &*at, false)] {
-        let command = Command::new(env!("CARGO_BIN_EXE_allocating"));
-        let mut command = programs::recording(command, "Object", to.as_ref());
-        programs::lines(command.arg("8000"));
-        let events = "Allocate,AllocateZeroed,ReallocateBegin,Reallocate,Free";
-        let mut dump = programs::eventcnv();
-        let dump = dump.args(["--style", "csv", "--events", events]).arg(path).output().unwrap();
-        let mut python = programs::system("python3");
-        python.arg(programs::root().join("tests/counters.py"));
-        for (event, sign) in events.split(',').zip(["+", "+", "-", "+", "-"]) {
-            python.arg(format!("{event} live {sign} size"));
-        }
-        let mut expected = piped(python, dump.stdout);
-        let sql = "SELECT printf('%d\t%s\t\t%d\t%d', time, name, value, change) FROM counters";
-        let query = |sql: &str| {
-            let mut query = programs::eventcnv();
-            let output = query.arg("query").arg(path).args([sql, "--csv"]).output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap().replace('"', "");
-            text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
-        };
-        let mut found = query(sql);
-        assert!(expected.len() > 3000, "{}", expected.len());
-        expected.sort();
-        found.sort();
-        assert!(found == expected, "{} {}", found.len(), expected.len());
-        let units = query("SELECT DISTINCT unit, least IS NULL FROM counters");
-        assert_eq!(units, [if is_whole { "bytes,1" } else { "bytes,0" }], "{}", path.display());
-    }
 }
 
 /// `.cnv.counters`: memory that was not handed out is not live.

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!  docs/guide.md ─▶ files, commands ─▶ bash in an empty folder next to `event-log` ─▶ output
-//!                                      cargo: from the cache alone     └─ BLESS=1: into the guide
+//!                                      cargo: from the cache alone  │  └─ BLESS=1: into the guide
+//!                                      logs ─▶ every output, against Python: meaning/agree.rs
 //! ```
 //!
 //! Design: `.first` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
+#[path = "meaning/agree.rs"]
+mod agree;
 #[path = "sessions/page.rs"]
 mod page;
 #[path = "sessions/terminal.rs"]
@@ -26,13 +29,15 @@ const TYPED_COUNT_MAX: usize = 20;
 /// Cargo fetches nothing, and prints nothing of its own.
 const CARGO: &str = "cargo() { command cargo \"$1\" --quiet --offline \"${@:2}\"; }";
 
-/// The counter of kept bytes as `query` has it, and as the sums of the events themselves.
-const SUMS: &str = r#"diff \
-    <(eventcnv query --csv mpsio.log "SELECT count(*), sum(value), max(value) FROM counters
-        WHERE name = 'kept'" | tail -n 1) \
-    <(eventcnv --style csv --events 'Result*' mpsio.log | awk -F, 'NR > 1 {
-        kept += $2 == "ResultKeep" ? $6 : -$6; sum += kept; count++; if (kept > max) max = kept
-    } END { print count "," sum "," max }')"#;
+/// What the marks and names of the guide's registry state.
+const RULES: [&str; 6] = [
+    "counter JobQueued queue = length",
+    "counter WorkBegin queue = length",
+    "counter ResultKeep kept + size",
+    "counter ResultDrop kept - size",
+    "span JobQueued=JobDone Job job title",
+    "slice WorkBegin=WorkEnd Work",
+];
 
 fn sessions() -> Vec<(String, Vec<page::Step>)> {
     page::sessions(&fs::read_to_string(root().join(GUIDE)).expect("a guide"))
@@ -52,13 +57,24 @@ fn each_line_of_the_guide_prints_what_it_shows() {
             printed.push((step, output));
         }
     }
-    let checked = terminal.run(&page::Step {
+    // `.cnv.counters`, `.slice.pair`: what the page measures is what its logs have.
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = page::Step {
         line: 0,
         prompt: page::Prompt::Shell,
-        command: SUMS.to_owned(),
+        command: format!("cp old.log ring.log core {}", folder.path().display()),
         shown: Vec::new(),
-    });
-    assert_eq!(checked, None, "the counter in SQL and the sums of the events differ");
+    };
+    assert_eq!(terminal.run(&copy), None);
+    // The dead program did not finish its jobs.
+    for (name, is_whole) in [("old.log", true), ("ring.log", true), ("core", false)] {
+        let (path, clock) = (&*folder.path().join(name), &agree::TICKS);
+        let computed = agree::agree(&agree::Log { path, clock, rules: &RULES }, &[]);
+        let (changes, slices) = (computed.changes.len(), computed.slices.len());
+        assert_eq!((changes, slices) == (1200, 600), is_whole, "{name}: {changes} {slices}");
+        let is_open = |slice: &agree::Slice| slice.verdict == "unfinished";
+        assert_eq!(computed.slices.iter().any(is_open), !is_whole, "{name}");
+    }
     if !printed.is_empty() {
         let path = root().join(GUIDE);
         let text = fs::read_to_string(&path).expect("a guide");

@@ -10,13 +10,13 @@
 
 use crate::ask::calls::summary::demangled;
 use crate::ask::pairs::reading::counter_notes;
+use crate::ask::pairs::reading::worker::name_text;
 use crate::export::flows;
 use crate::export::flows::Flows;
 use crate::export::processes::Processes;
 use crate::open::select::Selection;
-use eventlog::format::text::OneLine;
 use eventlog::reader::marks::{Form, Marks, Role, Side};
-use eventlog::reader::{Clock, Event, Log, Value};
+use eventlog::reader::{Clock, Event, Log};
 use lens::counters::{Counters, Number, Source, Steps};
 use lens::slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
@@ -175,10 +175,10 @@ impl Timeline {
     pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
         let &Role { part, flow, name, .. } = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
-        let param = name.and_then(|at| event.param_at(at.into()));
-        let mut label = param.and_then(|value| match value {
-            Value::S(text) => Some(Label::Text(OneLine(text).to_string().into())),
-            value => event.labels.label_id_of(value).map(Label::Id),
+        let mut label = name.map(|at| {
+            let id = event.param_at(at.into()).and_then(|value| event.labels.label_id_of(value));
+            let id = id.filter(|id| event.labels.string(*id).is_some());
+            id.map_or_else(|| Label::Text(name_text(event, &[at.into()]).into()), Label::Id)
         });
         let action = part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
@@ -207,6 +207,7 @@ impl Timeline {
             Some(Label::Text(text)) => Some(Cow::from(&**text)),
             None => None,
         };
+        let text = text.filter(|text| !text.is_empty());
         text.map_or_else(|| self.marks.name(pair).into(), demangled)
     }
 

@@ -7,7 +7,8 @@
 //! Design: `.cnv.perfetto.kernel` in `design/eventcnv.md`.
 
 use crate::exported;
-use crate::perfetto::{Message, decode, trace};
+use crate::perfetto::trace;
+use crate::protobuf::{Message, decode};
 use eventdef::field::A;
 use eventlog::writer::Origin;
 use lens::waits::events::kernel::*;

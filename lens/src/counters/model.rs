@@ -40,9 +40,11 @@ impl Number {
         }
     }
 
-    /// Returns this value less the value before a change.
+    /// Returns this value less the value before a change; a difference of two doubles may be
+    /// infinite.
     pub fn less(self, before: Number) -> Number {
-        self.changed(Change::Subtract, before).unwrap_or(self)
+        let less = || Number::Real(self.as_f64() - before.as_f64());
+        self.changed(Change::Subtract, before).unwrap_or_else(less)
     }
 
     /// Returns the sum or the difference; `None` if it overflows.

@@ -32,6 +32,7 @@ pub struct Refused {
 /// What all counters of a mark share.
 #[derive(Clone, Debug, Default)]
 struct Sum {
+    /// With that of the registry, if another one of the stream names a counter alike.
     name: Box<str>,
     unit: Option<Unit>,
     /// The sorts of the key.
@@ -91,6 +92,7 @@ impl Counters {
                 }
             }
         }
+        tell_apart(&mut sums, log.registries());
         let (counters, places, names) = <(Vec<_>, HashMap<_, _, _>, HashMap<_, _, _>)>::default();
         let mut of_stream: HashMap<_, Vec<u32>, RandomState> = HashMap::default();
         for (pair, sum) in (0..).zip(&sums).filter(|(_, sum)| sum.kinds != 0) {
@@ -309,6 +311,25 @@ impl Counters {
             low: Number::Whole(0),
             is_stated: false,
             is_last_stated: false,
+        }
+    }
+}
+
+/// Tells counters of one name apart that several registries of a stream declare: viewers and
+/// queries take those with one name for one.
+fn tell_apart(sums: &mut [Sum], registries: &[Registry]) {
+    let mut counts: HashMap<(u16, Box<str>), u32> = HashMap::new();
+    let used = |sum: &&mut Sum| sum.kinds != 0;
+    for sum in sums.iter_mut().filter(used) {
+        *counts.entry((sum.place.0, sum.name.clone())).or_default() += 1;
+    }
+    for sum in sums.iter_mut().filter(used) {
+        let is_of = |of: &&Registry| (of.stream, of.index) == sum.place;
+        if counts.get(&(sum.place.0, sum.name.clone())) > Some(&1)
+            && let Some(registry) = registries.iter().find(is_of)
+        {
+            let name = format!("{} of {}", sum.name, registry.name);
+            sum.name = OneLine(name.as_bytes()).to_string().into();
         }
     }
 }

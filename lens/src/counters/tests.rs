@@ -68,6 +68,17 @@ mod play {
 }
 use play::{Clear, Move, Noise, Put, Set, Take};
 
+mod other {
+    eventdef::events! {
+        /// Another part of the program.
+        registry "other" version(1, 0, 0);
+        kinds standard;
+
+        /// Something came. [counter level += 1]
+        Came(1, always, User) {}
+    }
+}
+
 /// A change: title, value and least first value after it.
 type Found = (String, Number, Option<Number>);
 
@@ -279,6 +290,20 @@ fn great_sums_are_exact_and_what_is_no_number_is_left_out() {
     assert_eq!(last("held 0x7").as_i64(), None);
     assert_eq!(last("level"), Number::Real(0.0));
     assert_eq!(counters.refused().overflow, 3);
+}
+
+/// Viewers take counters with one title for one.
+#[test]
+fn counters_of_one_name_in_two_registries_have_two_titles() {
+    let log = log(|maker| {
+        maker.add(1, 1, 10, &Set { to: 2.5 }).unwrap();
+        maker.add(2, 1, 11, &other::Came {}).unwrap();
+        maker.add(1, 1, 12, &Put { shelf: P(7), size: 3 }).unwrap();
+    });
+    let (found, counters) = changes(&log);
+    let titles: Vec<&str> = found.iter().map(|found| &*found.0).collect();
+    assert_eq!(titles[..3], ["level of play", "level of other", "held 0x7"]);
+    assert_eq!(counters.name(&counters.all()[1]), "level of other");
 }
 
 #[test]

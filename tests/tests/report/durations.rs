@@ -100,9 +100,10 @@ pub(crate) fn data(page: &Path) -> Value {
     serde_json::from_str(rest.split("</script>").next().expect("its end")).expect("JSON")
 }
 
-/// `.cnv.report.durations`: counts, percentiles and paths are those of lists.
+/// `.cnv.report.durations`: paths are those of lists; for counts and percentiles see
+/// `meaning/agree.rs`.
 #[test]
-fn durations_and_paths_equal_those_of_a_naive_twin() {
+fn paths_equal_those_of_a_naive_twin() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     for has_clock in [true, false] {
         let log = directory.path().join("jobs.log");
@@ -114,24 +115,6 @@ fn durations_and_paths_equal_those_of_a_naive_twin() {
         let row = |at: usize| data["rows"].get(at).expect("a row");
         let name_of = |at: &Value| row(at.as_u64().expect("a row") as usize)["name"].clone();
         let shown = |name: usize| NAMES[name].replace(['\u{1b}', '\u{202e}'], "\u{fffd}");
-        for (name, durations) in &twin.durations {
-            let mut sorted = durations.clone();
-            sorted.sort_unstable();
-            let rows = data["rows"].as_array().expect("rows").iter();
-            let row = rows.clone().find(|row| row["name"] == shown(*name)).expect("the name");
-            let part = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100) - 1];
-            assert_eq!(row["count"], sorted.len());
-            assert_eq!(row["total"].as_f64(), Some(sorted.iter().sum::<u64>() as f64));
-            for (at, percent) in [50, 90, 99].into_iter().enumerate() {
-                assert_eq!(row["percentiles"][at], part(percent), "{name} p{percent}");
-            }
-            assert_eq!(row["max"], *sorted.last().expect("a duration"));
-            for bar in row["bars"].as_array().expect("bars") {
-                let from = bar[0].as_u64().expect("a duration");
-                let is_in = |ns: &&u64| **ns >= from && **ns < (2 * from).max(1);
-                assert_eq!(bar[1], sorted.iter().filter(is_in).count());
-            }
-        }
         let nodes = &data["nodes"];
         let mut paths = BTreeMap::new();
         for at in 0..nodes["functions"].as_array().expect("nodes").len() {

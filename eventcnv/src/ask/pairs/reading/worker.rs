@@ -129,12 +129,17 @@ impl<'l> Worker<'l> {
             }
             return known.number;
         }
-        let text = text_of(event, name, true) + "\0" + &text_of(event, value, self.is_value_named);
+        let text = name_text(event, name) + "\0" + &text_of(event, value, self.is_value_named);
         let known = Known { text: text.into(), piece: self.piece, number: next };
         self.values.push(known.text.clone());
         self.known.insert(self.raw.as_slice().into(), known);
         next
     }
+}
+
+/// Returns the name that parameters give: a label stands for its value.
+pub(crate) fn name_text(event: &Event<'_, '_>, params: &[usize]) -> String {
+    text_of(event, params, true)
 }
 
 /// Returns the text of parameters: a name, in which a label stands for its value, or a value.

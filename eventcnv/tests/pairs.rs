@@ -412,9 +412,17 @@ fn the_slowest_slices_have_their_events() {
         });
         assert_eq!(end - begin, slow["duration_ns"].as_u64().unwrap());
     }
-    let (text, ..) = run(&["pairs", "--slowest", "1", &ours("heap.log")]);
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("ArenaCreate") && text.contains("  #0 of buffer 1\n"), "{text}");
+    for log in [log, ours("heap.log")] {
+        let (text, ..) = run(&["pairs", "--slowest", "9", &log]);
+        let text = String::from_utf8(text).unwrap();
+        let (dump, ..) = run(&["--style", "text", &log]);
+        let dump = String::from_utf8(dump).unwrap();
+        let lines = text.lines().filter_map(|line| Some(line.split_once(" of buffer ")?.0));
+        let lines: Vec<&str> = lines.map(|line| line.rsplit_once("  #").unwrap().0).collect();
+        assert!(lines.len() >= 2, "{text}");
+        let is_of_dump = |line: &&str| dump.lines().any(|other| format!("  {other}") == **line);
+        assert!(lines.iter().all(is_of_dump), "{text}");
+    }
 }
 
 /// `.slice.gap`: what lost events in between has no duration.

@@ -15,6 +15,7 @@ pub(crate) mod select;
 
 use crate::open::input::{FILENAME_VARIABLE, core};
 use crate::open::progress::Progress;
+use cli::units::bytes;
 use cli::{Stop, complain};
 use eventlog::reader::{
     Faults, Filter, Format, Increment, Log, Losses, OpenError, Options, Order, Picker,
@@ -396,6 +397,18 @@ pub(crate) fn loss_summary(losses: &Losses) -> String {
         "{total} events were requested and are not in the log: {full} for lack of room, {nested} \
          nested, {large} too large, {io} refused by the host, {lost} missing"
     )
+}
+
+/// Returns what a log that was not closed may lack, and what keeps it, in words.
+pub(crate) fn open_end(log: &Log) -> Option<String> {
+    let open = (0..).zip(log.streams()).filter(|(stream, _)| log.is_open_ended(*stream));
+    let size = open.map(|(_, stream)| stream.block_size).max()?;
+    Some(format!(
+        "the log was not closed: the last block of each thread and kind may be missing, up to {} \
+         each; MPS_TELEMETRY_FILENAME=ring:PATH and a core keep it, and MPS_TELEMETRY_CRASH=1 does \
+         except after SIGKILL",
+        bytes(size.into())
+    ))
 }
 
 pub(crate) fn report(name: &str, starts: &[(u64, String)], faults: &[&Faults]) {

@@ -14,7 +14,7 @@ use crate::ask::stats::summary::{Count, seconds};
 use crate::{show, text};
 use cli::Stop;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
-use cli::units::three_digits;
+use cli::units::{counted, three_digits};
 use eventdef::Sort;
 use eventlog::reader::{CAUSES, ClockBase, Stream};
 use serde_json::{Value, json};
@@ -36,12 +36,18 @@ pub(crate) fn answer(overview: &Overview<'_>, form: &Form) -> Result<Vec<u8>, St
     }
     writeln!(before)?;
     write_streams(overview, &mut before)?;
-    let after = match overview.fault_count {
+    let open_end = overview.open_end.as_ref().map(|what| format!("\n{what}\n"));
+    let lost = match (overview.fault_count, &open_end) {
         _ if !overview.losses.is_empty() => String::new(),
-        0 => "\nnothing is known to be lost\n".to_owned(),
-        1 => "\n1 fault was found, which may have cost events\n".to_owned(),
-        count => format!("\n{count} faults were found, which may have cost events\n"),
+        (0, Some(_)) => "\nnothing else is known to be lost\n".to_owned(),
+        (0, None) => "\nnothing is known to be lost\n".to_owned(),
+        (count, _) => {
+            let faults = counted(count, "fault");
+            let were = if count == 1 { "was" } else { "were" };
+            format!("\n{faults} {were} found, which may have cost events\n")
+        }
     };
+    let after = open_end.unwrap_or_default() + &lost;
     let facts = json!({
         "events": events,
         "bytes": bytes,

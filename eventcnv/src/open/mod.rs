@@ -30,6 +30,10 @@ use std::path::{Path, PathBuf};
 const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock only to processor \
                            time; state its rate with --clock-rate";
 
+/// Why a program has written no log.
+const UNWRITTEN: &str = "; a program writes one only if MPS_TELEMETRY_CONTROL names kinds of \
+                         events, as in MPS_TELEMETRY_CONTROL=all";
+
 /// The logs on the command line.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Input {
@@ -169,14 +173,18 @@ impl Reading {
         };
         let opened = input::open(&paths, &options);
         let input::Opened { name, starts, source, cores, damaged_count } = opened;
-        let unread = |error| Stop::Message(format!("{name}: {error}"));
+        let unread = |error: OpenError| {
+            let foreign = foreign_of(&error, &paths);
+            Stop::Message(foreign.unwrap_or_else(|| format!("{name}: {error}")))
+        };
         if source.is_err() {
             // What is known of a crash does not depend on the other logs.
             core::report_each(&cores);
         }
         let source = source.map_err(|error| match error {
             OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
-                "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
+                "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}{}",
+                if error.kind() == io::ErrorKind::NotFound { UNWRITTEN } else { "" }
             )),
             error => unread(error),
         })?;
@@ -354,6 +362,23 @@ impl Reading {
     pub(crate) fn note_losses(&self, losses: &Losses) {
         self.note((losses.total() > 0).then(|| loss_summary(losses)));
     }
+}
+
+/// Returns the error about a file that is no log because another tool recorded it.
+#[cfg(feature = "waits")]
+fn foreign_of(error: &OpenError, paths: &[PathBuf]) -> Option<String> {
+    let is_read = matches!(error, OpenError::NotALog | OpenError::Directory);
+    let path = paths.iter().find(|path| is_read && input::is_foreign(path))?;
+    let name = cli::log::name(path);
+    Some(format!(
+        "{name}: is not a log: perf record, perf script or trace-cmd wrote it; make a log of it: \
+         eventcnv waits import {name} -o NEW.log"
+    ))
+}
+
+#[cfg(not(feature = "waits"))]
+fn foreign_of(_: &OpenError, _: &[PathBuf]) -> Option<String> {
+    None
 }
 
 /// Returns how many events that a filter lets through were overwritten in a log, by kind.

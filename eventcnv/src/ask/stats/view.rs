@@ -128,7 +128,8 @@ impl Overview<'_> {
             row.params.iter().for_each(|param| table.row(cells_of(row, param)));
         }
         let mut after =
-            "percentiles are at most 1/64 too low; counts with ≥ are lower bounds\n".to_owned();
+            "percentiles with ~ are at most 1/64 too low; counts with ≥ are lower bounds\n"
+                .to_owned();
         if self.is_params_cut {
             after += "the log has more parameters: select event types to see them\n";
         }
@@ -227,13 +228,17 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
 fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = Cell> {
     let numbers = &param.values.numbers;
     let (min, max) = numbers.range().unzip();
-    let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
+    let percentile = |percent| param.values.percentile(percent, param.sort);
+    let percentiles =
+        PERCENTILES.map(|percent| show::about(percentile(percent), param.unit, param.sort));
     let (top, error) = top(param);
     let cell = |value: Option<f64>| show::cell(value, param.unit, param.sort);
     let names = [&row.name, &param.name].map(|name| name.clone().into()).into_iter();
     names
         .chain([param.sort.letter().to_string().into(), param.values.count.into(), error.into()])
-        .chain([min, numbers.mean()].into_iter().chain(percentiles).chain([max]).map(cell))
+        .chain([min, numbers.mean()].map(cell))
+        .chain(percentiles)
+        .chain([cell(max)])
         .chain([top])
 }
 

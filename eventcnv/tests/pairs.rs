@@ -360,7 +360,47 @@ fn pairs_can_be_named() {
     assert!(code == 2 && errors.contains("did you mean JobBegin"), "{errors}");
     let (text, code, _) = run(&["pairs", &log, "--no-names"]);
     let text = String::from_utf8(text).unwrap();
-    assert!(code == 0 && text.contains("no selected event begins or ends anything"), "{text}");
+    assert!(code == 0 && text.contains("no selected event begins anything"), "{text}");
+}
+
+/// `.cnv.pairs`: a selection of ends alone names the query that joins them.
+#[test]
+fn a_condition_on_the_end_leads_to_a_query() {
+    let directory = TempDir::new().unwrap();
+    let step = |(code, key)| Step { thread: 1, wait: 10, code, key };
+    let steps = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 0), (4, 0)].map(step);
+    let log = write(&directory, "jobs.log", &steps);
+    let (_, code, errors) = run(&["pairs", &log, "--where", "result > 71"]);
+    let query = "SELECT slices.* FROM slices JOIN JobEnd ON event = end_event";
+    assert!(code == 0 && errors.contains(&format!("eventcnv query LOG \"{query}\"")), "{errors}");
+    #[cfg(feature = "sql")]
+    {
+        let query = format!("{query} WHERE result > 71");
+        let (found, code, errors) = run(&["query", "--csv", &log, &query]);
+        let found = String::from_utf8(found).unwrap();
+        assert!(code == 0 && found.lines().count() == 2, "{found}{errors}");
+    }
+    for args in [&["--where", "job > 0"][..], &["--events", "JobBegin"], &["--events", "Note"], &[]]
+    {
+        let (_, _, errors) = run(&[&["pairs", &*log], args].concat());
+        assert!(!errors.contains("eventcnv query"), "{args:?}: {errors}");
+    }
+}
+
+/// `.cnv.pairs`: what has no row of its own is noted.
+#[test]
+fn further_values_and_groups_are_noted() {
+    let directory = TempDir::new().unwrap();
+    for (count, expected) in [(1 << 16, false), ((1 << 16) + 1, true)] {
+        let key = |key: u64| [1, 2].map(|code| Step { thread: 1, wait: 10, code, key });
+        let steps: Vec<Step> = (1..=count).flat_map(key).collect();
+        let log = write(&directory, "jobs.log", &steps);
+        let (found, _, errors) = run(&["pairs", &log, "--by", "job", "--csv"]);
+        let found = String::from_utf8(found).unwrap();
+        assert_eq!(found.contains("(others)"), expected, "{count}");
+        let note = "slices have more than 65536 names or values";
+        assert_eq!(errors.contains(note), expected, "{count}: {errors}");
+    }
 }
 
 /// `.cnv.marks`: strings and doubles tell slices apart too.

@@ -160,6 +160,8 @@ struct Summed<'l> {
     groups: Groups,
     values: Values,
     found: Found,
+    /// Why there are no slices.
+    no_beginnings: Option<String>,
 }
 
 impl<'l> Summed<'l> {
@@ -188,7 +190,9 @@ impl<'l> Summed<'l> {
             groups.add(told, values);
             Ok::<(), Infallible>(())
         });
-        Ok(Summed { reading, base: clock.base, rates, marks, groups, values, found })
+        let no_beginnings = marked.beginnings_note(&selection);
+        let base = clock.base;
+        Ok(Summed { reading, base, rates, marks, groups, values, found, no_beginnings })
     }
 
     fn overview<'g>(&'g mut self, args: &'g Pairs) -> Overview<'g> {
@@ -214,8 +218,8 @@ impl<'l> Summed<'l> {
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
-        let notes = self.found.notes.iter().cloned().chain(self.groups.note());
-        self.reading.answer(text, &self.found.faults, notes)
+        let notes = self.found.notes.iter().chain(&self.no_beginnings).cloned();
+        self.reading.answer(text, &self.found.faults, notes.chain(self.groups.notes()))
     }
 }
 

@@ -18,7 +18,7 @@ static TEXT: [u8; SIZE] = *b"replay-interpose: this is a library, not a program;
     `eventcnv record -- PROGRAM` or `replay record -- PROGRAM`, which preload it\n";
 const SIZE: usize = 133;
 
-// The entry point, `build.rs` names it: the kernel jumps here without a loader, so nothing but these
+// The entry point, which `build.rs` names: the kernel jumps here without a loader, so nothing but
 // system calls can run.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 core::arch::global_asm!(

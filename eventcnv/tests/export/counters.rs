@@ -84,6 +84,19 @@ mod net {
 }
 use net::{Filled, Load, Loaded, Received, Sent};
 
+mod disk {
+    eventdef::events! {
+        /// A counter and an event type with names of the other registry.
+        registry "disk" version(1, 0, 0);
+        kinds standard;
+        /// The load of the disk changes. [counter load += more]
+        Load(1, always, User) {
+            /// by so much
+            more: U,
+        }
+    }
+}
+
 /// Returns the changes that Python computes.
 fn expected(log: &str, rules: &[&str]) -> Vec<Change> {
     let (table, code, _) = run(&["--style", "csv", log]);
@@ -226,6 +239,7 @@ fn by_parquet(log: &str) -> Vec<Change> {
                     Field::Str(text) => text.clone(),
                     _ => String::new(),
                 };
+                assert!(["mps", "net", "disk"].contains(&&*text("registry")), "{row}");
                 let Field::ULong(time) = of["time"] else { panic!("{row}") };
                 let [Field::Double(value), Field::Double(change)] =
                     ["value", "change"].map(|n| of[n])
@@ -272,6 +286,41 @@ fn a_selection_has_the_values_of_the_whole_log_or_says_so() {
     assert!(errors.contains(" counters are relative to a first value"), "{errors}");
     let (_, errors) = exported("trace.json", &[&log, "--events", "PoolAlloc,PoolFree"]);
     assert!(!errors.contains("relative"), "{errors}");
+}
+
+/// `.cnv.sql.counters`, `.cnv.query`: names that two registries have.
+#[test]
+fn namesakes_of_two_registries_are_told_apart() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("made.log");
+    let mut file = fs::File::create(&path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&Origin::new()).unwrap();
+    for ticks in 0..3 {
+        maker.add(1, 1, ticks, &Load { by: 0.5 }).unwrap();
+        maker.add(2, 1, ticks, &disk::Load { more: 2 }).unwrap();
+    }
+    maker.finish().unwrap();
+    let log = path.to_str().unwrap();
+    let ask = |sql: &str| {
+        let (rows, code, errors) = run(&["query", log, sql, "--csv"]);
+        assert_eq!(code, 0, "{errors}");
+        (String::from_utf8(rows).unwrap(), errors)
+    };
+    let sql = "SELECT registry, name, max(value) FROM counters GROUP BY 1, 2";
+    assert_eq!(ask(sql).0, "registry,name,max(value)\ndisk,load,6\nnet,load,1.5\n");
+    let note = |table: &str, other: &str| {
+        let (_, errors) = ask(&format!("SELECT count(*) FROM {table}"));
+        let expected = format!(" they are in {other}\n");
+        assert!(errors.contains(&format!("note: {table} lacks ")), "{errors}");
+        assert!(errors.ends_with(&expected), "{errors}");
+    };
+    note("Load", "disk_Load");
+    note("disk_Load", "Load");
+    let (_, errors) = ask("SELECT (SELECT count(*) FROM Load) + (SELECT count(*) FROM disk_Load)");
+    assert_eq!(errors, "");
+    #[cfg(feature = "parquet")]
+    assert_eq!(by_parquet(log).len(), 6);
 }
 
 #[test]

@@ -387,7 +387,7 @@ fn a_condition_on_the_end_leads_to_a_query() {
     }
 }
 
-/// `.cnv.pairs`: what has no row of its own is noted.
+/// `.cnv.pairs`: a note tells that further values share a row.
 #[test]
 fn further_values_and_groups_are_noted() {
     let directory = TempDir::new().unwrap();

@@ -364,7 +364,7 @@ impl Reading {
     }
 }
 
-/// Returns the error about a file that is no log because another tool recorded it.
+/// Returns the error about a file that another tool recorded.
 #[cfg(feature = "waits")]
 fn foreign_of(error: &OpenError, paths: &[PathBuf]) -> Option<String> {
     let is_read = matches!(error, OpenError::NotALog | OpenError::Directory);

@@ -148,7 +148,8 @@ fn json(reading: &Reading, verified: &Verified, verdict: Verdict, losses: &Losse
     json!({
         "log": reading.name, "bytes": log.size(), "streams": log.streams().len(),
         "pieces": pieces.collect::<Value>(), "events": verified.event_count,
-        "closed": log.is_closed(), "may_lack_last": open_end(log).is_some(), "sound": verdict == Verdict::Sound, "lost": losses.total(),
+        "closed": log.is_closed(), "may_lack_last": open_end(log).is_some(),
+        "sound": verdict == Verdict::Sound, "lost": losses.total(),
         "faults": fault_count, "warnings": warning_count,
     })
 }

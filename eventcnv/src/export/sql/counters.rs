@@ -1,7 +1,7 @@
 //! The changes of the counters of a log, as rows that name their events.
 //!
 //! ```text
-//!  counters: event, place │ log, thread, time │ name, key, label │ unit, value, change │ least │ registry
+//!  counters: event, place │ log, thread, time │ name, key, label │ value, change …
 //! ```
 //!
 //! Design: `.cnv.sql.counters` in `design/eventcnv.md`.

@@ -272,8 +272,8 @@ fn is_log(head: &[u8], options: &Options) -> Result<(), OpenError> {
 static IS_STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Opens one file, compressed or not; `-` is standard input, once. `check` refuses the beginning of
-/// a large source that can be read only once. Returns also why a compressed file was not read to its
-/// end.
+/// a large source that can be read only once. Returns also why a compressed file was not read to
+/// its end.
 pub(crate) fn open_one(path: &Path, check: Check<'_>) -> Result<(AnySource, Damage), OpenError> {
     let is_stdin = path.as_os_str() == "-";
     if is_stdin && IS_STDIN_TAKEN.swap(true, Ordering::Relaxed) {

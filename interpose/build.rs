@@ -12,6 +12,9 @@ fn main() {
     }
     let link = |argument: &str| println!("cargo::rustc-link-arg-bin=replay-interpose={argument}");
     link("-shared");
+    if ["x86_64", "aarch64"].contains(&&*env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default()) {
+        link("-Wl,--entry=replay_interpose_tell");
+    }
     link(&format!("-Wl,--version-script={}", list.display()));
     // The linker takes from a Rust library only what something asks for.
     let names = text.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(';'));

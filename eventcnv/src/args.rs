@@ -163,11 +163,36 @@ fn command() -> clap::Command {
     })
 }
 
+/// The commands that a feature brings, and whether this build has it.
+const OF_FEATURES: [(&str, bool); 6] = [
+    ("parquet", cfg!(feature = "parquet")),
+    ("paths", cfg!(feature = "paths")),
+    ("query", cfg!(feature = "sql")),
+    ("record", cfg!(feature = "record")),
+    ("sql", cfg!(feature = "sql")),
+    ("waits", cfg!(feature = "waits")),
+];
+
+/// Refuses a command that this build lacks: its name would be taken for that of a log.
+fn refuse_unbuilt(words: &[OsString]) -> Result<(), Stop> {
+    let mut words = words.iter().skip(1).skip_while(|word| *word == "help");
+    let Some(first) = words.next() else { return Ok(()) };
+    match OF_FEATURES.iter().find(|(name, is_built)| !is_built && first == name) {
+        Some((name, _)) => Err(Stop::Message(format!(
+            "this eventcnv was built without the command {name}; cargo install --locked --path \
+             eventcnv builds it with all"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Parses the command line; answers a shell that asks for completions instead.
-pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
+pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Result<Args, Stop> {
     CompleteEnv::with_factory(command).var(completions::VARIABLE).complete();
-    let mut matches = command().get_matches_from(words(all));
-    Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+    let words = words(all);
+    refuse_unbuilt(&words)?;
+    let mut matches = command().get_matches_from(words);
+    Ok(Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit()))
 }
 
 /// Returns the words of the command line. The default name of a core is `core`: the first word

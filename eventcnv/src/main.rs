@@ -29,5 +29,5 @@ mod tools;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::exit("eventcnv", args::parse(std::env::args_os()).run())
+    cli::exit("eventcnv", args::parse(std::env::args_os()).and_then(|args| args.run()))
 }

@@ -259,10 +259,11 @@ fn the_argument_the_environment_or_the_default_names_the_log() {
     let directory = TempDir::new().unwrap();
     let (absent, code, errors) = run_in(directory.path(), None, &[]);
     assert_eq!((absent.as_slice(), code), (b"".as_slice(), 2));
-    assert!(
-        errors.starts_with("eventcnv: mpsio.log: ") && errors.contains("name a log"),
-        "{errors}"
-    );
+    let [name, hint] = ["eventcnv: mpsio.log: ", "name a log"];
+    assert!(errors.starts_with(name) && errors.contains(hint), "{errors}");
+    assert!(errors.ends_with(" as in MPS_TELEMETRY_CONTROL=all\n"), "{errors}");
+    let (_, _, errors) = run_in(directory.path(), None, &["other.log"]);
+    assert!(!errors.contains("MPS_TELEMETRY"), "{errors}");
     fs::write(directory.path().join("mpsio.log"), log()).unwrap();
     fs::write(directory.path().join("other.log"), [log(), log()].concat()).unwrap();
     let lines = |variable, args: &[&str]| {
@@ -374,6 +375,52 @@ fn a_misspelt_command_suggests_a_similar_one() {
         assert_eq!(errors.contains("did you mean the command"), expected.is_some(), "{errors}");
         assert!(errors.contains("No such file") && expected.is_none_or(|it| errors.ends_with(it)));
     }
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let golden = mps("labels.log");
+    for args in [
+        &["-", "-"][..],
+        &["stats", "-", "-"],
+        &["diff", "-", "-"],
+        &["pairs", "-", "--against", "-"],
+        &["check", "-", "-"],
+        &["verify", "-", "-"],
+    ] {
+        let mut command = eventcnv(args);
+        let (_, code, errors) = told(command.stdin(File::open(&golden).unwrap()).output().unwrap());
+        assert_eq!(code, 2, "{args:?}: {errors}");
+        let refusal =
+            "eventcnv: standard input: can be read only once; name files for the others\n";
+        assert!(errors.ends_with(refusal), "{args:?}: {errors}");
+    }
+    let mut command = eventcnv(&["diff", "-", &golden]);
+    let (_, code, errors) = told(command.stdin(File::open(&golden).unwrap()).output().unwrap());
+    assert_eq!((code, &*errors), (0, ""));
+}
+
+/// `.waits.import`
+#[test]
+#[cfg(feature = "waits")]
+fn a_recording_of_another_tool_leads_to_its_import() {
+    let directory = TempDir::new().unwrap();
+    let within = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let read = |name: &str| fs::read(golden_path("waits").join(name)).unwrap();
+    fs::create_dir(within("perf.data")).unwrap();
+    fs::write(within("perf.data/data"), b"PERFILE2 and so on").unwrap();
+    fs::write(within("perf.txt"), "x 1 [000] 1.5: sched:sched_switch: prev_comm=x\n").unwrap();
+    fs::write(within("perf.data.gz"), read("bound.perf.data.gz")).unwrap();
+    fs::write(within("trace.dat.gz"), read("calls.7.dat.gz")).unwrap();
+    for name in ["perf.data", "perf.data/data", "perf.txt", "perf.data.gz", "trace.dat.gz"] {
+        let name = within(name);
+        let (_, code, errors) = run(&["stats", &name]);
+        let end = format!("make a log of it: eventcnv waits import {name} -o NEW.log\n");
+        assert!(code == 2 && errors.ends_with(&end), "{errors}");
+    }
+    fs::write(within("notes.txt"), "some text\n").unwrap();
+    let (_, _, errors) = run(&["stats", &within("notes.txt")]);
+    assert!(errors.contains("is not a log") && !errors.contains("waits import"), "{errors}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn values_with_a_unit_are_scaled_in_text_alone() {
     let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(2);
     let names = ["a_mean", "b_mean", "a_p50", "b_p50", "a_max", "b_max"];
     for (cell, name) in cells.zip(names) {
-        let (digits, unit) = cell.split_once(' ').unwrap();
+        let (digits, unit) = cell.trim_start_matches('~').split_once(' ').unwrap();
         let size = ["B", "KiB", "MiB"].iter().position(|own| *own == unit).unwrap();
         let shown = digits.parse::<f64>().unwrap() * 1024f64.powi(size as i32);
         let value = of_size[name].as_f64().unwrap();

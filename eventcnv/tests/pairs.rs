@@ -317,7 +317,47 @@ fn pairs_can_be_named() {
     assert!(code == 2 && errors.contains("did you mean JobBegin"), "{errors}");
     let (text, code, _) = run(&["pairs", &log, "--no-names"]);
     let text = String::from_utf8(text).unwrap();
-    assert!(code == 0 && text.contains("no selected event begins or ends anything"), "{text}");
+    assert!(code == 0 && text.contains("no selected event begins anything"), "{text}");
+}
+
+/// `.cnv.pairs`: a selection of ends alone names the query that joins them.
+#[test]
+fn a_condition_on_the_end_leads_to_a_query() {
+    let directory = TempDir::new().unwrap();
+    let step = |(code, key)| Step { thread: 1, wait: 10, code, key };
+    let steps = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 0), (4, 0)].map(step);
+    let log = write(&directory, "jobs.log", &steps);
+    let (_, code, errors) = run(&["pairs", &log, "--where", "result > 71"]);
+    let query = "SELECT slices.* FROM slices JOIN JobEnd ON event = end_event";
+    assert!(code == 0 && errors.contains(&format!("eventcnv query LOG \"{query}\"")), "{errors}");
+    #[cfg(feature = "sql")]
+    {
+        let query = format!("{query} WHERE result > 71");
+        let (found, code, errors) = run(&["query", "--csv", &log, &query]);
+        let found = String::from_utf8(found).unwrap();
+        assert!(code == 0 && found.lines().count() == 2, "{found}{errors}");
+    }
+    for args in [&["--where", "job > 0"][..], &["--events", "JobBegin"], &["--events", "Note"], &[]]
+    {
+        let (_, _, errors) = run(&[&["pairs", &*log], args].concat());
+        assert!(!errors.contains("eventcnv query"), "{args:?}: {errors}");
+    }
+}
+
+/// `.cnv.pairs`: a note tells that further values share a row.
+#[test]
+fn further_values_and_groups_are_noted() {
+    let directory = TempDir::new().unwrap();
+    for (count, expected) in [(1 << 16, false), ((1 << 16) + 1, true)] {
+        let key = |key: u64| [1, 2].map(|code| Step { thread: 1, wait: 10, code, key });
+        let steps: Vec<Step> = (1..=count).flat_map(key).collect();
+        let log = write(&directory, "jobs.log", &steps);
+        let (found, _, errors) = run(&["pairs", &log, "--by", "job", "--csv"]);
+        let found = String::from_utf8(found).unwrap();
+        assert_eq!(found.contains("(others)"), expected, "{count}");
+        let note = "slices have more than 65536 names or values";
+        assert_eq!(errors.contains(note), expected, "{count}: {errors}");
+    }
 }
 
 /// `.cnv.marks`: strings and doubles tell slices apart too.
@@ -369,9 +409,17 @@ fn the_slowest_slices_have_their_events() {
         });
         assert_eq!(end - begin, slow["duration_ns"].as_u64().unwrap());
     }
-    let (text, ..) = run(&["pairs", "--slowest", "1", &ours("heap.log")]);
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("ArenaCreate") && text.contains("  #0 of buffer 1\n"), "{text}");
+    for log in [log, ours("heap.log")] {
+        let (text, ..) = run(&["pairs", "--slowest", "9", &log]);
+        let text = String::from_utf8(text).unwrap();
+        let (dump, ..) = run(&["--style", "text", &log]);
+        let dump = String::from_utf8(dump).unwrap();
+        let lines = text.lines().filter_map(|line| Some(line.split_once(" of buffer ")?.0));
+        let lines: Vec<&str> = lines.map(|line| line.rsplit_once("  #").unwrap().0).collect();
+        assert!(lines.len() >= 2, "{text}");
+        let is_of_dump = |line: &&str| dump.lines().any(|other| format!("  {other}") == **line);
+        assert!(lines.iter().all(is_of_dump), "{text}");
+    }
 }
 
 /// `.slice.gap`: what lost events in between has no duration.

@@ -314,6 +314,17 @@ fn exports(library: &Path) -> Vec<String> {
     names.collect()
 }
 
+/// `.rep.record.library`
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn the_installed_library_run_as_a_program_says_what_it_is() {
+    let output = Command::new(env!("CARGO_BIN_EXE_replay-interpose")).output().expect("it runs");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    let [first, last] = ["replay-interpose: this is a library", "which preload it\n"];
+    assert!(errors.starts_with(first) && errors.ends_with(last), "{errors}");
+}
+
 #[test]
 fn installed_and_built_libraries_export_the_same_names() {
     let built = exports(common::library());

@@ -68,6 +68,16 @@ fn the_statistics_state_whether_a_log_was_closed() {
         let counts = lines(eventcnv().arg("stats").arg(&log));
         let stream = counts.iter().find(|line| line.starts_with("stream 0: ")).expect("a stream");
         assert_eq!(!stream.contains("not closed"), is_closed, "{stream}");
+        let lacking = "the log was not closed: the last block of each thread and kind may be \
+                       missing, up to 4.00 KiB each; ";
+        assert_eq!(!counts.iter().any(|line| line.starts_with(lacking)), is_closed, "{counts:#?}");
+        let [else_lost, verdict] =
+            if is_closed { ["", "sound"] } else { [" else", "sound, but not closed"] };
+        let last = format!("nothing{else_lost} is known to be lost");
+        assert_eq!(*counts.last().expect("a line"), last, "{counts:#?}");
+        let checked = lines(eventcnv().arg("verify").arg(&log));
+        let last = checked.last().expect("a line");
+        assert!(last.ends_with(&format!(": {verdict}")), "{checked:#?}");
     }
 }
 

@@ -68,6 +68,7 @@ fn finds_the_library(built: &Path) {
     let (code, _, errors) = run();
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("library that records not found"), "{errors}");
+    assert!(errors.contains("cargo install --locked --path interpose"), "{errors}");
     let library = built.with_file_name("replay-interpose");
     fs::copy(library, folder.path().join("replay-interpose")).unwrap();
     let (code, _, errors) = run();

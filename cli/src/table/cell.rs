@@ -22,8 +22,8 @@ pub enum Cell {
     Real(f64),
     /// Yes or no.
     Truth(bool),
-    /// A time that is not exact; `~` marks it.
-    About(u64),
+    /// A number that is not exact; `~` marks it.
+    About(Box<Cell>),
     /// A time that is at most so long; `≤` marks it.
     Bound(u64),
     /// A number with its own unit, in the text of this function.
@@ -71,10 +71,16 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 }
 
 impl Cell {
+    /// Returns a number, which is marked unless it is exact.
+    pub fn exact_if(is_exact: bool, number: impl Into<Cell>) -> Cell {
+        if is_exact { number.into() } else { Cell::About(Box::new(number.into())) }
+    }
+
     /// Returns what orders it among numbers.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
-            Cell::Number(number) | Cell::About(number) => Some(*number as f64),
+            Cell::Number(number) => Some(*number as f64),
+            Cell::About(number) => number.number(),
             // What is too short to be measured has no rank.
             Cell::Bound(_) => Some(0.0),
             Cell::Real(value) | Cell::Change(value) | Cell::Scaled(value, _) => Some(*value),
@@ -122,7 +128,7 @@ impl Cell {
             Cell::Real(real) => value(*real),
             Cell::Scaled(number, scale) => scale(*number),
             Cell::Bound(number) => format!("≤{}", whole(*number)),
-            Cell::About(number) => format!("~{}", whole(*number)),
+            Cell::About(number) => format!("~{}", number.shown(of, is_ticks)),
             Cell::Change(change) => {
                 let sign = if *change < 0.0 { '-' } else { '+' };
                 let number = of == Of::Number;
@@ -136,7 +142,8 @@ impl Cell {
         match self {
             Cell::None => Value::Null,
             Cell::Text(text) => json!(text),
-            Cell::Number(number) | Cell::About(number) | Cell::Bound(number) => json!(number),
+            Cell::Number(number) | Cell::Bound(number) => json!(number),
+            Cell::About(number) => number.json(),
             Cell::Truth(truth) => json!(truth),
             Cell::Real(value) | Cell::Scaled(value, _) => json!(Real(*value)),
             Cell::Change(value) if value.fract() == 0.0 => json!(*value as i64),
@@ -148,6 +155,7 @@ impl Cell {
     pub(super) fn csv(&self, out: &mut Vec<u8>) {
         match self {
             Cell::None | Cell::Words(_, Value::Null) => {}
+            Cell::About(number) => number.csv(out),
             Cell::Text(text)
             | Cell::Words(_, Value::String(text))
             | Cell::Words(text, Value::Array(_)) => csv_field(out, text.as_bytes()),
@@ -189,7 +197,8 @@ enum Key<'c> {
 impl Key<'_> {
     fn of(cell: Option<&Cell>) -> Key<'_> {
         let whole = match cell {
-            Some(Cell::Number(number) | Cell::About(number)) => *number,
+            Some(Cell::About(number)) => return Key::of(Some(&**number)),
+            Some(Cell::Number(number)) => *number,
             Some(Cell::Words(_, value)) => value.as_u64().unwrap_or(0),
             _ => 0,
         };

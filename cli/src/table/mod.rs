@@ -362,7 +362,7 @@ mod tests {
             text("line"),
         ];
         let mut table = Table::new(columns);
-        let about = Cell::About(4_000);
+        let about = Cell::exact_if(false, 4_000u64);
         let cells: [[Cell; 7]; 2] = [
             ["a.rs:10", "x = 1"].map(|text| Cell::from(text.to_owned())),
             ["a.rs:9", "=2"].map(|text| Cell::from(text.to_owned())),

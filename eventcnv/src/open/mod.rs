@@ -15,6 +15,7 @@ pub(crate) mod select;
 
 use crate::open::input::{FILENAME_VARIABLE, core};
 use crate::open::progress::Progress;
+use cli::units::bytes;
 use cli::{Stop, complain};
 use eventlog::reader::{
     Faults, Filter, Format, Increment, Log, Losses, OpenError, Options, Order, Picker,
@@ -28,6 +29,10 @@ use std::path::{Path, PathBuf};
 /// The note about seconds that come from the clock syncs of the MPS.
 const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock only to processor \
                            time; state its rate with --clock-rate";
+
+/// Why a program has written no log.
+const UNWRITTEN: &str = "; a program writes one only if MPS_TELEMETRY_CONTROL names kinds of \
+                         events, as in MPS_TELEMETRY_CONTROL=all";
 
 /// The logs on the command line.
 #[derive(Debug, Default, clap::Args)]
@@ -168,14 +173,18 @@ impl Reading {
         };
         let opened = input::open(&paths, &options);
         let input::Opened { name, starts, source, cores, damaged_count } = opened;
-        let unread = |error| Stop::Message(format!("{name}: {error}"));
+        let unread = |error: OpenError| {
+            let foreign = foreign_of(&error, &paths);
+            Stop::Message(foreign.unwrap_or_else(|| format!("{name}: {error}")))
+        };
         if source.is_err() {
             // What is known of a crash does not depend on the other logs.
             core::report_each(&cores);
         }
         let source = source.map_err(|error| match error {
             OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
-                "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
+                "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}{}",
+                if error.kind() == io::ErrorKind::NotFound { UNWRITTEN } else { "" }
             )),
             error => unread(error),
         })?;
@@ -355,6 +364,23 @@ impl Reading {
     }
 }
 
+/// Returns the error about a file that another tool recorded.
+#[cfg(feature = "waits")]
+fn foreign_of(error: &OpenError, paths: &[PathBuf]) -> Option<String> {
+    let is_read = matches!(error, OpenError::NotALog | OpenError::Directory);
+    let path = paths.iter().find(|path| is_read && input::is_foreign(path))?;
+    let name = cli::log::name(path);
+    Some(format!(
+        "{name}: is not a log: perf record, perf script or trace-cmd wrote it; make a log of it: \
+         eventcnv waits import {name} -o NEW.log"
+    ))
+}
+
+#[cfg(not(feature = "waits"))]
+fn foreign_of(_: &OpenError, _: &[PathBuf]) -> Option<String> {
+    None
+}
+
 /// Returns how many events that a filter lets through were overwritten in a log, by kind.
 fn overwritten(log: &Log, filter: &Filter) -> BTreeMap<String, u64> {
     let picker = Picker::new(filter, log.registries());
@@ -396,6 +422,18 @@ pub(crate) fn loss_summary(losses: &Losses) -> String {
         "{total} events were requested and are not in the log: {full} for lack of room, {nested} \
          nested, {large} too large, {io} refused by the host, {lost} missing"
     )
+}
+
+/// Returns what a log that was not closed may lack, and what keeps it, in words.
+pub(crate) fn open_end(log: &Log) -> Option<String> {
+    let open = (0..).zip(log.streams()).filter(|(stream, _)| log.is_open_ended(*stream));
+    let size = open.map(|(_, stream)| stream.block_size).max()?;
+    Some(format!(
+        "the log was not closed: the last block of each thread and kind may be missing, up to {} \
+         each; MPS_TELEMETRY_FILENAME=ring:PATH and a core keep it, and MPS_TELEMETRY_CRASH=1 does \
+         except after SIGKILL",
+        bytes(size.into())
+    ))
 }
 
 pub(crate) fn report(name: &str, starts: &[(u64, String)], faults: &[&Faults]) {

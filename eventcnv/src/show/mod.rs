@@ -82,7 +82,7 @@ impl<'r> Row<'r> {
 
 /// Returns the cell of a percentile.
 pub(crate) fn percentile(found: Percentile) -> Cell {
-    if found.is_exact { Cell::Number(found.ns) } else { Cell::About(found.ns) }
+    Cell::exact_if(found.is_exact, found.ns)
 }
 
 /// Returns the function that writes a number of a unit: whole bytes and ns, except of doubles.
@@ -102,6 +102,13 @@ pub(crate) fn cell(value: Option<f64>, unit: Option<Unit>, sort: Sort) -> Cell {
         (Some(value), Some(scale)) => Cell::Scaled(value, scale),
         (value, _) => value.into(),
     }
+}
+
+/// Returns the same of a value that may not be exact.
+pub(crate) fn about(value: Option<(f64, bool)>, unit: Option<Unit>, sort: Sort) -> Cell {
+    value.map_or(Cell::None, |(value, is_exact)| {
+        Cell::exact_if(is_exact, cell(Some(value), unit, sort))
+    })
 }
 
 /// Returns the width of the longest name of an event type.

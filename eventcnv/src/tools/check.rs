@@ -67,9 +67,6 @@ struct Side {
 
 /// Compares two files. Returns whether the second has versions that fit.
 pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
-    if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {
-        return Err(Stop::Message("A and B cannot both be standard input".to_owned()));
-    }
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let (mut text, mut is_allowed, mut is_common) = (String::new(), true, false);
     for new in &b.registries {

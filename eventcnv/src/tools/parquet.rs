@@ -48,8 +48,9 @@ Columns:
 Events of unknown type are in unknown_events. What begins and ends (see eventcnv pairs) is in
 slices: the columns of the beginning, and name, key, verdict, begin and end in ticks, end_buffer and
 end_number (the key of the event that ends it), duration in ns. Changes of counters are in counters:
-the columns of the event, and name, key, label, unit, value after it, change, relative (to a first
-value that is unknown, and at least least); exact_value and exact_change for integers of 64 bits.
+the columns of the event, and name, registry, key, label, unit, value after it, change, relative (to
+a first value that is unknown, and at least least); exact_value and exact_change for integers of 64
+bits.
 
 Examples:
   eventcnv parquet mpsio.log -o events
@@ -184,7 +185,8 @@ fn write_marked(
     let change = |counters: &Counters, counter: &Counter, step: &Step| {
         let key = key_of(&counter.key, counters.sorts(counter));
         let counted = (counter, counters.least(counter));
-        rows.borrow_mut().push_change(counted, step, counters.name(counter), key.as_deref());
+        let names = [counters.name(counter), counters.registry(counter)];
+        rows.borrow_mut().push_change(counted, step, names, key.as_deref());
         change_count += 1;
         flush()
     };

@@ -47,7 +47,8 @@ Tables:
   counters        changes of counters, by the marks of the registries: event (its key), place (of
                   several changes by one event), log, thread, time (in ticks), name, key, label,
                   unit (bytes, ns, count), value (after it), change, least (NULL: values are
-                  absolute; else they are relative to a first value of at least that much)
+                  absolute; else they are relative to a first value of at least that much),
+                  registry (its name)
   calls           calls of functions (eventcnv calls): event (the key of its beginning), log,
                   thread, context, task, function, caller, depth, begin and end (in ticks),
                   duration and own (in ns), verdict, unwound, end_event, begin_wall, end_wall,

@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.verify` in `design/eventcnv.md`.
 
-use crate::open::{Input, Reading, loss_summary};
+use crate::open::{Input, Reading, loss_summary, open_end};
 use cli::Stop;
 use cli::units::counted;
 use eventlog::reader::{Faults, Format, Log, Losses, Verified, What};
@@ -148,7 +148,8 @@ fn json(reading: &Reading, verified: &Verified, verdict: Verdict, losses: &Losse
     json!({
         "log": reading.name, "bytes": log.size(), "streams": log.streams().len(),
         "pieces": pieces.collect::<Value>(), "events": verified.event_count,
-        "closed": log.is_closed(), "sound": verdict == Verdict::Sound, "lost": losses.total(),
+        "closed": log.is_closed(), "may_lack_last": open_end(log).is_some(),
+        "sound": verdict == Verdict::Sound, "lost": losses.total(),
         "faults": fault_count, "warnings": warning_count,
     })
 }
@@ -178,6 +179,10 @@ fn write(
     if !log.is_closed() {
         writeln!(out, "  not closed: the program was killed, or still runs; not a fault")?;
     }
+    let open_end = open_end(log);
+    if let Some(what) = &open_end {
+        writeln!(out, "{name}: {what}")?;
+    }
     let (fault_count, warning_count) = counts(log, verified);
     let warnings = match warning_count {
         0 => String::new(),
@@ -194,6 +199,7 @@ fn write(
         writeln!(out, "{name}: {}", loss_summary(losses))?;
     }
     let verdict = match verdict {
+        Verdict::Sound if open_end.is_some() => "sound, but not closed".to_owned(),
         Verdict::Sound => "sound".to_owned(),
         Verdict::Lossy => "undamaged, but events were lost".to_owned(),
         Verdict::Damaged => counted(fault_count, "fault"),

@@ -3,8 +3,35 @@
 use crate::logs;
 use crate::sql::unnoted;
 use crate::support::{mps, run};
+use eventlog::writer::{Maker, Origin};
 use std::fs;
 use tempfile::TempDir;
+
+mod net {
+    eventdef::events! {
+        /// Half of two registries with the same names.
+        registry "net" version(1, 0, 0);
+        kinds standard;
+        /// The load of the network changes. [counter load += by]
+        Load(1, always, User) {
+            /// by so much
+            by: D,
+        }
+    }
+}
+
+mod disk {
+    eventdef::events! {
+        /// The other half.
+        registry "disk" version(1, 0, 0);
+        kinds standard;
+        /// The load of the disk changes. [counter load += more]
+        Load(1, always, User) {
+            /// by so much
+            more: U,
+        }
+    }
+}
 
 /// Returns the output of a query, which must have no error.
 fn ask(log: &str, sql: &str, options: &[&str]) -> String {
@@ -50,6 +77,38 @@ fn a_query_finds_every_table_that_it_reads() {
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
         SELECT i FROM n";
     assert_eq!(ask(&log, many, &[]).lines().count(), 3001);
+}
+
+/// `.cnv.sql.counters`, `.cnv.query`: names that two registries have.
+#[test]
+fn namesakes_of_two_registries_are_told_apart() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("made.log");
+    let mut file = fs::File::create(&path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    maker.begin(&Origin::new()).unwrap();
+    for ticks in 0..3 {
+        maker.add(1, 1, ticks, &net::Load { by: 0.5 }).unwrap();
+        maker.add(2, 1, ticks, &disk::Load { more: 2 }).unwrap();
+    }
+    maker.finish().unwrap();
+    let log = path.to_str().unwrap();
+    let sql = "SELECT registry, name, max(value) FROM counters GROUP BY 1, 2";
+    let rows = "registry,name,max(value)\ndisk,load of disk,6\nnet,load of net,1.5\n";
+    assert_eq!(ask(log, sql, &["--csv"]), rows);
+    let errors = |sql: &str| {
+        let (_, code, errors) = run(&["query", log, sql, "--csv"]);
+        assert_eq!(code, 0, "{errors}");
+        errors
+    };
+    for (table, other) in [("Load", "disk_Load"), ("disk_Load", "Load")] {
+        let errors = errors(&format!("SELECT count(*) FROM {table}"));
+        let expected = format!(" they are in {other}\n");
+        assert!(errors.contains(&format!("note: {table} lacks ")), "{errors}");
+        assert!(errors.ends_with(&expected), "{errors}");
+    }
+    let both = "SELECT (SELECT count(*) FROM Load) + (SELECT count(*) FROM disk_Load)";
+    assert_eq!(errors(both), "");
 }
 
 /// `.cnv.sql.slices`: the quantiles of the table are the percentiles of the command.

@@ -274,6 +274,22 @@ fn a_database_whose_slices_are_events_is_refused() {
     assert!(fs::read(&database).unwrap() == before);
 }
 
+/// `.cnv.sql.counters`: a database of a version without the column `registry` gets it.
+#[test]
+fn a_database_without_registries_of_counters_gets_them() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("a.db");
+    let log = mps("mpmss-cut.log");
+    add(log.as_ref(), &database);
+    let sql = "SELECT registry, count(*) FROM counters GROUP BY 1";
+    let before = rows(&database, sql);
+    let earlier = "ALTER TABLE counters DROP COLUMN registry; DELETE FROM counters";
+    Connection::open(&database).unwrap().execute_batch(earlier).unwrap();
+    add(log.as_ref(), &database);
+    assert_eq!(rows(&database, sql), before);
+    assert!(before.len() == 1 && !before[0].starts_with('|'), "{before:?}");
+}
+
 #[test]
 fn a_log_added_again_leaves_the_size_of_the_database() {
     let directory = TempDir::new().unwrap();

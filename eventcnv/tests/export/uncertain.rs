@@ -1,4 +1,5 @@
-//! What a counter cannot tell: of a log that was not closed; of a parameter that does not count.
+//! What a counter cannot tell: of a log that was not closed; of a selection; of a parameter that
+//! does not count.
 //!
 //! ```text
 //!  Came (one kind) ──────•───•──•│            │   the file ends with these blocks
@@ -7,7 +8,8 @@
 //!
 //! Design: `.cnv.counters` in `design/eventcnv.md`.
 
-use crate::support::run;
+use crate::exported;
+use crate::support::{mps, run};
 use eventlog::format::ClockSync;
 use eventlog::writer::{Maker, Origin};
 use serde_json::Value;
@@ -127,6 +129,25 @@ fn counters_of_a_killed_log_say_how_long_they_are_right() {
     for note in notes(&made(directory.path(), &[In(5), In(6), At(7)], true)) {
         assert!(note.contains("may be wrong after +0s (times"), "{note}");
     }
+}
+
+#[test]
+fn a_selection_has_the_values_of_the_whole_log_or_says_so() {
+    let log = mps("mpmss-cut.log");
+    let sql = "SELECT count(*), max(value), max(least) FROM counters WHERE name = 'allocated'";
+    let all = run(&["query", &log, sql, "--csv"]).0;
+    let part = run(&["query", &log, "--events", "PoolFree", sql, "--csv"]).0;
+    let [all, part] = [all, part].map(|rows| String::from_utf8(rows).unwrap());
+    let fields = |text: &str| -> Vec<String> {
+        text.lines().nth(1).unwrap().split(',').map(str::to_owned).collect()
+    };
+    let (all, part) = (fields(&all), fields(&part));
+    assert!(part[0] != "0" && part[0] != all[0], "{all:?} {part:?}");
+    assert_eq!((&*all[2], &*part[2]), ("", ""), "values are those of the whole log");
+    let (_, errors) = exported("trace.json", &[&log, "--events", "PoolFree"]);
+    assert!(errors.contains(" counters are relative to a first value"), "{errors}");
+    let (_, errors) = exported("trace.json", &[&log, "--events", "PoolAlloc,PoolF*"]);
+    assert!(!errors.contains("relative"), "{errors}");
 }
 
 /// `.cnv.marks`

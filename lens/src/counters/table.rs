@@ -34,6 +34,8 @@ pub struct Refused {
 struct Sum {
     /// With that of the registry, if another one of the stream names a counter alike.
     name: Box<str>,
+    /// The name of the registry of its event types.
+    registry: Box<str>,
     unit: Option<Unit>,
     /// The sorts of the key.
     sorts: Vec<Sort>,
@@ -87,6 +89,7 @@ impl Counters {
                     let sort = |at: usize| row.params.get(at).map(|param| param.sort);
                     sum.sorts = count.side.params().filter_map(sort).collect();
                     sum.place = place;
+                    sum.registry = OneLine(registry.name.as_bytes()).to_string().into();
                     sum.kinds |= bit(row.kind);
                     sum.is_short |= is_cut || !reads(registry, row);
                 }
@@ -172,6 +175,11 @@ impl Counters {
     /// Returns the name of a counter's mark.
     pub fn name(&self, counter: &Counter) -> &str {
         self.sums.get(counter.pair as usize).map_or("?", |sum| &sum.name)
+    }
+
+    /// Returns the name of the registry of a counter's mark.
+    pub fn registry(&self, counter: &Counter) -> &str {
+        self.sums.get(counter.pair as usize).map_or("?", |sum| &sum.registry)
     }
 
     /// Returns the least first value that keeps the counter from falling below zero, if the first

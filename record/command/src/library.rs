@@ -47,8 +47,9 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
     let mut places = folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name)));
     places.find_map(|place| place.canonicalize().ok()).ok_or_else(|| {
         Stop::Message(format!(
-            "{}: the library that records not found (neither {} nor {} here or in ../lib); run \
-             `cargo install mps-interpose`, or name the library by --library",
+            "{}: the library that records not found (neither {} nor {} here or in ../lib); in a \
+             checkout run `cargo install --locked --path interpose`, or name the library by \
+             --library",
             folder.display(),
             NAMES[0],
             NAMES[1]

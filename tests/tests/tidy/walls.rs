@@ -125,7 +125,7 @@ fn uses(member: &str, path: &str) -> Vec<String> {
 }
 
 fn says_unsafe(file: &File) -> bool {
-    let is_word = |word: &str| word == "unsafe";
+    let is_word = |word: &str| ["unsafe", "global_asm"].contains(&word);
     file.code().any(|(_, code)| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_word))
 }
 

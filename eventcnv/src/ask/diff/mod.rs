@@ -30,7 +30,9 @@ change in each run, are not compared.";
 
 const EXAMPLES: &str = "\
 The column \"distance\" is the part of the values that differs: for numbers the Kolmogorov-Smirnov
-distance, for strings and Booleans the part that the other log does not have as often.
+distance, for strings and Booleans the part that the other log does not have as often. Medians
+(p50) are exact while a parameter has at most 256 values, and up to 127; others, with ~, are at most
+1/64 too low.
 
 Examples:
   eventcnv diff run.log run.log           a log and itself

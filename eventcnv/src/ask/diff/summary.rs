@@ -49,7 +49,8 @@ pub(crate) struct ParamDifference {
 pub(crate) struct Values {
     pub(crate) count: u64,
     pub(crate) mean: Option<f64>,
-    pub(crate) median: Option<f64>,
+    /// And whether it is exact.
+    pub(crate) median: Option<(f64, bool)>,
     pub(crate) max: Option<f64>,
 }
 
@@ -174,7 +175,7 @@ fn values(param: &ParamOverview) -> Values {
     Values {
         count: param.values.count,
         mean: numbers.mean(),
-        median: numbers.percentile(50.0).filter(|_| numbers.count() > 0),
+        median: param.values.percentile(50.0, param.sort),
         max: numbers.range().map(|range| range.1),
     }
 }

@@ -100,9 +100,11 @@ fn params(difference: &Difference) -> Table<'static> {
     for param in &difference.params {
         let [a, b] = param.values;
         let cells = [param.name.clone().into(), param.distance.into(), a.count.into()];
-        let values = [a.mean, b.mean, a.median, b.median, a.max, b.max];
-        let values = values.map(|value| show::cell(value, param.unit, param.sort));
-        table.row(cells.into_iter().chain([b.count.into()]).chain(values));
+        let cell = |value| show::cell(value, param.unit, param.sort);
+        let medians = [a, b].map(|side| show::about(side.median, param.unit, param.sort));
+        let cells = cells.into_iter().chain([b.count.into()]);
+        let cells = cells.chain([a.mean, b.mean].map(cell)).chain(medians);
+        table.row(cells.chain([a.max, b.max].map(cell)));
     }
     table
 }

@@ -76,7 +76,7 @@ pub(crate) fn by_statement(
             (value, _) if value.is_below() => Some(cell(&value)),
             (value, is_exact) => {
                 let ns = value.ns.round() as u64;
-                Some(if is_exact { Cell::Number(ns) } else { Cell::About(ns) })
+                Some(Cell::exact_if(is_exact, ns))
             }
         };
         let [p50, p90, p99, p99_9] = PERCENTS.map(|(_, percent)| percentile(percent).into());

@@ -26,7 +26,8 @@ use crate::show;
 use crate::show::View;
 use crate::show::clock::Clock as Times;
 use crate::show::columns::Columns;
-use crate::show::line::Lines;
+use crate::show::line::{Line, Lines};
+use crate::show::readable::Readable;
 use crate::text::page::Page;
 use cli::Stop;
 use cli::table::Form;
@@ -144,7 +145,7 @@ pub(crate) fn run(args: &Pairs) -> Result<bool, Stop> {
     let old = Reading::open_others(&args.input, &args.what.against)?;
     let mut old = Summed::new(args, &old)?;
     let names = [&old, &new].map(|side| &*side.reading.name);
-    let overviews = [&old.overview(&args.what), &new.overview(&args.what)];
+    let overviews = [&old.overview(args), &new.overview(args)];
     let (table, around) = against(overviews, names)?;
     let text = args.form.answer(table, around)?;
     Ok([old.end(&[])?, new.end(&text)?] == [true, true])
@@ -159,6 +160,8 @@ struct Summed<'l> {
     groups: Groups,
     values: Values,
     found: Found,
+    /// Why there are no slices.
+    no_beginnings: Option<String>,
 }
 
 impl<'l> Summed<'l> {
@@ -187,15 +190,17 @@ impl<'l> Summed<'l> {
             groups.add(told, values);
             Ok::<(), Infallible>(())
         });
-        Ok(Summed { reading, base: clock.base, rates, marks, groups, values, found })
+        let no_beginnings = marked.beginnings_note(&selection);
+        let base = clock.base;
+        Ok(Summed { reading, base, rates, marks, groups, values, found, no_beginnings })
     }
 
-    fn overview<'g>(&'g mut self, what: &'g What) -> Overview<'g> {
-        let by = if what.by == "event" { "" } else { &what.by };
+    fn overview<'g>(&'g mut self, args: &'g Pairs) -> Overview<'g> {
+        let by = if args.what.by == "event" { "" } else { &args.what.by };
         let run_count = self.groups.run_count();
         let slowest = self.groups.slowest.sorted().collect::<Vec<_>>();
         let name = |begin: &Edge| self.groups.name_of(begin, &self.values).into_owned();
-        let slowest = slow(&self.reading.log, name, &slowest);
+        let slowest = slow(&self.reading.log, name, &slowest, args.form.json);
         let Summed { reading, marks, groups, values, rates, .. } = self;
         let rows = groups.rows(&reading.log, marks, values, rates);
         let is_stream_shown = self.reading.log.streams().len() > 1;
@@ -205,7 +210,7 @@ impl<'l> Summed<'l> {
 
     fn text(&mut self, args: &Pairs) -> Result<Vec<u8>, Stop> {
         let overwritten = self.reading.overwritten();
-        let overview = self.overview(&args.what);
+        let overview = self.overview(args);
         let mut around = overview.around(args.what.histogram);
         around.facts["overwritten"] = overwritten.into();
         args.form.answer(overview.table(), around)
@@ -213,15 +218,20 @@ impl<'l> Summed<'l> {
 
     /// Prints the text, then faults and notes. Returns whether the log was read completely.
     fn end(&self, text: &[u8]) -> Result<bool, Stop> {
-        let notes = self.found.notes.iter().cloned().chain(self.groups.note());
-        self.reading.answer(text, &self.found.faults, notes)
+        let notes = self.found.notes.iter().chain(&self.no_beginnings).cloned();
+        self.reading.answer(text, &self.found.faults, notes.chain(self.groups.notes()))
     }
 }
 
-/// Returns the longest slices with the lines of their events.
-fn slow(log: &Log, name: impl Fn(&Edge) -> String, slowest: &[Long]) -> Vec<Slow> {
+/// Returns the longest slices with the lines of their events: those for people, or for JSON those
+/// of `dump -v`.
+fn slow(log: &Log, name: impl Fn(&Edge) -> String, slowest: &[Long], is_json: bool) -> Vec<Slow> {
     let edges = slowest.iter().flat_map(|long| [&long.begin, &long.end]);
-    let lines = lines(log, edges);
+    let name_width = show::name_width(log.registries());
+    let lines = match is_json {
+        true => lines(log, edges, Columns { clock: Times::Ticks, name_width }),
+        false => lines(log, edges, Readable::new(Times::for_people(log), log, false)),
+    };
     let line = |edge: &Edge| lines.get(&edge.id).cloned().unwrap_or_default();
     let slow = |long: &Long| Slow {
         name: name(&long.begin),
@@ -237,7 +247,11 @@ fn slow(log: &Log, name: impl Fn(&Edge) -> String, slowest: &[Long]) -> Vec<Slow
 }
 
 /// Returns the lines of events, in one pass over their threads from the first event to the last.
-fn lines<'e>(log: &Log, edges: impl Iterator<Item = &'e Edge>) -> HashMap<Id, String> {
+fn lines<'e>(
+    log: &Log,
+    edges: impl Iterator<Item = &'e Edge>,
+    line: impl Line,
+) -> HashMap<Id, String> {
     let mut times: Vec<Option<(u64, u64)>> = vec![None; log.streams().len()];
     let (mut wanted, mut threads) = (HashSet::new(), BTreeSet::new());
     for &Edge { id, thread, ticks, .. } in edges {
@@ -251,12 +265,12 @@ fn lines<'e>(log: &Log, edges: impl Iterator<Item = &'e Edge>) -> HashMap<Id, St
     if wanted.is_empty() {
         return HashMap::new();
     }
-    let filter = times.into_iter().fold(Filter::new().threads(threads), |filter, times| {
+    let all = Filter::new().threads(threads).labels(true);
+    let filter = times.into_iter().fold(all, |filter, times| {
         let (from, to) = times.unwrap_or((1, 0));
         filter.times(from..=to)
     });
-    let name_width = show::name_width(log.registries());
-    let view = Lines::new(Columns { clock: Times::Ticks, name_width }, log.registries());
+    let view = Lines::new(line, log.registries());
     let mut found = HashMap::new();
     log.events(Order::Time, &filter).each_while(|event| {
         let id = Id { stream: event.stream, buffer: event.buffer, number: event.number };

@@ -188,15 +188,23 @@ impl Groups {
         }
     }
 
-    /// Returns a note for the user about groups without percentiles.
-    pub(crate) fn note(&self) -> Option<String> {
+    /// Returns notes for the user about groups without percentiles, and groups that are one row.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let (count, Limits { duration_count, .. }) = (self.durations.lost_count(), self.limits);
-        (count > 0).then(|| {
+        let lost = (count > 0).then(|| {
             format!(
                 "{count} groups have no percentiles: all groups together have more than \
                  {duration_count} durations; select fewer slices"
             )
-        })
+        });
+        let are_full = self.groups.iter().any(|((.., value), _)| *value == OTHERS);
+        let others = are_full.then(|| {
+            format!(
+                "there are more than {GROUP_COUNT_MAX} groups: further ones of a name are its row \
+                 (others); a selection has fewer"
+            )
+        });
+        lost.into_iter().chain(others)
     }
 
     #[inline]
@@ -396,7 +404,7 @@ mod tests {
                 let slice = Slice { slot: 0, depth: 0, begin, end: Some(begin), verdict };
                 groups.add(Told::Slice(slice), &Values::default());
             }
-            note = groups.note();
+            note = groups.notes().next();
             assert_eq!(note.is_some(), expected, "{note:?}");
         }
         let lost = groups.durations.groups().iter().filter(|group| {

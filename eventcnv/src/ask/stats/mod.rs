@@ -28,7 +28,7 @@ most frequent with their labels. That takes several times as long.";
 
 const EXAMPLES: &str = "\
 Gaps of at least a 2048th of the log are found. If a parameter has more than 256 values, counts are
-at most one 257th of all too low. Percentiles are exact up to 127, else at most 1/64 too low.
+at most one 257th of all too low, and percentiles, with ~, at most 1/64, except up to 127.
 \"not in the log\" has a column for each cause: no room (full), recorded while the thread recorded
 another event, or by a child of `clone` before its log began, at most that many (nested), too large
 (large), refused by the host (io), recorded but missing (lost),

@@ -14,7 +14,7 @@ use crate::ask::stats::summary::{Count, seconds};
 use crate::{show, text};
 use cli::Stop;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, rate, text, time};
-use cli::units::three_digits;
+use cli::units::{counted, three_digits};
 use eventdef::Sort;
 use eventlog::reader::{CAUSES, ClockBase, Stream};
 use serde_json::{Value, json};
@@ -36,12 +36,18 @@ pub(crate) fn answer(overview: &Overview<'_>, form: &Form) -> Result<Vec<u8>, St
     }
     writeln!(before)?;
     write_streams(overview, &mut before)?;
-    let after = match overview.fault_count {
+    let open_end = overview.open_end.as_ref().map(|what| format!("\n{what}\n"));
+    let lost = match (overview.fault_count, &open_end) {
         _ if !overview.losses.is_empty() => String::new(),
-        0 => "\nnothing is known to be lost\n".to_owned(),
-        1 => "\n1 fault was found, which may have cost events\n".to_owned(),
-        count => format!("\n{count} faults were found, which may have cost events\n"),
+        (0, Some(_)) => "\nnothing else is known to be lost\n".to_owned(),
+        (0, None) => "\nnothing is known to be lost\n".to_owned(),
+        (count, _) => {
+            let faults = counted(count, "fault");
+            let were = if count == 1 { "was" } else { "were" };
+            format!("\n{faults} {were} found, which may have cost events\n")
+        }
     };
+    let after = open_end.unwrap_or_default() + &lost;
     let facts = json!({
         "events": events,
         "bytes": bytes,
@@ -122,7 +128,8 @@ impl Overview<'_> {
             row.params.iter().for_each(|param| table.row(cells_of(row, param)));
         }
         let mut after =
-            "percentiles are at most 1/64 too low; counts with ≥ are lower bounds\n".to_owned();
+            "percentiles with ~ are at most 1/64 too low; counts with ≥ are lower bounds\n"
+                .to_owned();
         if self.is_params_cut {
             after += "the log has more parameters: select event types to see them\n";
         }
@@ -221,13 +228,17 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
 fn cells_of(row: &TypeOverview, param: &ParamOverview) -> impl Iterator<Item = Cell> {
     let numbers = &param.values.numbers;
     let (min, max) = numbers.range().unzip();
-    let percentiles = PERCENTILES.map(|percent| numbers.percentile(percent));
+    let percentile = |percent| param.values.percentile(percent, param.sort);
+    let percentiles =
+        PERCENTILES.map(|percent| show::about(percentile(percent), param.unit, param.sort));
     let (top, error) = top(param);
     let cell = |value: Option<f64>| show::cell(value, param.unit, param.sort);
     let names = [&row.name, &param.name].map(|name| name.clone().into()).into_iter();
     names
         .chain([param.sort.letter().to_string().into(), param.values.count.into(), error.into()])
-        .chain([min, numbers.mean()].into_iter().chain(percentiles).chain([max]).map(cell))
+        .chain([min, numbers.mean()].map(cell))
+        .chain(percentiles)
+        .chain([cell(max)])
         .chain([top])
 }
 

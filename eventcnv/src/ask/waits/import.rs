@@ -96,9 +96,6 @@ fn boot_of(path: &Path) -> Result<[u8; 16], Stop> {
 
 /// Makes the log. Returns whether no source had a fault.
 pub(crate) fn run(args: &Import) -> Result<bool, Stop> {
-    if args.sources.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(Stop::Message("standard input can be a source only once".into()));
-    }
     let boot_id = args.boot_of.as_deref().map(boot_of).transpose()?;
     let (mut sources, mut is_whole) = (Vec::<Opened>::new(), true);
     for path in &args.sources {

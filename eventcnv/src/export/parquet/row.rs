@@ -55,8 +55,9 @@ pub(crate) const SLICE: [(&str, Form, bool); 8] = [
     ("duration", Form::Long, true),
 ];
 /// The further columns of changes of counters. Those without a value come last.
-pub(crate) const COUNTER: [(&str, Form, bool); 10] = [
+pub(crate) const COUNTER: [(&str, Form, bool); 11] = [
     ("name", Form::Text, false),
+    ("registry", Form::Text, false),
     ("key", Form::Text, true),
     ("label", Form::Text, true),
     ("unit", Form::Text, true),
@@ -158,17 +159,18 @@ impl Rows {
         self.end(begin, id.stream, wall, FIRST.len() + SLICE.len());
     }
 
-    /// Adds a change of a counter, which has the value after it.
+    /// Adds a change of a counter, which has the value after it; `names` are its name and that of
+    /// its registry.
     pub(crate) fn push_change(
         &mut self,
         (counter, least): (&Counter, Option<Number>),
         step: &Step,
         wall: Option<u64>,
-        name: &str,
+        names: [&str; 2],
         key: Option<&str>,
     ) {
         let begin = self.begin(step.ticks, wall, step.thread, step.id.buffer, step.id.number);
-        self.push_bytes(name.as_bytes());
+        names.iter().for_each(|name| self.push_bytes(name.as_bytes()));
         for text in [key, counter.label.as_deref(), counter.unit.map(Unit::name)] {
             match text {
                 Some(text) => self.push_bytes(text.as_bytes()),

@@ -81,16 +81,16 @@ impl<'l> RowBuffer<'l> {
         self.push_to(SLICES, stream, |rows| rows.push_slice(slice, wall, name, key));
     }
 
-    /// Adds a change of a counter, with its name and its key.
+    /// Adds a change of a counter, with its name, that of its registry, and its key.
     pub(crate) fn push_change(
         &mut self,
         counter: (&Counter, Option<Number>),
         step: &Step,
-        name: &str,
+        names: [&str; 2],
         key: Option<&str>,
     ) {
         let wall = self.wall.time(step.id.stream, step.ticks);
-        let push = |rows: &mut Rows| rows.push_change(counter, step, wall, name, key);
+        let push = |rows: &mut Rows| rows.push_change(counter, step, wall, names, key);
         self.push_to(COUNTERS, step.id.stream, push);
     }
 

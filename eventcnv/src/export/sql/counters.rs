@@ -1,7 +1,7 @@
 //! The changes of the counters of a log, as rows that name their events.
 //!
 //! ```text
-//!  counters: event, place │ log, thread, time │ name, key, label │ unit, value, change │ least
+//!  counters: event, place │ log, thread, time │ name, key, label │ value, change …
 //! ```
 //!
 //! Design: `.cnv.sql.counters` in `design/eventcnv.md`.
@@ -29,7 +29,8 @@ impl<'c> Rows<'c> {
         streams: &'c [i64],
         keys: &'c RefCell<Keys>,
     ) -> Result<Rows<'c>, Refusal> {
-        let insert = "INSERT OR REPLACE INTO counters VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let insert =
+            "INSERT OR REPLACE INTO counters VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         Ok(Rows { streams, keys, insert: connection.prepare(insert)? })
     }
 
@@ -56,6 +57,7 @@ impl<'c> Rows<'c> {
             number(counter.value),
             number(counter.value.less(counter.before)),
             counters.least(counter).map(number),
+            counters.registry(counter),
         ])?;
         Ok(())
     }

@@ -135,6 +135,7 @@ impl<'l> Import<'l> {
         }
         recognise(connection)?;
         connection.execute_batch(tables::FIXED_LATER)?;
+        tables::add_columns(connection)?;
         connection.execute_batch(calls::TABLES)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
         let tables = Tables::new(connection, log, &streams)?;

@@ -64,8 +64,17 @@ CREATE TABLE IF NOT EXISTS slices(
   begin_event INTEGER PRIMARY KEY, end_event INTEGER, log INTEGER, verdict TEXT);
 CREATE TABLE IF NOT EXISTS counters(
   event INTEGER, place INTEGER, log INTEGER, thread INTEGER, time INTEGER, name TEXT, key,
-  label TEXT, unit TEXT, value, change, least, PRIMARY KEY(event, place)) WITHOUT ROWID;
+  label TEXT, unit TEXT, value, change, least, registry TEXT,
+  PRIMARY KEY(event, place)) WITHOUT ROWID;
 ";
+
+/// Adds columns that databases of earlier versions lack.
+pub(crate) fn add_columns(connection: &Connection) -> Result<(), Refusal> {
+    if connection.prepare("SELECT registry FROM counters").is_err() {
+        connection.execute_batch("ALTER TABLE counters ADD COLUMN registry TEXT")?;
+    }
+    Ok(())
+}
 
 /// Columns of an event in addition to its parameters: those of its table, then one of its view.
 pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];

@@ -22,11 +22,14 @@ use cli::complain;
 use cli::log::{HEADER_SIZE_MAX, registry_in};
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
+#[cfg(feature = "waits")]
+use lens::waits::source::import::Form;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The environment variable that names the log, for the program and for this tool.
 pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
@@ -219,6 +222,25 @@ pub(crate) fn is_core(path: &Path) -> bool {
     head.get(..size.unwrap_or(0)).is_some_and(is_elf)
 }
 
+/// Returns whether a file, or a folder of `perf record --threads`, is what `waits import` reads.
+#[cfg(feature = "waits")]
+pub(crate) fn is_foreign(path: &Path) -> bool {
+    let part = path.join("data");
+    let path = if part.is_file() { &part } else { path };
+    if !path.is_file() {
+        return false;
+    }
+    let Ok((source, _)) = open_one(path, &mut |_| Ok(())) else { return false };
+    let mut head = vec![0; Form::HEAD_SIZE];
+    let size = source.read_at(0, &mut head).unwrap_or(0);
+    head.truncate(size);
+    match Form::of(&head) {
+        // Any text has this form: here it has to name events of the scheduler.
+        Some(Form::Script) => memchr::memmem::find(&head, b"sched_").is_some(),
+        form => form.is_some(),
+    }
+}
+
 /// Returns the log in a core, or the source itself if it is not a core.
 fn rescue(
     source: AnySource,
@@ -246,11 +268,17 @@ fn is_log(head: &[u8], options: &Options) -> Result<(), OpenError> {
     if is_elf(head) { Ok(()) } else { is_sound() }
 }
 
-/// Opens one file, compressed or not; `-` is standard input. `check` refuses the beginning of a
-/// large source that can be read only once. Returns also why a compressed file was not read to its
-/// end.
+/// Whether standard input was opened: nothing can read it again.
+static IS_STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Opens one file, compressed or not; `-` is standard input, once. `check` refuses the beginning of
+/// a large source that can be read only once. Returns also why a compressed file was not read to
+/// its end.
 pub(crate) fn open_one(path: &Path, check: Check<'_>) -> Result<(AnySource, Damage), OpenError> {
     let is_stdin = path.as_os_str() == "-";
+    if is_stdin && IS_STDIN_TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(io::Error::other("can be read only once; name files for the others").into());
+    }
     let mut file = match is_stdin {
         true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
         false => File::open(path)?,

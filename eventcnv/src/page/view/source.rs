@@ -322,7 +322,7 @@ fn number(cell: &Cell) -> Value {
         Cell::Text(text) => json!(text),
         Cell::Words(_, value) => value.clone(),
         Cell::Number(number) => json!(number),
-        Cell::About(number) => json!([number, 1]),
+        Cell::About(number) => json!([self::number(number), 1]),
         Cell::Real(value) | Cell::Scaled(value, _) => json!((value * 10.0).round() / 10.0),
         Cell::Bound(number) => json!([number, 0]),
     }

@@ -17,7 +17,7 @@ use crate::tools::query::view::{Answer, Form};
 use cli::Stop;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Error};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -153,8 +153,9 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         import.add_losses(&connection, &faults, &none).map_err(refused)?;
     }
     import.finish(&connection, &none).map_err(refused)?;
+    let namesakes = namesakes(&connection, &read).map_err(broken)?;
     reading.finish();
-    reading.note(note.into_iter().chain(great));
+    reading.note(note.into_iter().chain(great).chain(namesakes));
     reading.note(slices.iter().flat_map(|found| found.notes.clone()));
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
@@ -166,6 +167,30 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         Some(faults) => reading.end(&faults),
         None => reading.end_unread(),
     })
+}
+
+/// Returns notes on the tables of a query whose event types have namesakes in tables that the query
+/// does not read.
+fn namesakes(connection: &Connection, read: &HashSet<String>) -> Result<Vec<String>, Error> {
+    let sql = "SELECT a.name, b.name FROM event_tables AS a JOIN event_tables AS b
+        ON a.type = b.type AND a.name <> b.name";
+    let mut find = connection.prepare(sql)?;
+    let pairs = find.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pair in pairs {
+        let (name, other): (String, String) = pair?;
+        if read.contains(&name) && !read.contains(&other) {
+            found.entry(name).or_default().push(other);
+        }
+    }
+    let note = |(name, others): (String, Vec<String>)| {
+        format!(
+            "{name} lacks the events of that name of other registries, or with other parameters: \
+             they are in {}",
+            others.join(", ")
+        )
+    };
+    Ok(found.into_iter().map(note).collect())
 }
 
 /// The actions of a query, which SQLite reports while it prepares the query.

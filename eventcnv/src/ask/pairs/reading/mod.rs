@@ -23,11 +23,9 @@ use cli::Stop;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 use eventdef::Sort;
 #[cfg(any(feature = "parquet", feature = "sql"))]
-use eventlog::reader::Picker;
-#[cfg(any(feature = "parquet", feature = "sql"))]
 use eventlog::reader::marks::Key;
 use eventlog::reader::marks::{Form, Marks};
-use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
+use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Picker, Registry};
 use lens::counters::{Counters, Refused};
 use lens::slices::{
     Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
@@ -204,12 +202,32 @@ impl Marked<'_> {
     /// Returns whether a selection may have events that begin anything.
     #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn has_beginnings(&self, selection: &Selection) -> bool {
+        self.first_side(selection, false).is_some()
+    }
+
+    /// Returns the first event type of a selection that begins something, or that ends something.
+    fn first_side(&self, selection: &Selection, is_end: bool) -> Option<&EventType> {
         let registries = self.log.registries();
         let picker = Picker::new(selection.filter(), registries);
-        registries.iter().enumerate().any(|(at, registry)| {
-            let begins = |code| self.marks.role_of(registry, code).part.is_some_and(|s| !s.is_end);
-            let rows = registry.event_types.iter().enumerate();
-            rows.into_iter().any(|(index, row)| begins(row.code) && picker.has_type(at, index))
+        registries.iter().enumerate().find_map(|(at, registry)| {
+            let side = |code| self.marks.role_of(registry, code).part;
+            let is_it = |code| side(code).is_some_and(|side| side.is_end == is_end);
+            let mut rows = registry.event_types.iter().enumerate();
+            let found = rows.find(|(index, row)| is_it(row.code) && picker.has_type(at, *index));
+            found.map(|(_, row)| row)
+        })
+    }
+
+    /// Returns a note on a selection of ends without beginnings, which has no slices.
+    pub(crate) fn beginnings_note(&self, selection: &Selection) -> Option<String> {
+        let end = self.first_side(selection, true)?;
+        self.first_side(selection, false).is_none().then(|| {
+            format!(
+                "a selection chooses slices by the events that begin them, and this one has none \
+                 of these; to choose by the end: eventcnv query LOG \"SELECT slices.* FROM slices \
+                 JOIN {} ON event = end_event\", with WHERE",
+                end.name
+            )
         })
     }
 
@@ -349,7 +367,9 @@ impl Marked<'_> {
         result?;
         // Nothing but `take` fails.
         let faults = faults.unwrap_or_default();
-        Ok(Found { faults, notes: notes(log, &open.pairing.counts()) })
+        let mut notes = notes(log, &open.pairing.counts());
+        notes.extend(open.values.note());
+        Ok(Found { faults, notes })
     }
 }
 

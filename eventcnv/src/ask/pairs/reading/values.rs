@@ -53,6 +53,8 @@ pub(crate) struct Values {
     texts: Numbered,
     /// Tags with a value.
     valued_count: usize,
+    /// Whether further names or values came.
+    has_others: bool,
 }
 
 impl Values {
@@ -90,6 +92,16 @@ impl Values {
         self.texts.text(number)
     }
 
+    /// Returns a note for the user about further names and values.
+    pub(super) fn note(&self) -> Option<String> {
+        self.has_others.then(|| {
+            format!(
+                "slices have more than {VALUE_COUNT_MAX} names or values: further ones are called \
+                 (others); a selection has fewer"
+            )
+        })
+    }
+
     /// Returns the tag of a name and a value, which a NUL parts.
     pub(super) fn tag(&mut self, text: &str) -> u32 {
         let is_new = !self.tags.numbers.contains_key(text);
@@ -99,6 +111,7 @@ impl Values {
             let names_count = self.pairs.len() - self.valued_count;
             let count = if value.is_empty() { names_count } else { self.valued_count };
             if count >= VALUE_COUNT_MAX && ![OTHERS, OTHER_VALUES].contains(&text) {
+                self.has_others = true;
                 return self.tag(if name.is_empty() { OTHER_VALUES } else { OTHERS });
             }
             self.valued_count += usize::from(!value.is_empty());

@@ -149,7 +149,7 @@ pub(crate) fn against<'o>(
     let clock = clock(new.base);
     let around = Around {
         before: format!("{clock}\nruns: {} old, {} new\n\n", runs[0], runs[1]),
-        none: "no selected event begins or ends anything",
+        none: "no selected event begins anything",
         after,
         facts: json!({ "test": "Welch", "by": new.by() }),
     };

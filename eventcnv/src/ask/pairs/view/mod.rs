@@ -124,7 +124,7 @@ impl Overview<'_> {
         self.write_slowest(&mut after);
         Around {
             before: format!("{}\n\n", clock(self.base)),
-            none: "no selected event begins or ends anything",
+            none: "no selected event begins anything",
             after,
             facts: self.facts(),
         }

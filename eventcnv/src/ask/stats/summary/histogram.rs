@@ -15,6 +15,9 @@ const STEP_BITS: u32 = 6;
 const STEP_COUNT: usize = 1 << STEP_BITS;
 const SHIFT: u32 = 52 - STEP_BITS;
 
+/// Up to here whole numbers have a step each.
+pub(super) const EXACT_MAX: f64 = 127.0;
+
 /// Pages of all histograms of a summary, at most: 8 MiB.
 pub(super) const PAGE_COUNT_MAX: usize = 1 << 14;
 
@@ -112,7 +115,7 @@ impl Histogram {
     /// a value had no page.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
         let (min, max) = self.range.filter(|_| self.beyond == 0)?;
-        let rank = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
+        let rank = rank(self.count, percent);
         let mut seen = 0;
         for (&octave, page) in &self.pages {
             for (step, &count) in page.iter().enumerate() {
@@ -124,6 +127,11 @@ impl Histogram {
         }
         Some(max)
     }
+}
+
+/// Returns the place of a percentile in the sorted list of `count` numbers, from 1.
+pub(super) fn rank(count: u64, percent: f64) -> u64 {
+    (count as f64 * percent / 100.0).ceil().max(1.0) as u64
 }
 
 /// Returns the octave and step of a value, which have the order of values: steps of negative

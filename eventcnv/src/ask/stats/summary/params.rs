@@ -7,8 +7,9 @@
 //!
 //! Design: `.cnv.params` in `design/eventcnv.md`.
 
-use crate::ask::stats::summary::histogram::{Histogram, PAGE_COUNT_MAX};
+use crate::ask::stats::summary::histogram::{EXACT_MAX, Histogram, PAGE_COUNT_MAX, rank};
 use crate::ask::stats::summary::top::Top;
+use eventdef::Sort;
 use eventlog::reader::{Event, Value};
 use std::collections::BTreeMap;
 
@@ -66,6 +67,33 @@ impl Distribution {
             }
             _ => {}
         }
+    }
+
+    /// Returns the least number that `percent` of all do not exceed, and whether it is exact, for a
+    /// parameter of this sort; `None` if it has no numbers, or a number had no page.
+    pub(crate) fn percentile(&self, percent: f64, sort: Sort) -> Option<(f64, bool)> {
+        let count = self.numbers.count();
+        if count > 0
+            && let TopOf::Numbers(top) = &self.top
+            && let Some(all) = top.all()
+        {
+            // No number is -0.
+            let number = |value| match sort {
+                Sort::D => f64::from_bits(value) + 0.0,
+                _ => value as f64,
+            };
+            let all = all.map(|(&value, count)| (number(value), count));
+            let mut all: Vec<(f64, u64)> = all.filter(|(number, _)| !number.is_nan()).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (mut seen, rank) = (0, rank(count, percent));
+            let is_reached = |(_, count): &&(f64, u64)| {
+                seen += count;
+                seen >= rank
+            };
+            return all.iter().find(is_reached).map(|(number, _)| (*number, true));
+        }
+        let found = self.numbers.percentile(percent)?;
+        Some((found, sort != Sort::D && found <= EXACT_MAX))
     }
 
     pub(super) fn merge(&mut self, other: Distribution) {
@@ -137,5 +165,44 @@ impl Params {
     pub(crate) fn get(&self, stream: u16, registry: u16, place: usize) -> &[Distribution] {
         let place = u16::try_from(place).unwrap_or(u16::MAX);
         self.types.get(&(stream, registry, place)).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.cnv.params`: exact while all values have counters, or up to 127; else marked.
+    #[test]
+    fn a_percentile_is_that_of_the_sorted_list_or_marked() {
+        for (sort, step, count, expected) in [
+            (Sort::W, 1_000_003, 256, true),
+            (Sort::D, 1_000_003, 256, true),
+            (Sort::W, 1_000_003, 257, false),
+            (Sort::D, 1_000_003, 3000, false),
+            (Sort::D, 1, 127, true),
+            (Sort::W, 0, 5000, true),
+        ] {
+            let mut values: Vec<f64> =
+                (0..count).map(|at| f64::from(at) * f64::from(step) / 4.0).collect();
+            if sort == Sort::W {
+                values.iter_mut().for_each(|value| *value = value.floor());
+            }
+            let mut found = Distribution::default();
+            let (mut top, mut room) = (Top::default(), PAGE_COUNT_MAX);
+            for &value in values.iter().rev() {
+                found.numbers.add(value, &mut room);
+                top.add(if sort == Sort::D { value.to_bits() } else { value as u64 }, None);
+            }
+            found.top = TopOf::Numbers(top);
+            for percent in [1.0, 50.0, 99.0] {
+                let exact = values[rank(values.len() as u64, percent) as usize - 1];
+                let (number, is_exact) = found.percentile(percent, sort).unwrap();
+                assert!(number <= exact && exact - number <= exact / 64.0, "{number} {exact}");
+                assert_eq!(is_exact, expected, "{sort:?} {count} {percent}");
+                assert!(!is_exact || number == exact, "{number} {exact}");
+            }
+        }
+        assert_eq!(Distribution::default().percentile(50.0, Sort::P), None);
     }
 }

@@ -82,6 +82,12 @@ impl<T: Hash + Eq + Ord + Clone> Top<T> {
         self.error
     }
 
+    /// Returns all values with their counts; `None` if some may be missing.
+    pub(crate) fn all(&self) -> Option<impl Iterator<Item = (&T, u64)>> {
+        let all = || self.counters.iter().map(|(value, counter)| (value, counter.count));
+        (self.error == 0).then(all)
+    }
+
     /// Returns the part of all values that differs from another, from 0 to 1; `None` if either does
     /// not know all its values.
     pub(crate) fn distance(&self, other: &Top<T>) -> Option<f64> {

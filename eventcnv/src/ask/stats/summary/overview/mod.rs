@@ -17,6 +17,7 @@ use crate::ask::stats::summary::params::Distribution;
 use crate::ask::stats::summary::{Count, OTHERS, Summary, all_seconds, seconds, widen};
 use crate::open::input::threads;
 use crate::open::input::threads::Thread;
+use crate::open::open_end;
 use crate::open::select::Selection;
 use eventdef::marks::Unit;
 use eventdef::{Sort, Version};
@@ -66,6 +67,8 @@ pub(crate) struct Overview<'l> {
     pub(crate) unlisted_hole_count: usize,
     pub(crate) losses: Vec<(String, Losses)>,
     pub(crate) fault_count: u64,
+    /// What the log may lack because it was not closed, in words.
+    pub(crate) open_end: Option<String>,
     /// Whether the overview has parameters, and whether some are left out.
     pub(crate) has_params: bool,
     pub(crate) is_params_cut: bool,
@@ -160,7 +163,8 @@ impl<'l> Overview<'l> {
             history: &log.history(),
             recorded: &threads,
         };
-        Overview::of(summary, &parts, losses, fault_count)
+        let overview = Overview::of(summary, &parts, losses, fault_count);
+        Overview { open_end: open_end(log), ..overview }
     }
 
     /// Returns the overview of the parts of a log.
@@ -199,6 +203,7 @@ impl<'l> Overview<'l> {
             unlisted_hole_count: 0,
             losses: named_losses(registries, &prefixes, losses),
             fault_count,
+            open_end: None,
             has_params: summary.wanted.params,
             is_params_cut: summary.params.is_cut,
             times,

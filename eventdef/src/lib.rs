@@ -133,8 +133,8 @@
 //!
 //! Up to four keys stand behind the colon, with commas. Without keys, two events belong together if
 //! all pointers and addresses that they share are equal. All rows that name a counter change the
-//! same one; without a key, there is one for each value of another parameter that is called like it:
-//! `[counter pool += size]`. Counters appear in the pages, tables and exports of `eventcnv`.
+//! same one; without a key, there is one for each value of another parameter that is called like
+//! it: `[counter pool += size]`. Counters appear in the pages, tables and exports of `eventcnv`.
 //!
 //! # Laws
 //!

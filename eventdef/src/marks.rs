@@ -104,7 +104,7 @@ pub struct Count<'a> {
     pub name: &'a str,
     /// What the event type does with it.
     pub change: Change,
-    /// The parameter with the amount; `None`: it adds or subtracts 1, or states that the value is 0.
+    /// The parameter with the amount; `None`: it adds or subtracts 1, or states 0.
     pub amount: Option<&'a str>,
     /// What tells one counter from another.
     pub key: Keys<'a>,
@@ -223,8 +223,8 @@ const fn count(text: &str) -> Option<Result<Mark<'_>, &'static str>> {
     let (is_number, is_literal) =
         (starts_with_digit(amount), is_equal(amount, if is_is { "0" } else { "1" }));
     if name.is_empty() || amount.is_empty() || (is_number && !is_literal) {
-        let why = "a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM; a number is += 1, -= 1 \
-                   or = 0";
+        let why = "a counter is NAME += PARAM, NAME -= PARAM or NAME = PARAM; a number is += 1, \
+                   -= 1 or = 0";
         return Some(Err(why));
     }
     if is_is && ends_as_operator(name) {

@@ -65,7 +65,7 @@ fn build(profile: &str) {
     ];
     let examples = [
         "--example=plugin",
-        "--example=multiply",
+        "--example=matrix",
         "--example=shop",
         "--example=words",
         "--profile",

@@ -113,7 +113,6 @@ const callsTab = (root, data, page) => {
     const shown = functions.filter(({ at }) => !found || found.has(at));
     sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {
       row.className = "pick" + (picked === one.at ? " picked" : "");
-      row.tabIndex = 0;
       row.onclick = () => pick(one.at);
       row.onkeydown = tools.onPress(() => pick(one.at));
       const name = node("td", undefined, "left name");

@@ -265,21 +265,21 @@ fn units_threads_and_hostile_text_fit_a_line() {
     let [main, other] = ["1 main     ", "2 caf\u{e9}\u{fffd}[31m"];
     let expected = [
         format!(
-            "   0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  \
+            "  0.000000000 {main} Paid  till {label}  took 1.25 ms  receipt 4.00 KiB  \
              rate 0.25 ns  things 4096"
         ),
         format!(
-            " 123.456789000 {main} Paid  till 0xABC  took 999 ns  receipt 4.00 GiB  rate NAN  \
+            "123.456789000 {main} Paid  till 0xABC  took 999 ns  receipt 4.00 GiB  rate NAN  \
              things 18446744073709551615"
         ),
-        format!(" 200.000000000 {other} Odd   at 0x0  text {odd}"),
+        format!("200.000000000 {other} Odd   at 0x0  text {odd}"),
         format!(
-            " 246.913578000 {main} Paid  till 0x0  took 585 y  receipt 1000 B  rate -1.50 s  \
+            "246.913578000 {main} Paid  till 0x0  took 585 y  receipt 1000 B  rate -1.50 s  \
              things 0"
         ),
-        format!(" 300.000000000 9           Odd   at {label}  text \"\""),
+        format!("300.000000000 9           Odd   at {label}  text \"\""),
         format!(
-            " 370.370367000 {main} Paid  till 0x0  took 999 ns  receipt 0 B  rate 5.70e291 y  \
+            "370.370367000 {main} Paid  till 0x0  took 999 ns  receipt 0 B  rate 5.70e291 y  \
              things 0"
         ),
     ];

@@ -173,8 +173,8 @@ fn an_unknown_cause_comes_with_the_events_that_would_tell() {
     let (text, errors) = explained(&directory, "sleep", "sleep");
     assert!(!text.contains("interrupt") && !text.contains("hardware"), "{text}");
     assert!(text.contains("waited 505 ms for something that the log does not tell"), "{text}");
-    let note = "waits is unknown; the log has none of the events timer:hrtimer_expire_entry, ";
-    assert!(errors.contains(note), "{errors}");
+    let note = "; the log has none of the events timer:hrtimer_expire_entry, ";
+    assert!(errors.contains("waits with an unknown end: ") && errors.contains(note), "{errors}");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn the_parts_of_one_recording_of_perf_are_one_log() {
         let (log, errors) = imported(&directory, &sources);
         assert_eq!(switches(&log), 201 + 287);
         assert!(errors.contains("note: goes on in "), "{errors}");
-        assert!(errors.contains("note: 1346 events were lost while recording"), "{errors}");
+        assert!(errors.contains("note: events lost while recording: 1346"), "{errors}");
         assert_eq!(errors.lines().count(), 2, "{errors}");
         sources.reverse();
     }

@@ -26,6 +26,8 @@ mod odd;
 mod shapes;
 #[path = "report/source.rs"]
 mod source;
+#[path = "report/tabs.rs"]
+mod tabs;
 #[path = "report/threads.rs"]
 mod threads;
 #[path = "report/waitflame.rs"]

@@ -61,6 +61,19 @@ const sortTable = (table, columns, items, sorted, redraw, most, fill) => {
   const rows = [...items].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
   const body = table.createTBody();
   rows.slice(0, most).forEach((item) => fill(body.insertRow(), item));
+  // Of rows to pick, Tab reaches one; the arrow keys go to the others.
+  const picks = [...body.querySelectorAll("tr.pick")];
+  const own = Math.max(0, picks.findIndex((row) => row.classList.contains("picked")));
+  picks.forEach((row, at) => { row.tabIndex = at === own ? 0 : -1; });
+  if (picks.length) table.onkeydown = (event) => {
+    const at = picks.indexOf(event.target);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: picks.length - 1 }[event.key];
+    if (at < 0 || next === undefined) return;
+    event.preventDefault();
+    if (!picks[next]) return;
+    [event.target.tabIndex, picks[next].tabIndex] = [-1, 0];
+    picks[next].focus();
+  };
   // The keyboard stays where it was.
   const again = focused && (heading ? head.cells[heading.cellIndex].firstChild
     : table.querySelector("tr.picked"));

@@ -407,10 +407,8 @@ fn overwritten_note(kinds: &BTreeMap<String, u64>) -> Option<String> {
     let total = kinds.values().copied().fold(0, u64::saturating_add);
     let each: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     (total > 0).then(|| {
-        format!(
-            "{total} older events were overwritten in memory and are missing here: {}",
-            each.join(", ")
-        )
+        let were = if total == 1 { "event was" } else { "events were" };
+        format!("{total} older {were} overwritten in memory: {}", each.join(", "))
     })
 }
 
@@ -418,8 +416,9 @@ fn overwritten_note(kinds: &BTreeMap<String, u64>) -> Option<String> {
 pub(crate) fn loss_summary(losses: &Losses) -> String {
     let Losses { full, nested, large, io, lost, .. } = losses;
     let total = losses.total();
+    let (were, are) = if total == 1 { ("event was", "is") } else { ("events were", "are") };
     format!(
-        "{total} events were requested and are not in the log: {full} for lack of room, {nested} \
+        "{total} {were} requested and {are} not in the log: {full} for lack of room, {nested} \
          nested, {large} too large, {io} refused by the host, {lost} missing"
     )
 }

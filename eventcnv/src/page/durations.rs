@@ -36,12 +36,15 @@ impl Timed {
         self.groups.place_of(begin.pair, values.name_of(begin), 0)
     }
 
+    fn shape(&self, begin: &Edge) -> Shape {
+        self.shapes.get(begin.pair as usize).copied().unwrap_or_default()
+    }
+
     /// Takes what an event meant, of slices that the selection lacks too.
     pub(crate) fn add(&mut self, told: Told<'_>, values: &Values) {
         let edge = match told {
             Told::Begun { begin, slot, within } => {
-                let shape = self.shapes.get(begin.pair as usize).copied().unwrap_or_default();
-                let is_counted = shape.is_own && is_selected(begin);
+                let is_counted = self.shape(begin).is_own && is_selected(begin);
                 let name = is_counted.then(|| self.place(begin, values) as Function);
                 return self.nesting.begin(slot, within, name);
             }
@@ -51,7 +54,7 @@ impl Timed {
             }
             Told::Alone(edge) => edge,
         };
-        if is_selected(edge) {
+        if is_selected(edge) && !self.shape(edge).is_told {
             self.groups.add(told, values);
         }
     }

@@ -23,7 +23,7 @@ use crate::page::view::Ids;
 use crate::page::{Report, worker_count};
 use cli::Stop;
 use eventlog::reader::marks::Marks;
-use eventlog::reader::{Clock, ClockBase, Log};
+use eventlog::reader::{Clock, ClockBase, History, Log};
 use lens::counters::Source;
 use lens::slices::{Gap, Id, Verdict};
 use serde_json::Value;
@@ -77,14 +77,15 @@ impl Laned {
         let selection = reading.select(&args.select, !counters.is_empty())?;
         let clock = Clock::new(log);
         let threads = threads(overview);
-        let ends = (0..).zip(log.spans());
+        let history = log.history();
+        let ends = (0..).zip(history.spans());
         let ends = ends.map(|(stream, span)| span.map(|(_, last)| clock.ns(stream, last)));
         let shapes = Shape::of(log.registries(), &marks);
         let chosen = threads.get(..THREAD_COUNT_MAX).unwrap_or(&threads);
         let mut timed = Timed::new(log, &marks, shapes.clone());
         let lanes = RefCell::new(Lanes::new(chosen, shapes, ends.collect(), Limits::default()));
         let marked = Marked { log, clock: &clock, marks: &marks };
-        let range = range(log, &clock, &selection);
+        let range = range(&history, &clock, &selection);
         let mut charts = Charts::new(log, &marks, range);
         let values = read(&marked, &selection, counters, &lanes, (&mut timed, &mut charts));
         let charts = page::view::counters::data(log, &charts);
@@ -104,10 +105,10 @@ impl Laned {
             values,
             texts,
             range,
-            lates: lates(log, &clock),
+            lates: lates(&history, &clock),
             processes: Processes::new(log),
             durations,
-            other_count: threads.len() - chosen.len(),
+            other_count: threads.iter().skip(chosen.len()).filter(|key| key.1 > 0).count(),
             is_part: args.select.is_given(),
             lanes,
         };
@@ -145,7 +146,8 @@ fn threads(overview: &Overview<'_>) -> Vec<(u16, u32)> {
     let mut threads: Vec<((u16, u32), u64)> =
         overview.thread_places.iter().map(|(key, place)| (*key, count(*place))).collect();
     threads.retain(|((_, thread), _)| *thread != u32::MAX);
-    threads.sort_by_key(|(key, count)| (Reverse(*count), *key));
+    // Events without a thread come last.
+    threads.sort_by_key(|(key, count)| (key.1 == 0, Reverse(*count), *key));
     threads.into_iter().map(|(key, _)| key).collect()
 }
 
@@ -236,9 +238,9 @@ fn texts(log: &Log, wanted: &Ids, slow: &Ids, sample: &Sample) -> (Texts, Chosen
 }
 
 /// Returns when the history of each thread is complete, if the log lacks its first events.
-fn lates(log: &Log, clock: &Clock) -> HashMap<(u16, u32), u64> {
+fn lates(history: &History, clock: &Clock) -> HashMap<(u16, u32), u64> {
     let mut lates: HashMap<(u16, u32), u64> = HashMap::new();
-    for held in log.history().held().filter(|held| held.is_late) {
+    for held in history.held().filter(|held| held.is_late) {
         let late = lates.entry((held.stream, held.thread)).or_default();
         *late = clock.ns(held.stream, held.span.0).max(*late);
     }
@@ -246,10 +248,10 @@ fn lates(log: &Log, clock: &Clock) -> HashMap<(u16, u32), u64> {
 }
 
 /// Returns the first and the last moment of a selection in ns.
-fn range(log: &Log, clock: &Clock, selection: &Selection) -> (u64, u64) {
+fn range(history: &History, clock: &Clock, selection: &Selection) -> (u64, u64) {
     let times = &selection.filter().times;
     let mut all: Option<(u64, u64)> = None;
-    for (stream, span) in (0..).zip(log.history().spans()) {
+    for (stream, span) in (0..).zip(history.spans()) {
         let Some((first, last)) = *span else { continue };
         let asked = times.get(usize::from(stream)).cloned().unwrap_or(0..=u64::MAX);
         let (first, last) = (first.max(*asked.start()), last.min(*asked.end()));

@@ -68,7 +68,7 @@ impl Axis {
     #[inline]
     pub(crate) fn time(&self, stream: u16, ticks: u64) -> Option<f64> {
         let (first, begin, scale) = *self.streams.get(usize::from(stream))?;
-        Some(begin + ticks.saturating_sub(first) as f64 * scale)
+        Some((begin + ticks.saturating_sub(first) as f64 * scale).min(self.length))
     }
 
     /// Returns a time as a part of the whole, 0 … 1.

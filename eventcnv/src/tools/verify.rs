@@ -164,7 +164,7 @@ fn write(
     let log = &reading.log;
     let name = &reading.name;
     let streams = counted(log.streams().len() as u64, "stream");
-    writeln!(out, "{name}: {} bytes, {streams}", log.size())?;
+    writeln!(out, "{name}: {}, {streams}", counted(log.size(), "byte"))?;
     for ((what, is_part), (count, size)) in &verified.pieces {
         let (block, part) = names(*what);
         let what = match (log.format(), is_part) {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-mod pools {
+pub(super) mod pools {
     eventdef::events! {
         /// What fills up.
         registry "pools" version(1, 0, 0);

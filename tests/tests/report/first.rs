@@ -52,7 +52,7 @@ setTimeout(() => {
 "##;
 
 /// Makes the log of what a program of a golden recording waited for.
-fn waits(directory: &Path) -> PathBuf {
+pub(super) fn waits(directory: &Path) -> PathBuf {
     let [kernel, waits] = ["kernel.log", "waits.log"].map(|name| directory.join(name));
     let recording = root().join("eventcnv/tests/golden/waits/load.perf.data.gz");
     run(eventcnv().args(["waits", "import"]).arg(recording).arg("-o").arg(&kernel));

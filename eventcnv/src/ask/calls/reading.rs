@@ -29,7 +29,7 @@ impl Found {
     /// Returns notes for the user about what is left out, of paths too if the output has paths.
     pub(crate) fn notes(&self, has_paths: bool) -> impl Iterator<Item = String> {
         let Counts { full, .. } = self.calls.counts();
-        let left = format!("{full} calls are left out: they began while too many were open");
+        let left = format!("calls left out, as they began while too many were open: {full}");
         let shared = "too many paths: some rows without a path stand for several".to_owned();
         let functions = self.calls.functions();
         let (count, first) = (functions.shared().len(), functions.shared().next());

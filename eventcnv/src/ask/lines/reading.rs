@@ -94,22 +94,22 @@ pub(crate) fn notes(found: &Statements) -> Vec<String> {
         ),
     );
     note(sums > 0, format!("too many threads: {sums} sums of statements are left out"));
-    note(alone > 0, format!("{alone} ends of statements have no beginning in the log"));
-    note(full > 0, format!("{full} executions are left out: they began while too many were open"));
+    note(alone > 0, format!("ends of statements without a beginning in the log: {alone}"));
+    note(full > 0, format!("executions left out, as they began while too many were open: {full}"));
     let ambiguous = found.all().iter().filter(|facts| facts.is_ambiguous).count();
     note(
         ambiguous > 0,
         format!(
-            "{ambiguous} statements have one name and several places: the logs are of different \
-             versions of the program"
+            "statements with one name and several places, as in different versions of a program: \
+             {ambiguous}"
         ),
     );
     let shared = found.all().iter().filter(|facts| facts.places > 1).count();
     note(
         shared > 0,
         format!(
-            "{shared} places have several statements each, as macros make them: their counts are \
-             added up"
+            "places with several statements each, as macros make them, whose counts are added up: \
+             {shared}"
         ),
     );
     let cut = found.iter().filter_map(|(at, _)| found.cut(at));
@@ -132,7 +132,7 @@ pub(crate) fn notes(found: &Statements) -> Vec<String> {
         );
     }
     let rest = wrong().count().saturating_sub(NAMED_COUNT_MAX);
-    note(rest > 0, format!("the sums of {rest} more statements contradict each other"));
+    note(rest > 0, format!("more statements whose sums contradict each other: {rest}"));
     notes
 }
 

@@ -29,7 +29,7 @@ const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 pub(crate) fn answer(overview: &Overview<'_>, form: &Form) -> Result<Vec<u8>, Stop> {
     let mut before = Vec::new();
     let Count { events, bytes } = overview.total;
-    write!(before, "{events} events, {bytes} bytes")?;
+    write!(before, "{}, {}", counted(events, "event"), counted(bytes, "byte"))?;
     if let Some(rates) = overview.rates {
         let [events, bytes] = [rates.0, rates.1].map(three_digits);
         write!(before, "; {events} events/s, {bytes} bytes/s")?;
@@ -198,7 +198,7 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         }
         let times = u16::try_from(index).ok().and_then(|index| overview.times.get(&index));
         if let Some(&(first, last)) = times {
-            write!(out, ", {} ticks", last - first)?;
+            write!(out, ", {}", counted(last - first, "tick"))?;
             if let Some(seconds) = seconds(stream, first, last) {
                 let about = if stream.is_rate_approximate { "about " } else { "" };
                 write!(out, " ({about}{seconds:.6} s)")?;
@@ -207,10 +207,8 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         let before = u16::try_from(index).ok().and_then(|index| overview.before.get(&index));
         if let Some(&(from, to)) = before {
             let length = seconds(stream, from, to);
-            let length = length.map_or_else(
-                || format!("{} ticks", to - from),
-                |seconds| format!("{seconds:.6} s"),
-            );
+            let length = length
+                .map_or_else(|| counted(to - from, "tick"), |seconds| format!("{seconds:.6} s"));
             write!(out, "; the events of the {length} before are {}", reason(stream))?;
         }
         write_volumes(stream, out)?;

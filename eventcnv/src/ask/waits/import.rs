@@ -10,6 +10,7 @@
 use crate::open::input::AnySource;
 use crate::open::output::Output;
 use crate::open::{Known, Reading, input};
+use cli::units::counted;
 use cli::{Stop, complain};
 use eventlog::reader::{OpenError, Source};
 use eventlog::writer::{MakeError, uuid_of};
@@ -231,14 +232,14 @@ fn report(name: &str, form: Form, done: &Imported) {
     }
     match done.fault_count.saturating_sub(done.faults.len() as u64) {
         0 => {}
-        rest => say(&format!("and {rest} more faults")),
+        rest => say(&format!("and {}", counted(rest, "more fault"))),
     }
     if done.unknown_count > 0 {
         let types = left_out(&done.left_out);
-        say(&format!("note: {} events of other types are left out{types}", done.unknown_count));
+        say(&format!("note: events of other types left out: {}{types}", done.unknown_count));
     }
     if done.lost_count > 0 {
-        say(&format!("note: {} events were lost while recording", done.lost_count));
+        say(&format!("note: events lost while recording: {}", done.lost_count));
     }
     for note in &done.notes {
         say(&format!("note: {note}"));
@@ -256,7 +257,7 @@ fn left_out(types: &[(String, u64)]) -> String {
     match types.len().saturating_sub(TYPE_COUNT_MAX) {
         _ if named.is_empty() => String::new(),
         0 => format!(": {}", named.join(", ")),
-        more => format!(": {}, and {more} more types", named.join(", ")),
+        more => format!(": {}, and {}", named.join(", "), counted(more as u64, "more type")),
     }
 }
 

@@ -113,7 +113,6 @@ const callsTab = (root, data, page) => {
     const shown = functions.filter(({ at }) => !found || found.has(at));
     sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {
       row.className = "pick" + (picked === one.at ? " picked" : "");
-      row.tabIndex = 0;
       row.onclick = () => pick(one.at);
       row.onkeydown = tools.onPress(() => pick(one.at));
       const name = node("td", undefined, "left name");
@@ -133,10 +132,9 @@ const callsTab = (root, data, page) => {
     const notes = [];
     if (shown.length > LISTED_MAX)
       notes.push(`The first ${LISTED_MAX} of ${count(shown.length)} functions: search or sort.`);
-    if (data.left.count) notes.push(`${many(data.left.count, "more function")} with less time are ` +
+    if (data.left.count) notes.push(`${many(data.left.count, "more function")} with less time ${page.are(data.left.count)} ` +
       `not on this page; their own time is ${share(data.left.own)} together.`);
-    if (data.full) notes.push(`${many(data.full, "call")} are left out: they began while too many ` +
-      "were in progress.");
+    if (data.full) notes.push(`${many(data.full, "call")} left out, begun while too many were in progress.`);
     listed.textContent = notes.join(" ");
   };
   // Until a function is picked, the one with the most time of its own.
@@ -216,7 +214,7 @@ const callsTab = (root, data, page) => {
       scroll.append(own);
       made.append(scroll);
     }
-    if (more > 0) made.append(node("p", `${count(more)} more are not on this page.`, "note"));
+    if (more > 0) made.append(node("p", `${count(more)} more ${page.are(more)} not on this page.`, "note"));
     return made;
   };
 

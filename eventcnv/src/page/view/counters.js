@@ -8,7 +8,7 @@ const countersTab = (root, data, page) => {
   const { node, count, css, fit, viewport, drawAxis, timeText } = page;
   const [LEFT, FOOT, SMALL_MAX] = [74, 24, 8];
   const tools = tabTools(root, { isNs: true, time: 0 }, [], page);
-  const { many, section, button } = tools;
+  const { many, section, button, lead } = tools;
   const rows = data.rows.map((row) => {
     const [at, low, high, last] = [0, 1, 2, 3].map((part) => row.cells.filter((_, i) => i % 4 === part));
     return { ...row, at, low, high, last };
@@ -96,10 +96,9 @@ const countersTab = (root, data, page) => {
       .map(([at, n]) => [at * size, label(at, n)]);
   };
   const drawChart = ({ canvas, row, view }) => {
-    view.range = page.range();
     const [context, width, height] = fit(canvas);
     const [wide, tall] = [Math.max(10, width - LEFT), height - FOOT - 8];
-    const [from, to] = page.range();
+    const [from, to] = view.range;
     const [low, high] = bounds(row, shownOf(row, [from, to]));
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
@@ -112,7 +111,7 @@ const countersTab = (root, data, page) => {
       context.fillText(label, LEFT - 6, Math.max(10, y + 4));
     }
     paint(context, row, [from, to], [LEFT, 8, wide, tall], [low, high]);
-    drawAxis(context, from * page.length, (to - from) * page.length || 1, [LEFT, wide], [8 + tall, height]);
+    drawAxis(context, from * page.length, (to - from) * page.length || page.moment, [LEFT, wide], [8 + tall, height]);
   };
   const told = (row) => {
     const parts = [`${many(row.changes, "change")}`,
@@ -127,19 +126,18 @@ const countersTab = (root, data, page) => {
   if (data.count > rows.length) notes.push(`${count(rows.length)} of ${many(data.count, "counter")}: ` +
     "those of each mark that changed most.");
   const [full, overflow] = data.refused;
-  if (full) notes.push(`${many(full, "change")} of further counters are left out: the log has too many.`);
-  if (overflow) notes.push(`${many(overflow, "change")} that give no finite number are left out.`);
+  if (full) notes.push(`Changes of further counters, left out as the log has too many: ${count(full)}.`);
+  if (overflow) notes.push(`Changes that give no finite number, left out: ${count(overflow)}.`);
   if (data.certainty) notes.push(`Note: ${data.certainty}.`);
-  notes.push("The line is the last value in each part of the time, the band has its least and greatest. Wheel or + − zoom, " +
-    "drag or arrow keys move, 0 shows all; the range is that of the tab of events.");
+  notes.push("The line is the last value in each part of the time, the band has its least and greatest.");
   for (const row of rows) {
     const [canvas, tip] = [node("canvas", undefined, "counter"), node("span", told(row), "soft")];
-    const view = viewport(canvas, page.least, () => LEFT, ([from, to]) => page.show(from, to));
+    const view = viewport(canvas, () => LEFT);
     canvas.tabIndex = 0;
     canvas.role = "img";
     canvas.ariaLabel = `${row.name}: ${told(row)}`;
     view.pointed = (event) => {
-      const [from, to] = page.range();
+      const [from, to] = view.range;
       const part = from + (to - from) * view.place(event);
       let i = row.at.findIndex((at) => at > part * data.parts);
       i = (i < 0 ? row.at.length : i) - 1;
@@ -153,7 +151,13 @@ const countersTab = (root, data, page) => {
     head.append(tip);
     charts.push({ canvas, row, view });
   }
-  root.prepend(node("p", notes.join(" "), "note"));
+  root.prepend(node("p", notes.join(" "), "note"),
+    node("p", "Wheel or + − zoom, drag or arrow keys move, 0 shows all: in all tabs.", "note hint"));
+  // When a counter had its greatest value, and what it has at the end.
+  const [most] = rows;
+  const top = most.high.reduce((at, high, i) => (high > most.high[at] ? i : at), 0);
+  lead(`${tools.middle(most.name)}: at most ${text(most.high[top], most.unit)}, at ` +
+    `${timeText((most.at[top] + 0.5) / data.parts, 3)}, and ${text(most.last[most.last.length - 1], most.unit)} at the end`);
   // Small lines of the first counters, each a button that leads here.
   const small = charts.slice(0, SMALL_MAX).map(({ row }) => {
     const made = button(undefined, page.open, "small");

@@ -50,7 +50,6 @@ const durationsTab = (root, data, page) => {
     const canvases = [];
     sortTable(table, COLUMNS, shown, sorted, drawTable, LISTED_MAX, (row, one) => {
       row.className = "pick" + (picked === one.at ? " picked" : "");
-      row.tabIndex = 0;
       row.onclick = () => pick(one.at);
       row.onkeydown = tools.onPress(() => pick(one.at));
       const name = node("td", undefined, "left name");
@@ -69,7 +68,7 @@ const durationsTab = (root, data, page) => {
     if (table.offsetParent) canvases.filter(([, { bars }]) => bars.length).forEach((one) => drawBars(...one));
     const notes = [];
     if (shown.length > LISTED_MAX) notes.push(`The first ${LISTED_MAX} of ${count(shown.length)} names: search or sort.`);
-    if (data.left) notes.push(`${many(data.left, "more name")} with less time are not on this page.`);
+    if (data.left) notes.push(`${many(data.left, "more name")} with less time ${page.are(data.left)} not on this page.`);
     if (rows.some(({ isExact }) => !isExact)) notes.push("≈ is at most a thousandth too high.");
     listed.textContent = notes.join(" ");
   };
@@ -85,6 +84,7 @@ const durationsTab = (root, data, page) => {
     bars.begins.forEach((begin, other) => {
       const part = Math.min(to, begin + bars.lengths[other]) - Math.max(from, begin);
       const lane = chart.laneOf(bars, other);
+      if (data.rowOf[bars.names[other]] === null) return; // A part of an answer.
       if (part < 0 || (part === 0 && bars.lengths[other]) || !isWanted(lane, other)) return;
       const key = `${lane} ${bars.names[other]}`;
       const one = all.get(key) || { lane, first: other, parts: [], n: 0 };
@@ -192,7 +192,7 @@ const durationsTab = (root, data, page) => {
     const made = button(undefined, () => { page.open(); pick(one.at); }, "small");
     const canvas = node("canvas");
     canvas.ariaHidden = "true";
-    made.append(node("b", `${time(one.p50)} · p99 ${time(one.p99)}`), node("span", `${one.name}, ${count(one.count)} times`, "soft"), canvas);
+    made.append(node("b", `${time(one.p50)} · p99 ${time(one.p99)}`), node("span", `${one.name}, ${many(one.count, "time")}`, "soft"), canvas);
     made.title = one.name;
     return { made, canvas, one };
   });
@@ -200,8 +200,13 @@ const durationsTab = (root, data, page) => {
     drawTable();
     for (const { canvas, one } of small) if (canvas.offsetParent) drawBars(canvas, one);
   };
+  const [first] = rows;
+  const tail = (part, text) => (part === null ? "" : text + time(part));
+  if (first.count) tools.lead(`${tools.middle(first.name)} took the most time: ${time(first.total)}, ${many(first.count, "time")}` +
+    `${tail(first.p50, ", half of them at most ")}${first.count > 1 ? tail(first.max, ", the longest ") : ""}`);
+  else tools.lead("No slice has a known duration: their ends, or events in between, are not in the log.");
   drawSlowest();
   new ResizeObserver(draw).observe(scroll);
   return { search, find, draw, small: small.map(({ made }) => made), keys: { "/": () => search.focus(), ArrowDown: step(1), ArrowUp: step(-1) },
-    place: () => (picked ? String(picked) : ""), showAt: (text) => { if (rows[text]) pick(Number(text)); } };
+    place: () => (picked ? String(picked) : ""), showAt: (text) => pick(rows[text] ? Number(text) : rows.length ? 0 : null) };
 };

@@ -112,7 +112,7 @@ const flameGraph = (data, functions, tools, { node, bytes, count }, pick, own = 
     const notes = [];
     if (isDeeper) notes.push(`${look.things} are deeper than this drawing: zoom in to see them.`);
     if (nodes.leftCount) notes.push(`${many(nodes.leftCount, "path")} with little time ` +
-      `(${share(nodes.left)} of it together) are left out.`);
+      `(${share(nodes.left)} of it together) ${nodes.leftCount === 1 ? "is" : "are"} left out.`);
     if (data.isFull) notes.push("The log has too many paths: further ones have no bars " +
       `of their own. Their time (${share(nodes.rest)} of all) is in the bars around them.`);
     left.textContent = notes.join(" ");

@@ -35,7 +35,7 @@ use crate::show;
 use crate::text;
 use cli::page::{self, Page, chart};
 use cli::table::{self, Cell, Table, time};
-use cli::units::{Unit, nanoseconds, number, or_nothing};
+use cli::units::{Unit, counted_in_groups, nanoseconds, number, or_nothing};
 use eventlog::reader::{Event, Registry, Value as Param};
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
@@ -210,6 +210,7 @@ impl Report<'_> {
                 @if let Some(waited) = self.waited { (waits(waited)) }
             }
             div #eventsTab {
+                p.lead { (self.gist()) }
                 (page::facts(self.facts()))
                 (PreEscaped(EVENTS))
                 div.columns #more { (self.tables()) }
@@ -223,29 +224,69 @@ impl Report<'_> {
 
     fn facts(&self) -> Vec<(String, String, bool)> {
         let Report { overview, axis, .. } = self;
-        let time = |length: f64| match axis.is_seconds {
-            true => nanoseconds(length * 1e9),
-            false => format!("{} ticks", Unit::Count.text(length)),
-        };
         let before = overview.longest_before(axis.is_seconds).map(|length| {
             let reason = overview.reason().unwrap_or("missing");
-            (format!("before: {reason}"), time(length), false)
+            (format!("before: {reason}"), self.length(length), false)
         });
         let fact = |name: &str, value| (name.to_owned(), value, false);
-        let count = |name: &str, count: usize| fact(name, number(count as u64));
+        let named =
+            |name: &str, count: u64| name[..name.len() - usize::from(count == 1)].to_owned();
+        let count = |name: &str, count: u64| (named(name, count), number(count), false);
         let loss = |name: &str, count: u64| (name.to_owned(), number(count), count > 0);
         let rate = overview.rates.map(|(events, _)| events);
         let facts = [
-            fact("events", number(overview.total.events)),
+            count("events", overview.total.events),
             fact("bytes", Unit::Count.text(overview.total.bytes as f64)),
-            fact("duration", time(overview.seconds.unwrap_or(axis.length))),
+            fact("duration", self.length(overview.seconds.unwrap_or(axis.length))),
             fact("events/s", or_nothing(rate, |rate| Unit::Count.text(rate))),
-            count("event types", overview.types.len()),
-            count("threads", overview.threads.len()),
+            count("event types", overview.types.len() as u64),
+            count("threads", self.thread_count()),
             loss("lost", overview.all_losses().total()),
-            loss("faults", overview.fault_count),
+            (
+                named("faults", overview.fault_count),
+                number(overview.fault_count),
+                overview.fault_count > 0,
+            ),
         ];
+        // Logs of the MPS have no threads.
+        let has_threads = self.thread_count() > 0;
+        let facts = facts.into_iter().filter(|(name, ..)| has_threads || name != "threads");
         before.into_iter().chain(facts).collect()
+    }
+
+    /// Returns the number of threads that recorded events.
+    fn thread_count(&self) -> u64 {
+        let is_one = |(_, thread): &&(u16, u32)| !matches!(*thread, 0 | u32::MAX);
+        self.overview.thread_places.keys().filter(is_one).count() as u64
+    }
+
+    /// Returns what the log has, in a sentence.
+    fn gist(&self) -> String {
+        let Report { overview, axis, .. } = self;
+        let all = overview.total.events;
+        if all == 0 {
+            return "The log has no events, or none is selected.".to_owned();
+        }
+        let threads = match self.thread_count() {
+            0 => String::new(),
+            count => format!(" of {}", counted_in_groups(count, "thread")),
+        };
+        let time = self.length(overview.seconds.unwrap_or(axis.length));
+        let share = |count: u64| 100.0 * count as f64 / all as f64;
+        let types = overview.types.iter().map(|row| (share(row.count.events), &row.name));
+        let most = types.take(3).filter(|(share, _)| *share >= 1.0);
+        let most: Vec<String> =
+            most.map(|(share, name)| format!("{share:.0}\u{202f}% {name}")).collect();
+        format!("{}{threads} in {time}: {}", counted_in_groups(all, "event"), most.join(", "))
+    }
+
+    /// Returns a time of the axis in its unit.
+    fn length(&self, length: f64) -> String {
+        match self.axis.is_seconds {
+            true => nanoseconds(length * 1e9),
+            false if length == 1.0 => "1 tick".to_owned(),
+            false => format!("{} ticks", Unit::Count.text(length)),
+        }
     }
 
     /// Returns the tables that need no script: those of `stats`, the labels, the streams.

@@ -22,10 +22,11 @@
   const types = data.types.map((type) =>
     ({ ...type, cells: type.cells && numbers(type.cells), listed: listed.get(type.name) || 0 }));
   const cellCount = data.cellCount;
+  const moment = data.isSeconds ? 1e-6 : 1; // What an axis shows of a log that has one time alone.
   const SHOWN_MAX = 400; // Events that are listed at once.
-  const ZOOM_MAX = 2000; // The shortest range is this part of the log.
-  let range = [0, 1];
-  let handed = range; // The range that the tab of threads had from the others.
+  const ZOOM_MAX = 2000; // The shortest range is this part of the log; of a log with threads, 1 µs or 10 ticks.
+  const least = data.lanes ? Math.min(1, (data.lanes.isNs ? 1000 : 10) / (data.lanes.length || 1)) : 1 / ZOOM_MAX;
+  let range = [0, 1]; // The stretch of time, as parts of the whole, that all tabs show.
   let picked = null;
   const sorted = { by: "events", down: true };
   let calls = null; // The tab of calls, if the log has any.
@@ -36,6 +37,8 @@
   let first = "eventsTab"; // The tab on which the page opens.
   let waitFlame = null; // The flame of waits, if the log has pseudo-stacks.
 
+  const many = (n, one, more) => `${count(n)} ${n === 1 ? one : more || one + "s"}`;
+  const are = (n) => (n === 1 ? "is" : "are");
   const count = (n) => Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
   const short = (n) => {
     for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]])
@@ -133,7 +136,8 @@
     context.font = "12px system-ui, sans-serif";
     const seconds = ((range[1] - range[0]) * data.length) / columnCount;
     const unit = data.isSeconds && seconds > 0 ? seconds : 1; // As a rate, if there are seconds.
-    const power = 10 ** Math.floor(Math.log10(top / unit / 3));
+    const digits = Math.floor(Math.log10(top / unit / 3));
+    const power = 10 ** (unit === 1 ? Math.max(0, digits) : digits); // An event has no fractions.
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => top / unit / n <= 5) * unit;
     for (let value = 0; value <= top; value += step) {
       const y = tall - (value / top) * (tall - 8);
@@ -144,7 +148,9 @@
       context.fillText(short(value / unit), MARGIN - 8, y + 4);
     }
     context.textAlign = "left";
-    context.fillText(data.isSeconds ? "events/s" : "events", MARGIN + 4, 11);
+    const unitText = unit !== 1 ? "events/s" : "events";
+    context.clearRect(MARGIN + 2, 0, context.measureText(unitText).width + 4, 14);
+    context.fillText(unitText, MARGIN + 4, 11);
     const bar = inner / columnCount;
     const base = new Float64Array(columnCount);
     series.forEach((one, i) => {
@@ -157,7 +163,7 @@
         base[column] += tallness;
       }
     });
-    const [from, shownFor] = [range[0] * data.length, (range[1] - range[0]) * data.length || 1];
+    const [from, shownFor] = [range[0] * data.length, (range[1] - range[0]) * data.length || moment];
     const labels = drawAxis(context, from, shownFor, [MARGIN, inner], [tall, height]);
     document.documentElement.dataset.axis = labels.join("|");
     drawLate(context, inner, tall);
@@ -219,7 +225,6 @@
     const sparks = [];
     sortTable(byId("types"), titles, types, sorted, drawTypes, types.length, (row, type) => {
       row.className = "pick" + (picked === type ? " picked" : "");
-      row.tabIndex = 0;
       for (const [text, cls] of [[type.name, "left"], [type.kind, "left"], [count(type.events)],
         [count(type.bytes)], [type.listed < type.events ? count(type.listed) : "all"]])
         row.append(node("td", text, cls));
@@ -265,58 +270,69 @@
     }
     const whole = times.length >= data.events;
     const [listed, all] = picked ? [picked.listed, picked.events] : [times.length, data.events];
-    byId("found").textContent = `${count(found)} of ${count(listed)}` +
-      (whole || listed >= all ? " events" : ` events of the sample (the log has ${count(all)})`) +
+    byId("found").textContent = `${count(found)} of ${many(listed, "event")}` +
+      (whole || listed >= all ? "" : ` of the sample (the log has ${count(all)})`) +
       (picked ? ` of ${picked.name}` : "") +
       (found > SHOWN_MAX ? `; the first ${SHOWN_MAX} are shown` : "");
     document.documentElement.dataset.found = found;
   };
 
-  // Puts what is shown into the address, so that it can be sent.
+  // The tabs that the log has: title, element, name in the address.
+  const hasDurations = data.durations && data.durations.rows.length > 0;
+  const parts = [["Waits", "waitsTab", "waits", data.waits], ["Events", "eventsTab", "events", true],
+    ["Calls", "callsTab", "calls", data.calls], ["Source", "sourceTab", "source", data.source],
+    ["Counters", "countersTab", "counters", data.counters], ["Durations", "durationsTab", "durations", hasDurations],
+    ["Threads", "threadsTab", "threads", data.lanes], ["Flame", "waitFlameTab", "flame", data.waitFlame],
+    ["Plan", "planTab", "plan", data.plan]].filter((part) => part[3]);
+  let shown = "eventsTab"; // The tab that is shown.
+  // What the parts of the page have in the address: a search each, and what is picked.
+  const kept = () => [["find", "", calls], ["lines", "line", source], ["pairs", "slice", durations],
+    ["name", "lanes", threads], ["frame", "stack", waitFlame]].filter(([, , part]) => part);
+  // Puts what is shown into the address, so that it can be sent, and so that going back leads there.
   const keepState = () => {
     const state = new URLSearchParams();
-    if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
+    const part = (n) => n.toFixed(12).replace(/\.?0+$/, "");
+    if (range[0] > 0 || range[1] < 1) state.set("range", range.map(part).join("-"));
     if (byId("search").value) state.set("search", byId("search").value);
-    if (!byId("eventsTab").hidden && first !== "eventsTab") state.set("tab", "events");
-    if (!byId("waitsTab").hidden && first !== "waitsTab") state.set("tab", "waits");
-    if (!byId("callsTab").hidden) state.set("tab", "calls");
-    if (!byId("sourceTab").hidden) state.set("tab", "source");
-    if (!byId("countersTab").hidden) state.set("tab", "counters");
-    if (!byId("durationsTab").hidden) state.set("tab", "durations");
-    if (!byId("threadsTab").hidden) state.set("tab", "threads");
-    if (!byId("waitFlameTab").hidden) state.set("tab", "flame");
-    if (!byId("planTab").hidden) state.set("tab", "plan");
-    if (calls && calls.search.value) state.set("find", calls.search.value);
-    if (source && source.search.value) state.set("lines", source.search.value);
-    if (source && source.place()) state.set("line", source.place());
-    if (durations && durations.search.value) state.set("pairs", durations.search.value);
-    if (durations && durations.place()) state.set("slice", durations.place());
-    if (threads && threads.search.value) state.set("name", threads.search.value);
-    if (threads && threads.place()) state.set("lanes", threads.place());
-    if (waitFlame && waitFlame.search.value) state.set("frame", waitFlame.search.value);
-    if (waitFlame && waitFlame.place()) state.set("stack", waitFlame.place());
-    if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
+    if (picked) state.set("type", picked.name);
+    if (shown !== first) state.set("tab", parts.find(([, id]) => id === shown)[2]);
+    for (const [search, place, of] of kept()) {
+      if (of.search.value) state.set(search, of.search.value);
+      if (place && of.place()) state.set(place, of.place());
+    }
+    // A browser takes a few hundred changes of the address in ten seconds.
+    if (isCheck || `#${state}` === (location.hash || "#")) return;
+    try { history.replaceState(null, "", `#${state}`); } catch { /* about:blank */ }
   };
+  // What is shown from here on is a step of its own: going back leads to what is shown now.
+  const leave = () => { if (!isCheck) try { history.pushState(null, "", location.hash || "#"); } catch { /* about:blank */ } };
   let waiting = 0;
+  // Draws what the tab that is shown has of the range.
   const draw = () => {
-    drawChart();
-    drawOverview();
+    if (shown === "eventsTab") {
+      drawChart();
+      drawOverview();
+      clearTimeout(waiting);
+      waiting = setTimeout(drawEvents, 60);
+    }
     byId("range").textContent = `${time(range[0], 3)} to ${time(range[1], 3)}`;
     document.documentElement.dataset.range = range.map((part) => part.toFixed(6)).join(" ");
+    for (const part of [counters, threads, waitFlame]) if (part) part.draw();
     keepState();
-    clearTimeout(waiting);
-    waiting = setTimeout(drawEvents, 60);
-    if (counters) counters.draw();
+  };
+  // A range that the page can show.
+  const stretch = (from, to) => {
+    const width = Math.min(1, Math.max(least, to - from));
+    const begin = Math.min(1 - width, Math.max(0, from));
+    return [begin, begin + width];
   };
   // A range of the time, 0 … 1, on a canvas: the wheel, + and − zoom, a drag and arrow keys move, 0
-  // shows all. `least` is the shortest range; `left` returns where the time begins on the canvas.
-  const viewport = (canvas, least, left, changed, dragged = () => {}) => {
-    const view = { range: [0, 1] };
+  // shows all. `left` returns where the time begins on the canvas.
+  const viewport = (canvas, left, dragged = () => {}) => {
+    const view = { get range() { return range; } };
     const show = (from, to) => {
-      const width = Math.min(1, Math.max(least, to - from));
-      const begin = Math.min(1 - width, Math.max(0, from));
-      view.range = [begin, begin + width];
-      changed(view.range);
+      range = stretch(from, to);
+      draw();
     };
     const zoom = (factor, at = 0.5) => {
       const width = view.range[1] - view.range[0];
@@ -361,15 +377,14 @@
     return Object.assign(view, { show, zoom, move, place, keys });
   };
   const chart = byId("chart");
-  const view = viewport(chart, 1 / ZOOM_MAX, () => MARGIN, (shown) => {
-    range = shown;
-    draw();
-  });
+  const view = viewport(chart, () => MARGIN);
   const { show, place } = view;
   view.pointed = (event) => {
     const at = Math.min(columns.length - 1, Math.floor(place(event) * columns.length));
     const part = range[0] + (range[1] - range[0]) * place(event);
-    byId("tip").textContent = `${time(part, 5)}: ${short(columns[at] || 0)} events in this bar`;
+    const events = columns[at] || 0;
+    const about = Number.isInteger(events) ? "" : "about ";
+    byId("tip").textContent = `${time(part, 5)}: ${about}${short(events)} ${events === 1 ? "event" : "events"} in this bar`;
   };
   byId("overview").onclick = (event) => {
     const width = range[1] - range[0];
@@ -379,18 +394,52 @@
   };
   const keys = { ...view.keys, "/": () => byId("search").focus() };
   const intoFlame = () => calls.enter();
-  const callKeys = { "/": () => calls.search.focus(), ArrowDown: intoFlame, ArrowRight: intoFlame };
-  const sourceKeys = { "/": () => source.search.focus() };
-  const tabKeys = () => (!byId("callsTab").hidden ? callKeys : !byId("sourceTab").hidden ? sourceKeys
-    : !byId("durationsTab").hidden ? durations.keys : !byId("threadsTab").hidden ? threads.keys : !byId("waitFlameTab").hidden ? waitFlame.keys
-    : !byId("countersTab").hidden ? view.keys : !byId("eventsTab").hidden ? keys : {});
+  const keysOf = { eventsTab: () => keys, countersTab: () => view.keys, durationsTab: () => durations.keys,
+    threadsTab: () => threads.keys, waitFlameTab: () => waitFlame.keys, sourceTab: () => ({ "/": () => source.search.focus() }),
+    callsTab: () => ({ "/": () => calls.search.focus(), ArrowDown: intoFlame, ArrowRight: intoFlame }) };
+  const tabKeys = () => (keysOf[shown] ? keysOf[shown]() : {});
+  // The list of keys of the tab that is shown.
+  const help = node("dialog");
+  help.setAttribute("aria-label", "Keys");
+  document.body.append(help);
+  const showHelp = () => {
+    const own = tabKeys();
+    const among = own.Enter ? [["Shift ← → ↑ ↓", "from one to the next, to the one around it, into it"], ["↑ ↓", "scroll"],
+      ["Enter", "zooms to the one that is picked"], ["Esc", "picks none"]] : [];
+    const rows = [...(own["+"] ? [["+ −", "zoom"], ["← →", "move in time"], ["0", "shows the whole log"]] : []), ...among,
+      ...(shown === "callsTab" ? [["↓ →", "into the flame graph: arrow keys move there, Enter zooms, Esc zooms out"]] : []),
+      ...(shown === "durationsTab" ? [["↑ ↓", "from row to row"]] : []),
+      ...(own["/"] ? [["/", "searches; Esc ends the search"]] : []),
+      ...(parts.length > 1 ? [[`1 … ${parts.length}`, parts.map(([title]) => title).join(", ")]] : []), ["?", "shows and hides this list"]];
+    const list = node("dl");
+    for (const [key, what] of rows) {
+      const [name, text] = [node("dt"), node("dd", what)];
+      name.append(node("kbd", key));
+      list.append(name, text);
+    }
+    const close = node("button", "Close");
+    Object.assign(close, { type: "button", onclick: () => help.close() });
+    help.replaceChildren(node("h2", "Keys"), list, close);
+    help.showModal();
+  };
+  help.onclick = (event) => { if (event.target === help) help.close(); };
+  const ask = node("button", "?", "help");
+  Object.assign(ask, { type: "button", title: "Keys", ariaLabel: "Keys", onclick: showHelp });
+  document.querySelector("header").append(ask);
   // What a list or a row of buttons does with keys by itself.
   const OWN_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
   document.addEventListener("keydown", (event) => {
-    const own = OWN_KEYS.includes(event.key) ? "input:not(#theme), select, .scroll, .tabs" : "input:not(#theme), select";
-    const inside = event.target.closest && event.target.closest(own);
-    const known = tabKeys()[event.key];
-    if (inside || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !known) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isIn = (query) => event.target.closest && event.target.closest(query);
+    if (event.key === "Escape" && isIn("input")) event.target.blur(); // The browser clears the search.
+    if (isIn("input:not(#theme), select") || (OWN_KEYS.includes(event.key) && isIn(".scroll, .tabs"))) return;
+    if (help.open) {
+      if (event.key === "?") help.close();
+      return;
+    }
+    const part = parts.length > 1 && parts[Number(event.key) - 1];
+    const known = tabKeys()[event.key] || (event.key === "?" && showHelp) || (part && (() => showTab(part[1])));
+    if (!known) return;
     event.preventDefault();
     known(event);
   });
@@ -402,19 +451,10 @@
   const redraw = () => {
     drawTypes();
     draw();
-    if (threads) threads.draw();
     if (durations) durations.draw();
-    if (waitFlame) waitFlame.draw();
   };
   byId("theme").onchange = redraw;
 
-  // Shows the events, the calls, the source, the durations, the threads, the flame of waits or the plan.
-  const hasDurations = data.durations && data.durations.rows.length > 0;
-  const parts = [["Waits", "waitsTab", data.waits], ["Events", "eventsTab", true], ["Calls", "callsTab", data.calls],
-    ["Source", "sourceTab", data.source], ["Counters", "countersTab", data.counters],
-    ["Durations", "durationsTab", hasDurations],
-    ["Threads", "threadsTab", data.lanes],
-    ["Flame", "waitFlameTab", data.waitFlame], ["Plan", "planTab", data.plan]].filter((part) => part[2]);
   const tabs = (parts.length > 1 ? parts : []).map(([title, id]) => {
     const tab = node("button", title);
     Object.assign(tab, { type: "button", role: "tab", id: `${id}Button`, onclick: () => showTab(id) });
@@ -424,25 +464,25 @@
     byId("tabs").append(tab);
     return { tab, id };
   });
-  const showTab = (shown) => {
-    for (const { tab, id } of tabs) {
-      byId(id).hidden = id !== shown;
-      tab.setAttribute("aria-selected", String(id === shown));
-      tab.tabIndex = id === shown ? 0 : -1;
+  // Shows the events, the calls, the source, the durations, the threads, the flame of waits or the plan.
+  const openTab = (id) => {
+    shown = id;
+    for (const { tab, id: own } of tabs) {
+      byId(own).hidden = own !== shown;
+      tab.setAttribute("aria-selected", String(own === shown));
+      tab.tabIndex = own === shown ? 0 : -1;
+      if (own === shown) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
-    drawTypes();
-    draw();
-    if (shown === "eventsTab" && durations) durations.draw();
+    redraw();
     if (shown === "sourceTab") source.reveal();
-    if (shown === "durationsTab") durations.draw();
-    if (shown === "threadsTab" && handed !== range) threads.chart.view.show(...range);
-    if (shown === "threadsTab") threads.draw();
-    handed = range;
-    if (shown === "waitFlameTab") waitFlame.draw();
+  };
+  const showTab = (id) => {
+    if (id !== shown) leave();
+    openTab(id);
   };
   byId("tabs").onkeydown = (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const at = tabs.findIndex((other) => !byId(other.id).hidden);
+    const at = tabs.findIndex((other) => other.id === shown);
     const by = event.key === "ArrowLeft" ? tabs.length - 1 : 1;
     const { tab } = tabs[(at + by) % tabs.length];
     tab.click();
@@ -464,6 +504,7 @@
       };
       byId("legend").append(button);
     }
+    for (const part of document.querySelectorAll("#eventsTab > section")) part.hidden = !data.events;
     if (times.length < data.events) {
       const whole = types.filter((type) => type.listed >= type.events).length;
       byId("sampled").textContent =
@@ -480,10 +521,7 @@
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   byId("theme").checked = state.has("theme") && isDark !== (state.get("theme") === "dark");
   build();
-  const wanted = (state.get("range") || "").split("-").map(Number);
-  if (wanted.length === 2 && wanted[0] < wanted[1]) view.range = range = wanted;
-  byId("search").value = state.get("search") || "";
-  const tools = { node, count, short, bytes, sortTable, changed: () => keepState() };
+  const tools = { node, count, many, are, short, bytes, sortTable, leave, changed: () => keepState() };
   const called = new Map(data.calls ? data.calls.names.map((name, at) => [name, at]) : []);
   if (data.source) source = sourceTab(byId("sourceTab"), data.source, { ...tools,
     hasCall: (name) => called.has(name),
@@ -496,8 +534,8 @@
     hasFlame: (number, at) => waitFlame && waitFlame.has(number, at),
     showFlame: (number, at) => { showTab("waitFlameTab"); waitFlame.go(number, at); } });
   if (data.counters) {
-    counters = countersTab(byId("countersTab"), data.counters, { ...drawing, drawAxis, show, range: () => range,
-      timeText: (part) => time(part, 5), length: data.length, least: 1 / ZOOM_MAX, open: () => showTab("countersTab") });
+    counters = countersTab(byId("countersTab"), data.counters, { ...drawing, drawAxis,
+      timeText: (part, digits) => time(part, digits || 5), length: data.length, moment, open: () => showTab("countersTab") });
   }
   if (hasDurations) durations = durationsTab(byId("durationsTab"), data.durations, { ...drawing, lanes: threads,
     open: () => showTab("durationsTab"), showBar: (i) => { showTab("threadsTab"); threads.show(i); } });
@@ -509,28 +547,30 @@
   if (data.waitFlame) waitFlame = waitFlameTab(byId("waitFlameTab"), data.waitFlame, { ...drawing,
     hasLane: (number) => threads && threads.has(number),
     showLane: (number, at) => { showTab("threadsTab"); threads.go(number, at); } });
-  if (tabs.length) {
-    byId("tabs").hidden = false;
-    const open = { waits: data.waits && "waitsTab", events: "eventsTab", calls: calls && "callsTab", source: source && "sourceTab",
-      counters: counters && "countersTab", durations: durations && "durationsTab", threads: threads && "threadsTab", flame: waitFlame && "waitFlameTab",
-      plan: data.plan && "planTab" };
-    // What such a log was made for.
-    const made = open.waits || (threads && threads.hasWaits) ? open.waits || open.threads : open.calls || open.source;
-    first = made || first;
-    showTab(open[state.get("tab")] || first);
-  }
-  for (const [part, key] of [[calls, "find"], [source, "lines"], [durations, "pairs"],
-    [threads, "name"], [waitFlame, "frame"]]) {
-    if (!part || !state.get(key)) continue;
-    part.search.value = state.get(key);
-    part.find();
-  }
-  if (source && state.get("line")) source.showAt(Number(state.get("line")));
-  if (durations && state.get("slice")) durations.showAt(state.get("slice"));
-  if (threads && state.get("lanes")) threads.showAt(state.get("lanes"));
-  if (waitFlame && state.get("stack")) waitFlame.showAt(state.get("stack"));
-  redraw();
-  drawEvents();
+  // What such a log was made for.
+  const made = (threads && threads.hasWaits && !data.waits) ? "threadsTab" : calls ? "callsTab" : source ? "sourceTab" : "eventsTab";
+  first = data.waits ? "waitsTab" : made;
+  byId("tabs").hidden = !tabs.length;
+  // Shows what an address tells: that with which the page was opened, or an earlier step.
+  const restore = (state) => {
+    const [from, to] = (state.get("range") || "0-1").split("-").map(Number);
+    range = from < to ? stretch(from, to) : [0, 1];
+    byId("search").value = state.get("search") || "";
+    picked = types.find(({ name, cells }) => cells && name === state.get("type")) || null;
+    openTab((parts.find(([, , name]) => name === state.get("tab")) || [, first])[1]);
+    for (const [search, place, part] of kept()) {
+      const words = state.get(search) || "";
+      if (words !== part.search.value) {
+        part.search.value = words;
+        part.find();
+      }
+      if (place) part.showAt(state.get(place) || "");
+    }
+    draw();
+    drawEvents();
+  };
+  restore(state);
+  addEventListener("hashchange", () => restore(new URLSearchParams(location.hash.slice(1))));
   new ResizeObserver(draw).observe(chart);
   const said = document.documentElement.dataset;
   if (isCheck) {

@@ -192,7 +192,7 @@ const sourceTab = (root, data, page) => {
       chosen === "waits" ? "These statements contain an .await: their times contain the time in which nothing ran, " +
         "so they have no own time, and are not in the sums." : "",
       chosen === "never" ? "The program contains these statements, and the log has no run of them." : "",
-      rows.length < data.count ? `${many(data.count - rows.length, "more statement")} are not on this page, which ` +
+      rows.length < data.count ? `${many(data.count - rows.length, "more statement")} ${page.are(data.count - rows.length)} not on this page, which ` +
         "has the functions with the hottest ones: eventcnv lines prints all." : "",
     ].filter(Boolean).join(" ");
   };

@@ -5,7 +5,7 @@
 // Text of the log becomes text and attributes, never markup.
 "use strict";
 // Numbers and names as a tab writes them, its sections, and buttons.
-const tabTools = (root, data, functions, { node, count, short }) => {
+const tabTools = (root, data, functions, { node, count, many, short }) => {
   const NAME_MAX = 160; // Letters of a name that are seen.
   const ownMax = functions.reduce((most, one) => Math.max(most, one.own), 0) || 1;
   const time = (ns) => {
@@ -20,7 +20,6 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     return (percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(1)) + "\u202f%";
   };
   const share = (part) => percentOf(part, data.time);
-  const many = (n, one, more) => `${count(n)} ${n === 1 ? one : more || one + "s"}`;
   const heat = (at) => `${Math.round(100 * Math.sqrt(functions[at].own / ownMax))}%`;
   // The beginning and the end of a long name, which tell it from others.
   const middle = (name, most = NAME_MAX) => {
@@ -78,6 +77,8 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     root.append(made);
     return [made, row];
   };
+  // The first line of the tab: what it answers.
+  const lead = (text) => root.prepend(node("p", text, "lead"));
   const button = (text, onclick, cls) => {
     const made = node("button", text, cls);
     made.type = "button";
@@ -110,7 +111,7 @@ const tabTools = (root, data, functions, { node, count, short }) => {
     event.preventDefault();
     act();
   };
-  return { time, share, many, heat, brief, button, nameOf, middle, onPress, section, told, named, prepare, legendOf };
+  return { time, share, percentOf, many, lead, heat, brief, button, nameOf, middle, onPress, section, told, named, prepare, legendOf };
 };
 // What is drawn on a canvas for a bar: the label, as far as there is room, and stripes.
 const barPaint = (brief) => {
@@ -162,8 +163,7 @@ const scene = (box, data, tools, { node, fit, scale, viewport }, on) => {
   const moment = (at) => timeBy(at / unit, data.isNs ? 1e-9 : 1);
   let head = 0; // The height of a name above a row.
   const left = () => (head ? 0 : 168);
-  const view = viewport(canvas, Math.min(1, (data.isNs ? 1000 : 10) / length), left, () => draw(),
-    (by) => { box.scrollTop -= by; });
+  const view = viewport(canvas, left, (by) => { box.scrollTop -= by; });
   const range = () => view.range.map((part) => part * length);
   const layout = () => {
     head = box.clientWidth < NARROW ? HEAD : 0;
@@ -235,11 +235,5 @@ const scene = (box, data, tools, { node, fit, scale, viewport }, on) => {
       made.setAttribute("aria-label", label);
       return made;
     });
-  // The range, and what is picked, as the address has them.
-  const place = (picked) => {
-    const isWhole = view.range[0] <= 0 && view.range[1] >= 1;
-    return isWhole && !picked ? "" : range().map(Math.round).join("-") + picked;
-  };
-  const showAt = (from, to) => { if (from < to) view.show(from / length, to / length); };
-  return { canvas, foot, view, length, moment, left, range, layout, draw, reveal, keys, buttons, place, showAt };
+  return { canvas, foot, view, length, moment, left, range, layout, draw, reveal, keys, buttons };
 };

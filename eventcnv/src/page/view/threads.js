@@ -13,7 +13,7 @@ const threadsTab = (root, data, page) => {
   const tools = tabTools(root, { isNs: data.isNs, time: 0 }, [], page);
   const { time, many, button, section, prepare, legendOf } = tools;
   const box = node("div", undefined, "lanes");
-  const tip = node("p", "Point at a bar to read about it.", "note");
+  const tip = node("p", "Point at a bar to read about it.", "note hint");
   const note = node("p", undefined, "note");
   const hits = node("span", undefined, "soft");
   const search = node("input");
@@ -78,8 +78,9 @@ const threadsTab = (root, data, page) => {
     `of their row, and are merged: ${frames}`);
   const [otherSlices, otherEvents, otherFlows] = data.elsewhere;
   if (otherSlices + otherEvents + otherFlows)
-    fixedNotes.push(`${many(data.otherCount, "more thread")} with fewer events have no lane here: ` +
-      `${many(otherSlices, "slice")} and ${many(otherEvents, "other event")} of them are not on this page.`);
+    fixedNotes.push(`${many(data.otherCount, "more thread")} with fewer events ` +
+      `${data.otherCount === 1 ? "has" : "have"} no lane here: ${many(otherSlices, "slice")} and ` +
+      `${many(otherEvents, "other event")} of them are not on this page.`);
   const shownFlows = arrows.tos.length;
   if (data.flowCount - otherFlows > shownFlows)
     fixedNotes.push(`${count(shownFlows)} of ${many(data.flowCount, "flow")} are arrows: those that came ` +
@@ -88,7 +89,7 @@ const threadsTab = (root, data, page) => {
   if (leftSlices + leftEvents + leftFlows)
     fixedNotes.push(`No room was left for ${many(leftSlices, "slice")}, ${many(leftEvents, "event")} and ` +
       `${many(leftFlows, "flow")}.`);
-  if (data.deep) fixedNotes.push(`${many(data.deep, "slice")} lie deeper than the last row, and are drawn in it.`);
+  if (data.deep) fixedNotes.push(`Slices deeper than the last row, drawn in it: ${count(data.deep)}.`);
   if (lanes.some((lane) => lane.late > 0))
     fixedNotes.push("The log lacks events of a lane where the lane is hatched.");
   if (data.isPart) fixedNotes.push("A selection chose these events: slices by their beginnings.");
@@ -108,12 +109,14 @@ const threadsTab = (root, data, page) => {
     return found.reverse().sort((a, b) => chart.rowOf(bars, b.i) - chart.rowOf(bars, a.i));
   };
   const goTo = (thing) => {
+    page.leave();
     pick(thing);
     chart.reveal(thing.all.begins[thing.i], endOf(thing), chart.laneOf(thing.all, thing.i));
   };
   const linkTo = (thing) => button(titleOf(thing), () => goTo(thing), "link");
   // A link to a lane at a time: to the bar there, if one is there.
   const linkAt = (text, lane, at) => button(text, () => {
+    page.leave();
     const [bar] = around(lane, at, 256, false);
     if (bar) pick(bar);
     chart.reveal(at - 500, at + 500, lane);
@@ -250,7 +253,7 @@ const threadsTab = (root, data, page) => {
   details.setAttribute("aria-live", "polite");
   note.id = "laneNotes";
   select.setAttribute("aria-label", "Thread");
-  select.append(new Option(`all ${count(lanes.length)} lanes`, ""));
+  select.append(new Option(lanes.length === 1 ? "the only lane" : `all ${count(lanes.length)} lanes`, ""));
   lanes.forEach((lane) => select.append(new Option(`${lane.name}: ${many(lane.slices, "slice")}, ` +
     `${many(lane.events, "event")}`, String(lane.at))));
   select.onchange = () => chart.choose(select.value === "" ? null : Number(select.value));
@@ -261,10 +264,24 @@ const threadsTab = (root, data, page) => {
     .filter(([isThere]) => isThere).map(([, ...swatch]) => swatch));
   const [, row] = section("Threads over time", legend, box, chart.foot, tip,
     node("p", "Wheel or + − zoom, drag or arrow keys move, 0 shows all, / searches; Shift and arrow keys go from " +
-      "bar to bar, Enter or a double click zooms to a bar.", "note"), note);
+      "bar to bar, Enter or a double click zooms to a bar.", "note hint"), note);
   row.append(rangeText, search, hits, select, ...chart.buttons);
   section("Details", details);
   drawDetails();
+  // What threads did for how long: the outermost bars and cells of each.
+  const sums = lanes.map(() => [0, 0, 0]);
+  for (const [all, times] of [[bars, bars.lengths], [cells, cells.busy]])
+    all.places.forEach((_, i) => {
+      if (!chart.rowOf(all, i)) sums[chart.laneOf(all, i)][Math.min(2, chart.classOf(i, all))] += times[i];
+    });
+  const share = (part) => tools.percentOf(Math.min(part, data.length), data.length);
+  const isWaits = has(1) || has(2) || has(3);
+  const is = ({ at, name }) => name.startsWith("thread ") && (isWaits ? sums[at][1] + sums[at][2] : sums[at][0]) > 0;
+  const did = ({ at, name }) => `${tools.middle(name, 60)} ` + (isWaits ? `ran for ${share(sums[at][1])} of the time and waited ` +
+    `for ${share(sums[at][2])}` : `was in slices for ${share(sums[at][0])} of the time`);
+  const told = lanes.filter(is).slice(0, 2).map(did);
+  const first = told.length ? told.join("; ") : `${many(data.sliceCount, "slice")} in ${many(lanes.length, "lane")}`;
+  tools.lead(first[0].toUpperCase() + first.slice(1));
   new ResizeObserver(chart.draw).observe(box);
   // The lane of a thread by its number: the one whose slices are runs and waits, if any.
   const laneOf = (number) => {
@@ -279,10 +296,6 @@ const threadsTab = (root, data, page) => {
       if (lane) linkAt("", lane.at, at).click();
     },
     keys,
-    place: () => chart.place(picked && picked.all === bars ? `-${picked.i}` : ""),
-    showAt: (text) => {
-      const [from, to, i] = text.split("-").map(Number);
-      if (Number.isInteger(i) && i < exact) pick({ all: bars, i });
-      chart.showAt(from, to);
-    } };
+    place: () => (picked && picked.all === bars ? String(picked.i) : ""),
+    showAt: (text) => pick(/^\d+$/.test(text) && Number(text) < exact ? { all: bars, i: Number(text) } : null) };
 };

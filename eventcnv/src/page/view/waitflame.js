@@ -17,7 +17,7 @@ const waitFlameTab = (root, data, page) => {
   const { endOf, look, nameOf, stackOf, firstAfter, stretchOf } = stacks;
   const merged = waitMerged(data, stacks, tools, page);
   const box = node("div", undefined, "lanes");
-  const tip = node("p", "Point at a frame to read about it.", "note");
+  const tip = node("p", "Point at a frame to read about it.", "note hint");
   const note = node("p", undefined, "note");
   const details = node("div", undefined, "about");
   const search = node("input");
@@ -149,6 +149,7 @@ const waitFlameTab = (root, data, page) => {
     const path = paths[at];
     const all = rows[path.row].pieces;
     const first = all.find((i) => pieces.paths[i] === at);
+    page.leave();
     if (first !== undefined) pick({ i: first, depth: 0 });
     reveal(path.begin, path.begin + path.length, path.row);
   };
@@ -254,12 +255,18 @@ const waitFlameTab = (root, data, page) => {
   const [, row] = section("Who waited for whom, over time", legend, box, flame.foot, tip,
     node("p", "A frame waits for the one below it, or calls it; the lowest runs, or is waited for. Wheel or + − zoom, " +
       "drag or arrow keys move, 0 shows all, / searches; Shift and arrow keys go from frame to frame, Enter or a " +
-      "double click zooms to a frame.", "note"), note);
+      "double click zooms to a frame.", "note hint"), note);
   row.append(rangeText, search, found.text, ...flame.buttons);
   section("Details", details);
   section("Who waited for whom, merged", merged.merged)[1].append(...merged.controls);
   merged.draw();
   drawDetails();
+  const spent = new Map();
+  pieces.shares.forEach((of, i) => spent.set(of, (spent.get(of) || 0) + pieces.lengths[i]));
+  const all = pieces.lengths.reduce((sum, length) => sum + length, 0);
+  const told = [...spent].sort((a, b) => b[1] - a[1]).slice(0, 3);
+  tools.lead(`${many(data.count, "stack")} in ${many(shownRows.length, "row")}: ` +
+    told.map(([of, ns]) => `${tools.percentOf(ns, all)} ${data.shares[of] || "unknown"}`).join(", "));
   new ResizeObserver(() => draw()).observe(box);
 
   return { search, find, draw,
@@ -272,11 +279,9 @@ const waitFlameTab = (root, data, page) => {
       canvas.focus({ preventScroll: true });
     },
     keys,
-    place: () => flame.place(picked ? `-${picked.i}-${picked.depth}` : ""),
+    place: () => (picked ? `${picked.i}-${picked.depth}` : ""),
     showAt: (text) => {
-      const [from, to, i, depth] = text.split("-").map(Number);
-      if (Number.isInteger(i) && i >= 0 && i < pieces.begins.length)
-        pick({ i, depth: Math.max(0, Math.min(depth || 0, stackOf(pieces.nodes[i]).length - 1)) });
-      flame.showAt(from, to);
+      const [i, depth] = /^\d+-\d+$/.test(text) ? text.split("-").map(Number) : [-1, 0];
+      pick(i >= 0 && i < pieces.begins.length ? { i, depth: Math.min(depth, stackOf(pieces.nodes[i]).length - 1) } : null);
     } };
 };

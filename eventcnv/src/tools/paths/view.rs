@@ -11,7 +11,7 @@ use cli::Stop;
 use cli::page::chart::{Bar, bars, series};
 use cli::page::section;
 use cli::table::{Around, Cell, Form, Sheet, Table, count, text};
-use cli::units::Unit;
+use cli::units::{Unit, counted};
 use lens_paths::graph::{BlockId, EdgeId, Element, ElementId, Function, FunctionId, Program};
 use lens_paths::plan::{Plans, Run, loads};
 use lens_paths::{Profile, Weights};
@@ -101,6 +101,13 @@ fn tables(program: &Program, weights: &Weights, own: &[Run]) -> [Table<'static>;
 /// Returns the runs of a plan as markup: their tables, and the drawing of the graph.
 pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> Markup {
     let [runs_table, mut witnesses] = tables(program, weights, runs);
+    let count = witnesses.rows.len();
+    let told = format!(
+        "{} on {} tell the path, by {count} witness{}",
+        counted(runs.len() as u64, "run"),
+        counted(loads(runs).len() as u64, "machine"),
+        if count == 1 { "" } else { "es" }
+    );
     witnesses.rows.truncate(DRAWN_COUNT_MAX);
     let bar = |(machine, load): (usize, &u64)| Bar {
         name: format!("machine {machine}"),
@@ -110,6 +117,7 @@ pub(crate) fn markup(program: &Program, weights: &Weights, runs: &[Run]) -> Mark
     let machines: Vec<Bar> = loads(runs).iter().enumerate().map(bar).collect();
     let drawing = PreEscaped(drawing(program, weights, runs));
     html! {
+        p.lead { (told) }
         section aria-label="Graph" {
             (bars("Machines", "the cost of each", &machines, Unit::Count))
             (drawing)

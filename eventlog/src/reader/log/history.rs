@@ -14,6 +14,7 @@
 use super::{Log, widest};
 use crate::reader::index::Format;
 use crate::reader::index::segment::{Decoded, Segment};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The events that a log has of a buffer.
@@ -78,7 +79,44 @@ impl Log {
             *before = Some((span.0, first)).filter(|(from, to)| is_late && from < to);
             span.0 = first;
         }
+        for (span, last) in history.spans.iter_mut().zip(self.lasts(&mut decoded)) {
+            if let (Some((first, end)), Some(last)) = (span, last) {
+                *end = last.max(*first);
+            }
+        }
         history
+    }
+
+    /// Returns the ticks of the last event of each stream. A sealed block tells only when it was
+    /// sealed, so the last block of each buffer is decoded, and others that begin after its events.
+    fn lasts(&self, decoded: &mut Decoded) -> Vec<Option<u64>> {
+        let mut lasts: Vec<Option<u64>> = vec![None; self.streams().len()];
+        let mut ends: BTreeMap<(u16, u32, u32, u8), &Segment> = BTreeMap::new();
+        for segment in self.segments() {
+            // Blocks of a made log may give one buffer to several kinds.
+            let Segment { stream, buffer, registry, kind, .. } = *segment;
+            let end = ends.entry((stream, buffer, registry, kind)).or_insert(segment);
+            if segment.first >= end.first {
+                *end = segment;
+            }
+        }
+        let mut ends: Vec<&Segment> = ends.into_values().collect();
+        ends.sort_by_key(|segment| Reverse(segment.ticks_max));
+        let ends = ends.into_iter().map(|segment| (segment, segment.ticks_max));
+        let others = self.segments().iter().map(|segment| (segment, segment.ticks_min));
+        for (segment, most) in ends.chain(others) {
+            let Some(last) = lasts.get_mut(usize::from(segment.stream)) else { continue };
+            if Some(most) <= *last {
+                continue;
+            }
+            let own = match self.format() {
+                // An MPS log is indexed event by event.
+                Format::Stream => self.ticks_of(segment, decoded).map(|(_, last)| last),
+                _ => Some(segment.ticks_max),
+            };
+            *last = own.max(*last);
+        }
+        lasts
     }
 
     /// Returns whether the events of a segment are the program's own, not those of the store.
@@ -133,5 +171,36 @@ impl History {
             Some(held) if held.is_late => Some(held.span.0),
             _ => self.begin(stream),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::{Filter, Order};
+    use std::path::Path;
+
+    /// `.cnv.history`: a block is sealed after its last event, and its clock sync is later still.
+    #[test]
+    fn a_history_ends_with_the_last_event() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let mut later_count = 0;
+        for name in ["log/heap.log", "log/heap-2.log", "calls/shop.log", "lines/till.log"]
+            .into_iter()
+            .chain(["explain/store.log", "client/ring.log", "mps/mpmss-cut.log"])
+        {
+            let log = Log::open(golden.join(name)).unwrap();
+            let mut lasts: Vec<Option<u64>> = vec![None; log.streams().len()];
+            log.events(Order::File, &Filter::new()).each(|event| {
+                let last = &mut lasts[usize::from(event.stream)];
+                *last = (*last).max(Some(event.ticks));
+            });
+            let history = log.history();
+            let ends = history.spans().iter().map(|span| span.map(|(_, last)| last));
+            assert_eq!(ends.collect::<Vec<_>>(), lasts, "{name}");
+            let syncs = log.spans().into_iter().map(|span| span.map(|(_, last)| last));
+            later_count += syncs.zip(&lasts).filter(|(sync, last)| sync > last).count();
+        }
+        assert!(later_count > 3, "{later_count} logs have a sync after their last event");
     }
 }

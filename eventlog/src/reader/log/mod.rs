@@ -231,7 +231,8 @@ impl Log {
         self.source.size()
     }
 
-    /// Returns the ticks of a stream's first and last event; `None` if the stream has no event.
+    /// Returns ticks between which a stream's events lie; `None` if the stream has no event. Blocks
+    /// tell when they were sealed: [`Log::history`] tells when the last event was.
     #[must_use]
     pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
         let segments = self.index.segments.iter().filter(|segment| segment.stream == stream);
@@ -239,7 +240,7 @@ impl Log {
         segments.filter_map(|segment| self.span_of(segment, &mut decoded)).reduce(widest)
     }
 
-    /// Returns the ticks of the first and the last event of each stream, in one pass.
+    /// Returns the same of each stream, in one pass.
     #[must_use]
     pub fn spans(&self) -> Vec<Option<(u64, u64)>> {
         let (mut spans, mut decoded) = (vec![None; self.streams().len()], Decoded::default());
@@ -252,12 +253,17 @@ impl Log {
         spans
     }
 
-    /// Returns the ticks of the first and the last event of a segment.
+    /// Returns ticks between which the events of a segment lie.
     fn span_of(&self, segment: &Segment, decoded: &mut Decoded) -> Option<(u64, u64)> {
         if segment.ticks_max < u64::MAX {
             return Some((segment.ticks_min, segment.ticks_max));
         }
         // The last ticks of an open block are unknown before decoding.
+        self.ticks_of(segment, decoded)
+    }
+
+    /// Returns the ticks of the first and the last event of a segment: it decodes the segment.
+    fn ticks_of(&self, segment: &Segment, decoded: &mut Decoded) -> Option<(u64, u64)> {
         let registry = self.registries().get(segment.registry as usize)?;
         self.decode(segment, registry, decoded, &mut Faults::default());
         let ticks = || decoded.located.iter().map(|located| located.ticks);

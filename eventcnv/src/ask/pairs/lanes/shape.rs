@@ -23,6 +23,9 @@ pub(crate) struct Shape {
     pub(super) is_span: bool,
     /// Whether it is a slice that a program names, of its own work.
     pub(crate) is_own: bool,
+    /// Whether it is a part of an answer: a frame of the flame of waits, a stretch of a critical
+    /// path. Nothing lasted so long.
+    pub(crate) is_told: bool,
     /// The pair that stands for all whose flows may meet across streams.
     pub(super) group: Option<u32>,
 }
@@ -38,7 +41,7 @@ impl Shape {
     pub(crate) fn of(registries: &[Registry], marks: &Marks) -> Vec<Shape> {
         let shape = |(pair, at): (&Pair, u32)| {
             let (is_span, group) = (pair.form == Form::Span, marks.group(at));
-            Shape { class: 0, is_span, is_own: !is_span, group }
+            Shape { class: 0, is_span, is_own: !is_span, is_told: false, group }
         };
         let mut shapes: Vec<Shape> = marks.pairs.iter().zip(0..).map(shape).collect();
         for registry in registries.iter().filter(|registry| LENSES.contains(&&*registry.name)) {
@@ -51,6 +54,7 @@ impl Shape {
                 let part = marks.role_of(registry, row.code).part.filter(|side| !side.is_end);
                 if let Some(shape) = part.and_then(|side| shapes.get_mut(side.pair as usize)) {
                     (shape.class, shape.is_own) = (class, false);
+                    shape.is_told = class == 0 && &*registry.name == WAITS;
                 }
             }
         }

@@ -379,8 +379,8 @@ fn notes(log: &Log, counts: &Counts) -> Vec<String> {
     let room = Limits::default().open_count;
     let gave_way = (gave_way > 0).then(|| {
         format!(
-            "{gave_way} slices are unfinished, as they gave way while {room} were open; \
-             {late} ends came later"
+            "slices that are unfinished, as they gave way while {room} were open: {gave_way}; ends \
+             that came later: {late}"
         )
     });
     let cut = log.streams().iter().position(|stream| stream.is_cut).map(|index| {

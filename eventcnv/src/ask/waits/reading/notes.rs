@@ -27,17 +27,17 @@ pub(super) fn of(model: &Model, windows: &[Window], dropped: u64, unknown: u64) 
     let missing = lives().map(|life| u64::from(life.missing)).sum();
     let samples = lives().map(|life| u64::from(life.samples_dropped)).sum();
     let all = [
-        (counts.gaps, "gaps: the kernel lost events there; their time is `lost`"),
-        (counts.contradictions, "new threads have the number of a thread that had not ended"),
-        (missing, "switches of these threads are not in the log: the time between is unknown"),
-        (samples, "samples of these threads belong to no run and are left out"),
-        (counts.backwards, "events have an earlier time than the event before on their processor"),
-        (counts.not_kept, "runs and waits are too many to be kept: their time is unknown"),
-        (counts.left_out, "events are left out, as a table is full"),
-        (dropped, "shorter waits are not listed"),
+        (counts.gaps, "gaps where the kernel lost events, whose time is `lost`"),
+        (counts.contradictions, "new threads with the number of a thread that had not ended"),
+        (missing, "switches of these threads that the log lacks, so the time between is unknown"),
+        (samples, "samples of these threads that belong to no run and are left out"),
+        (counts.backwards, "events with an earlier time than the event before on their processor"),
+        (counts.not_kept, "runs and waits that are too many to be kept, so their time is unknown"),
+        (counts.left_out, "events left out, as a table is full"),
+        (dropped, "shorter waits that are not listed"),
     ];
     let told = all.into_iter().filter(|(count, _)| *count > 0);
-    let mut told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+    let mut told: Vec<String> = told.map(|(count, what)| format!("{what}: {count}")).collect();
     if counts.stolen_ns > 0 {
         let time = nanoseconds(counts.stolen_ns as f64);
         told.push(format!("{STOLEN} {time} of this recording; it counts as running"));
@@ -78,7 +78,7 @@ fn lacking(model: &Model, count: u64) -> Option<String> {
     let lacking: Vec<&str> = rows.iter().filter(|(has, _)| !has).map(|(_, name)| *name).collect();
     let rows = lacking.join(", ");
     (count > 0 && !lacking.is_empty()).then(|| {
-        format!("what ended {count} waits is unknown; the log has none of the events {rows}")
+        format!("waits with an unknown end: {count}; the log has none of the events {rows}")
     })
 }
 

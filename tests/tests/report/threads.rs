@@ -71,7 +71,7 @@ pub(super) mod play {
 }
 
 /// Bytes of the page of a log with slices, at most.
-const SIZE_MAX: u64 = 9_000_000;
+const SIZE_MAX: u64 = 3_000_000;
 /// What each test does on the page.
 const STEPS: &str = include_str!("threads.js");
 /// A name that would end a script, or mark up a page.

@@ -25,7 +25,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes of all parameters, at most.
-const TEXTS_SIZE_MAX: usize = 1_000_000;
+const TEXTS_SIZE_MAX: usize = 500_000;
 /// Rows of spans in a lane, at most.
 const SPAN_ROW_COUNT_MAX: usize = 32;
 

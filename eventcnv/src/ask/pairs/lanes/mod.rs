@@ -54,9 +54,9 @@ impl Default for Limits {
             row_count: 64,
             name_count: 512,
             rare_count: 8,
-            longest_count: 12_000,
-            cell_count: 20_000,
-            tick_count: 10_000,
+            longest_count: 10_000,
+            cell_count: 16_000,
+            tick_count: 8000,
             flow_count: 8000,
             open_flow_count: 1 << 16,
         }

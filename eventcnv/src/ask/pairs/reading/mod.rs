@@ -17,6 +17,8 @@ pub(crate) use crate::ask::pairs::reading::values::Values;
 use crate::ask::pairs::reading::worker::Worker;
 use crate::open::parallel;
 use crate::open::parallel::Emit;
+#[cfg(feature = "sql")]
+use crate::open::select::BufferCounts;
 use crate::open::select::times::Clocks;
 use crate::open::select::{Selected, Selection};
 use cli::Stop;
@@ -30,7 +32,7 @@ use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Registry};
 use lens::counters::{Counters, Refused};
 use lens::slices::{
-    Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
+    Batch, Counts, Edge, Gap, Holes, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
 };
 use std::sync::Arc;
 
@@ -132,14 +134,23 @@ pub(crate) struct Open {
 
 impl Open {
     /// Returns what is open before the first event of a log.
-    pub(crate) fn new(log: &Log) -> Open {
+    pub(crate) fn new(marked: &Marked<'_>) -> Open {
+        let mut open = Open::before(marked.log);
+        *open.pairing.holes() = Holes::new(marked.log, marked.marks);
+        open
+    }
+
+    /// As [`Open::new`], before [`Open::go_on`] finds the holes of the log.
+    pub(crate) fn before(log: &Log) -> Open {
         let pairing = Pairing::new(Limits::default());
         Open { numbers: Numbers::new(log), pairing, values: Values::default() }
     }
 
-    /// Goes on with the clock of a log that has grown.
+    /// Goes on with a log that has grown, and that may still be growing; `known` events were read.
     #[cfg(feature = "sql")]
-    pub(crate) fn go_on(&mut self, clock: &Clock) {
+    pub(crate) fn go_on(&mut self, marked: &Marked<'_>, known: &BufferCounts, is_growing: bool) {
+        let Marked { log, clock, marks } = *marked;
+        self.pairing.holes().go_on(log, marks, known, is_growing);
         self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
     }
 
@@ -157,7 +168,7 @@ impl Open {
         for step in piece.batch.steps() {
             let edge = match step {
                 Step::Jump(jump) => {
-                    gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
+                    gaps.extend(numbers.gap(jump));
                     continue;
                 }
                 Step::Edge(edge) => numbered(edge, &ids),
@@ -280,7 +291,7 @@ impl Marked<'_> {
         by: &By,
         mut take: impl FnMut(Told<'_>, &Values) -> Result<(), E>,
     ) -> Result<(Found, Values), E> {
-        let mut open = Open::new(self.log);
+        let mut open = Open::new(self);
         let found = self.advance(selection, by, &mut open, &mut take)?;
         let mut result = Ok(());
         open.each(|slice, values| {

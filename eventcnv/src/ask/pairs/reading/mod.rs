@@ -34,6 +34,7 @@ use lens::counters::{Counters, Refused};
 use lens::slices::{
     Batch, Counts, Edge, Gap, Holes, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries of a piece, about.
@@ -394,9 +395,26 @@ pub(crate) fn counter_notes(log: &Log, counters: &Counters) -> impl Iterator<Ite
     all.map(|(count, what)| format!("{count} {what}")).chain(certainty_note(log, counters))
 }
 
-/// Returns up to when the counters of a log that was not closed are certain, in words.
+/// Returns from when on and up to when counters are certain, in words.
 pub(crate) fn certainty_note(log: &Log, counters: &Counters) -> Option<String> {
-    let until = counters.certain_until(log);
+    let from = times_of(log, &counters.certain_from()).map(|times| {
+        format!(
+            "threads and kinds lack events up to different times: counters that several of them \
+             change are sums, relative to one first value, only from {times} on (times as --from \
+             takes them)"
+        )
+    });
+    let until = times_of(log, &counters.certain_until(log)).map(|times| {
+        format!(
+            "the log was not closed, and lacks the last events of some threads and kinds: counters \
+             that several of them change may be wrong after {times} (times as --to takes them)"
+        )
+    });
+    from.into_iter().chain(until).reduce(|one, other| format!("{one}; {other}"))
+}
+
+/// Returns times of streams in words, if there are any.
+fn times_of(log: &Log, all: &BTreeMap<u16, u64>) -> Option<String> {
     let clocks = Clocks::new(log);
     let is_one = log.streams().len() == 1;
     let time = |(stream, ticks): (&u16, &u64)| {
@@ -406,16 +424,10 @@ pub(crate) fn certainty_note(log: &Log, counters: &Counters) -> Option<String> {
         };
         if is_one { time } else { format!("{time} of stream {stream}") }
     };
-    let times: Vec<String> = until.iter().take(STREAM_COUNT_MAX).map(time).collect();
-    let more = until.len().saturating_sub(STREAM_COUNT_MAX);
+    let times: Vec<String> = all.iter().take(STREAM_COUNT_MAX).map(time).collect();
+    let more = all.len().saturating_sub(STREAM_COUNT_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!times.is_empty()).then(|| {
-        format!(
-            "the log was not closed, and lacks the last events of some threads and kinds: counters \
-             that several of them change may be wrong after {}{more} (times as --to takes them)",
-            times.join(", ")
-        )
-    })
+    (!times.is_empty()).then(|| format!("{}{more}", times.join(", ")))
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

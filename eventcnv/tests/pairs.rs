@@ -13,8 +13,9 @@ mod against;
 mod made;
 mod support;
 
-use made::{Step, made};
+use made::{Step, made, named};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use support::{assert_golden, golden_path, mps, run};
@@ -476,6 +477,68 @@ fn missing_events_make_slices_doubtful() {
         assert!(code.contains(&found), "{errors}");
         assert!(String::from_utf8(text).unwrap().contains("Job "));
     }
+}
+
+/// `.slice.gap`: keys are used again, by any thread. Whatever block is lost, and wherever the log
+/// ends, no span is whole that has another beginning or end in the log with all its events.
+#[test]
+fn no_span_is_whole_across_missing_events() {
+    let directory = TempDir::new().unwrap();
+    let mut steps = random(6000, 23);
+    // Each has a time of its own.
+    steps.iter_mut().for_each(|step| step.wait += 1);
+    let truth = directory.path().join("truth.log");
+    fs::write(&truth, named(&steps)).unwrap();
+    let truth = truth.to_str().unwrap().to_owned();
+    let spans = |log: &str| -> BTreeMap<String, (String, bool)> {
+        let sql = "SELECT begin, end, verdict = 'whole' FROM slices WHERE name LIKE 'Task%'";
+        let (text, code, errors) = run(&["query", log, "--csv", sql]);
+        assert!(code < 2, "{errors}");
+        let rows = String::from_utf8(text).unwrap();
+        let row = |row: &str| {
+            let fields: Vec<_> = row.split(',').collect();
+            (fields[0].to_owned(), (fields[1].to_owned(), fields[2] == "1"))
+        };
+        rows.lines().skip(1).map(row).collect()
+    };
+    let all = spans(&truth);
+    let whole_in = |found: &BTreeMap<String, (String, bool)>| {
+        found.values().filter(|(_, is_whole)| *is_whole).count()
+    };
+    // A log with all its events has no doubtful one.
+    assert_eq!(whole_in(&all), naive(&dumped(&[&truth]), &MADE[2], |_| true).durations.len());
+    let bytes = fs::read(&truth).unwrap();
+    let (index, ..) = run(&["index", &truth]);
+    let index = String::from_utf8(index).unwrap();
+    let number = |field: &str| usize::from_str_radix(field, 16).unwrap();
+    let block = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let is_block = fields.first() == Some(&"events") && fields.get(6) == Some(&"Shop");
+        is_block.then(|| (number(fields[1]), number(fields[2])))
+    };
+    let blocks: Vec<(usize, usize)> = index.lines().filter_map(block).collect();
+    assert!(blocks.len() > 20, "{index}");
+    let (mut whole, mut variants) = (0, 0);
+    for (place, (at, size)) in blocks.iter().enumerate() {
+        let (mut damaged, end) = (bytes.clone(), at + size);
+        damaged[end - 24..end - 8].fill(0x55);
+        // A killed program writes no more. Another file lacks its first blocks.
+        let (killed, mut later) = (bytes[..end].to_vec(), bytes.clone());
+        later[blocks[0].0..*at].fill(0);
+        for (variant, bytes) in [damaged, killed, later].into_iter().enumerate() {
+            let path = directory.path().join("part.log");
+            fs::write(&path, bytes).unwrap();
+            let found = spans(path.to_str().unwrap());
+            for (begin, (end, is_whole)) in &found {
+                let is_right = all.get(begin) == Some(&(end.clone(), true));
+                assert!(!is_whole || is_right, "block {place}, variant {variant}: {begin}");
+            }
+            (whole, variants) = (whole + whole_in(&found), variants + 1);
+        }
+    }
+    // Most of the spans outside the holes stay whole.
+    let most = variants * whole_in(&all);
+    assert!(whole > most / 3, "{whole} of {most} are whole");
 }
 
 /// Raw logs of the MPS, one after the other: each run has its slices.

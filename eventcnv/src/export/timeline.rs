@@ -18,7 +18,7 @@ use crate::open::select::Selection;
 use eventlog::reader::marks::{Form, Marks, Role, Side};
 use eventlog::reader::{Clock, Event, Log};
 use lens::counters::{Counters, Number, Source, Steps};
-use lens::slices::{Edge, Limits, Pairing, Slot, Track, Turn, Verdict};
+use lens::slices::{Edge, Holes, Limits, Pairing, Slice, Slot, Track, Turn, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -103,6 +103,7 @@ pub(crate) struct Timeline {
     flows: Flows<u64>,
     flow_count: u64,
     unended_count: u64,
+    doubtful_count: u64,
     limited: Limited,
 }
 
@@ -150,6 +151,7 @@ impl Timeline {
     pub(crate) fn new(log: &Log, selection: &Selection, clock: Clock, marks: Marks) -> Timeline {
         let reads = |registry: &_, row: &_| selection.has_all_of(registry, row);
         let limits = Limits { open_count: OPEN_COUNT_MAX, ..Limits::default() };
+        let holes = Holes::new(log, &marks);
         Timeline {
             clock,
             counters: Counters::new(log, &marks, reads).at_most(COUNTER_COUNT_MAX),
@@ -159,14 +161,15 @@ impl Timeline {
             marks,
             processes: Processes::new(log),
             stacks: HashMap::new(),
-            slices: Pairing::new(limits),
-            spans: Pairing::new(limits),
+            slices: Pairing::new(limits).with_holes(holes.clone()),
+            spans: Pairing::new(limits).with_holes(holes),
             lane_of: Vec::new(),
             labels: [Vec::new(), Vec::new()],
             lanes: HashMap::new(),
             flows: Flows::new(FLOW_COUNT_MAX),
             flow_count: 0,
             unended_count: 0,
+            doubtful_count: 0,
             limited: Limited::default(),
         }
     }
@@ -222,7 +225,9 @@ impl Timeline {
         edge.track = self.stack(self.processes.place(edge.id.stream, edge.thread));
         let pair = edge.pair;
         let [labels, _] = &mut self.labels;
-        match self.slices.take(&edge, |_| {}) {
+        let doubtful_count = &mut self.doubtful_count;
+        let count = |slice: Slice<'_>| *doubtful_count += u64::from(is_doubtful(&slice));
+        match self.slices.take(&edge, count) {
             Turn::Begun { slot, .. } => {
                 *at(labels, slot) = label.clone();
                 Action::Begin { pair }
@@ -241,7 +246,10 @@ impl Timeline {
     fn span(&mut self, edge: &Edge, label: &mut Option<Label>) -> Action {
         let pair = edge.pair;
         let mut is_again = false;
-        let turn = self.spans.take(edge, |span| is_again = span.verdict == Verdict::Again);
+        let turn = self.spans.take(edge, |span| {
+            is_again = span.verdict == Verdict::Again;
+            self.doubtful_count += u64::from(is_doubtful(&span));
+        });
         self.unended_count += u64::from(is_again);
         let lanes = self.lanes.entry((edge.id.stream, pair)).or_default();
         let [_, labels] = &mut self.labels;
@@ -291,11 +299,23 @@ impl Timeline {
                 self.unended_count
             ));
         }
+        if self.doubtful_count > 0 {
+            notes.push(format!(
+                "{} slices and spans may end with the end of another one: the log lacks events of \
+                 their types in between",
+                self.doubtful_count
+            ));
+        }
         let open_count = self.slices.counts().full + self.spans.counts().full;
         notes.extend(self.limited.notes(open_count));
         notes.extend(counter_notes(log, &self.counters));
         notes
     }
+}
+
+/// Returns whether events may be missing between the beginning and the end.
+fn is_doubtful(slice: &Slice<'_>) -> bool {
+    slice.verdict == Verdict::Doubtful
 }
 
 /// Returns the place of a slot in a table, which grows.

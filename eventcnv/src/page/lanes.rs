@@ -161,7 +161,7 @@ fn read(
 ) -> Values {
     let Marked { log, clock, marks } = *marked;
     let kinds = Kinds::new(log, marks);
-    let mut open = Open::new(log);
+    let mut open = Open::new(marked);
     let mut take = |told: Told<'_>, values: &Values| {
         timed.add(told, values);
         let mut lanes = lanes.borrow_mut();

@@ -181,7 +181,7 @@ fn write_marked(
         slice_count += 1;
         flush()
     };
-    let (mut open, mut counters) = (Open::new(log), marked.counters());
+    let (mut open, mut counters) = (Open::new(&marked), marked.counters());
     let change = |counters: &Counters, counter: &Counter, step: &Step| {
         let key = key_of(&counter.key, counters.sorts(counter));
         let counted = (counter, counters.least(counter));

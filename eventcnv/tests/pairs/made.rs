@@ -112,10 +112,22 @@ pub(crate) fn made(steps: &[Step]) -> Vec<u8> {
 
 /// The same, of one of several runs.
 pub(crate) fn run(number: u8, steps: &[Step]) -> Vec<u8> {
+    log(number, steps, 0)
+}
+
+/// A log of these steps whose store knows the threads, as those of a program do.
+pub(crate) fn named(steps: &[Step]) -> Vec<u8> {
+    log(1, steps, 3)
+}
+
+fn log(number: u8, steps: &[Step], thread_count: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
     maker.begin(&origin([number; 16])).unwrap();
     let mut ticks = 1 << 40;
+    for thread in 1..=thread_count {
+        maker.thread(ticks, thread, 4711, "clerk").unwrap();
+    }
     for (step, index) in steps.iter().zip(1..) {
         ticks += step.wait;
         add(&mut maker, step, ticks);

@@ -57,6 +57,7 @@ pub use source::directory::Directory;
 // For the tools of this workspace alone.
 #[doc(hidden)]
 pub use self::{
+    audit::holes::Hole,
     audit::losses::CAUSES,
     log::history::{Held, History},
     model::registry::StringEnd,

@@ -169,8 +169,8 @@ pub struct Counter {
     pub value: Number,
     /// Its value before the last change.
     pub before: Number,
-    /// Its least value before an event stated its value; at most zero.
-    pub(super) low: Number,
+    /// Its least value before an event stated its value, since all its changes are in the log.
+    pub(super) low: Option<Number>,
     /// Whether an event stated its value.
     pub(super) is_stated: bool,
     /// Whether the last change stated it.

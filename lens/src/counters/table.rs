@@ -45,6 +45,11 @@ struct Sum {
     kinds: u64,
     /// Whether the log lacks events that change it.
     is_short: bool,
+    /// From which ticks on the log lacks none, except at its end. Values before are sums of other
+    /// sets of changes.
+    from: u64,
+    /// Whether an event before that changed it.
+    is_early: bool,
 }
 
 /// The stream, the mark and the key of a counter.
@@ -122,6 +127,7 @@ impl Counters {
                 all.lack((stream, registry), bit(kind));
             }
         }
+        all.find_beginnings(log);
         all
     }
 
@@ -131,6 +137,7 @@ impl Counters {
         let Counters { mut sums, of_stream, .. } = Counters::new(log, marks, |_, _| true);
         for (sum, before) in sums.iter_mut().zip(&self.sums) {
             sum.is_short |= before.is_short;
+            (sum.from, sum.is_early) = (before.from, before.is_early);
         }
         Counters { sums, of_stream, ..self }
     }
@@ -183,22 +190,23 @@ impl Counters {
     }
 
     /// Returns the least first value that keeps the counter from falling below zero, if the first
-    /// value is unknown: all values are relative to it. `None`: they are absolute.
+    /// value is unknown: values are relative to it, from [`Counters::certain_from`] on. `None`:
+    /// they are absolute.
     pub fn least(&self, counter: &Counter) -> Option<Number> {
         let is_short = self.sums.get(counter.pair as usize).is_some_and(|sum| sum.is_short);
         let is_relative = if counter.is_stated {
             is_short && !counter.is_last_stated
         } else {
-            is_short || counter.low.is_negative()
+            is_short || counter.low.is_some_and(Number::is_negative)
         };
-        is_relative.then(|| match counter.low {
+        is_relative.then(|| match counter.low.unwrap_or(Number::Whole(0)) {
             Number::Whole(low) => Number::Whole(low.saturating_neg()),
             Number::Real(low) => Number::Real(-low),
         })
     }
 
     /// Returns up to which ticks the log has the changes of all counters, by stream: for streams
-    /// that may lack their last blocks, if several of these change one counter. A counter that one
+    /// that may lack their last blocks, if several buffers change one counter. A counter that one
     /// thread changes by events of one kind ends early, and its values are right.
     pub fn certain_until(&self, log: &Log) -> BTreeMap<u16, u64> {
         let pairs: BTreeSet<u32> = self.counters.iter().map(|counter| counter.pair).collect();
@@ -228,6 +236,38 @@ impl Counters {
         until
     }
 
+    /// Returns from which ticks on values are relative to one first value, by stream: of streams in
+    /// which a counter changes before.
+    pub fn certain_from(&self) -> BTreeMap<u16, u64> {
+        let mut from = BTreeMap::new();
+        for sum in self.sums.iter().filter(|sum| sum.is_early) {
+            let all = from.entry(sum.place.0).or_insert(0);
+            *all = sum.from.max(*all);
+        }
+        from
+    }
+
+    /// Finds when the last of the buffers that change a counter goes on after its last hole.
+    fn find_beginnings(&mut self, log: &Log) {
+        let mut sums: Vec<&mut Sum> = self.sums.iter_mut().filter(|sum| sum.is_short).collect();
+        if sums.is_empty() {
+            return;
+        }
+        let is_of = |sum: &Sum, place, kind| sum.place == place && sum.kinds & bit(kind) != 0;
+        let is_wanted = |registry: u32, kind| {
+            let registry = log.registries().get(registry as usize);
+            let place = registry.map(|registry| (registry.stream, registry.index));
+            place.is_some_and(|place| sums.iter().any(|sum| is_of(sum, place, kind)))
+        };
+        let holes = log.holes(is_wanted, &BTreeMap::new(), false);
+        for hole in holes.into_iter().filter(|hole| hole.to < u64::MAX) {
+            let place = (hole.stream, hole.registry);
+            for sum in sums.iter_mut().filter(|sum| is_of(sum, place, hole.kind)) {
+                sum.from = hole.to.max(sum.from);
+            }
+        }
+    }
+
     /// Returns the number of changes that no counter took.
     pub fn refused(&self) -> Refused {
         self.refused
@@ -253,8 +293,11 @@ impl Counters {
         (counter.before, counter.value) = (counter.value, value);
         counter.is_last_stated = step.change == Change::Is;
         counter.is_stated |= counter.is_last_stated;
-        if !counter.is_stated {
-            counter.low = counter.low.min(value);
+        let sum = self.sums.get_mut(step.pair as usize);
+        if let Some(sum) = sum.filter(|sum| step.ticks < sum.from) {
+            sum.is_early = true;
+        } else if !counter.is_stated {
+            counter.low = Some(counter.low.unwrap_or(counter.before).min(value));
         }
         Some(index)
     }
@@ -316,7 +359,7 @@ impl Counters {
             unit: sum.unit,
             value: Number::Whole(0),
             before: Number::Whole(0),
-            low: Number::Whole(0),
+            low: None,
             is_stated: false,
             is_last_stated: false,
         }

@@ -115,10 +115,13 @@ fn log(add: impl FnOnce(&mut Maker<'_>)) -> Log {
 /// stated, title.
 #[derive(Default)]
 struct Twin {
-    sums: Vec<(String, Number, f64, bool, String)>,
+    sums: Vec<(String, Number, Option<f64>, bool, String)>,
     found: Vec<(String, Number, Option<f64>)>,
     /// The kind Play lost an event at any time.
     is_short: bool,
+    /// Since when no buffer of the kind lacks an event, and when the next change is.
+    from: u64,
+    now: u64,
 }
 
 impl Twin {
@@ -126,22 +129,24 @@ impl Twin {
         let at = self.sums.iter().position(|sum| sum.0 == title).unwrap_or_else(|| {
             let is_relative = self.is_short && !is_stated;
             let shown = format!("{title}{}", if is_relative { " (relative)" } else { "" });
-            self.sums.push((title, Number::Whole(0), 0.0, false, shown));
+            self.sums.push((title, Number::Whole(0), None, false, shown));
             self.sums.len() - 1
         });
         let (_, value, low, was_stated, shown) = &mut self.sums[at];
-        let before = if is_stated { 0.0 } else { value.as_f64() };
+        let before_it = value.as_f64();
+        let before = if is_stated { 0.0 } else { before_it };
         *value = match (is_whole, *value) {
             (true, Number::Whole(_)) => Number::Whole((before + by) as i128),
             _ => Number::Real(before + by),
         };
         *was_stated |= is_stated;
-        if !*was_stated {
-            *low = low.min(value.as_f64());
+        if !*was_stated && self.now >= self.from {
+            *low = Some(low.unwrap_or(before_it).min(value.as_f64()));
         }
+        let low = low.unwrap_or(0.0);
         let is_relative =
-            if *was_stated { self.is_short && !is_stated } else { self.is_short || *low < 0.0 };
-        self.found.push((shown.clone(), *value, is_relative.then_some(-*low)));
+            if *was_stated { self.is_short && !is_stated } else { self.is_short || low < 0.0 };
+        self.found.push((shown.clone(), *value, is_relative.then_some(-low)));
     }
 }
 
@@ -156,12 +161,18 @@ proptest! {
     ) {
         let is_lost = |(what, ..): &(u8, u8, u8, u32)| *what == 39;
         let mut twin = Twin { is_short: steps.iter().any(is_lost), ..Twin::default() };
+        for (at, (_, thread, ..)) in steps.iter().enumerate().filter(|(_, step)| is_lost(step)) {
+            let is_next = |(what, other, ..): &(u8, u8, u8, u32)| *what < 30 && other == thread;
+            let next = steps[at..].iter().position(is_next).map_or(0, |next| 1000 + at + next);
+            twin.from = twin.from.max(next as u64);
+        }
         let log = log(|maker| {
             let string = maker.intern(1, b"first shelf").unwrap();
             maker.label(1, 1, string).unwrap();
             for (&(what, thread, item, size), ticks) in steps.iter().zip(1000u64..) {
                 let (thread, shelf) = (u32::from(thread) + 1, P(usize::from(item)));
                 let amount = f64::from(size);
+                twin.now = ticks;
                 let title = |name: &str| {
                     let label = if item == 1 { " first shelf" } else { "" };
                     format!("{name} 0x{item:x}{label}")
@@ -271,6 +282,29 @@ fn a_counter_below_zero_began_with_an_unknown_value() {
         units,
         [("held", bytes), ("puts", Some(Unit::Count)), ("shelf", bytes), ("size", None)]
     );
+}
+
+/// `.cnv.counters.begin`: an idle thread has its first events, a busy one lost them.
+#[test]
+fn a_sum_is_certain_from_the_latest_beginning_on() {
+    let shelf = P(7);
+    let log = log(|maker| {
+        for ticks in 10..15 {
+            maker.add(1, 1, ticks, &Put { shelf, size: 20 }).unwrap();
+        }
+        // 1000 are put and lost, then 1000 are taken.
+        maker.lose::<Take>(2, 2, Cause::Io, 1).unwrap();
+        for ticks in 100..110 {
+            maker.add(2, 2, ticks, &Take { shelf, size: 100 }).unwrap();
+        }
+    });
+    let (found, counters) = changes(&log);
+    let held: Vec<_> = found.iter().filter(|found| found.0.starts_with("held 0x7")).collect();
+    // The truth goes from 0 to 100, 1100 and 100.
+    let values = |at: usize| (held[at].1, held[at].2);
+    assert_eq!(values(4), (Number::Whole(100), Some(Number::Whole(0))));
+    assert_eq!(values(14), (Number::Whole(-900), Some(Number::Whole(900))));
+    assert_eq!(counters.certain_from(), [(0, 100)].into());
 }
 
 #[test]

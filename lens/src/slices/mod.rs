@@ -17,18 +17,15 @@
 //! ```
 //! use eventlog::reader::marks::Marks;
 //! use eventlog::reader::{Clock, Filter, Log, Order};
-//! use lens::slices::{Durations, Limits, Numbers, Pairing, Percent, Source};
+//! use lens::slices::{Durations, Holes, Limits, Pairing, Percent, Source};
 //!
 //! # fn print(log: &Log) {
 //! let marks = Marks::of(log.registries());
 //! let clock = Clock::new(log);
 //! let mut source = Source::new(log, &clock, &marks);
-//! let (mut numbers, mut pairing) = (Numbers::new(log), Pairing::new(Limits::default()));
+//! let mut pairing = Pairing::new(Limits::default()).with_holes(Holes::new(log, &marks));
 //! let mut durations = Durations::new(Limits::default());
 //! log.events(Order::Time, &Filter::default()).each(|event| {
-//!     if let Some(gap) = numbers.note(event).and_then(|jump| numbers.gap(&jump)) {
-//!         pairing.gap(&gap);
-//!     }
 //!     let Some(edge) = source.edge(event) else { return };
 //!     pairing.take(&edge, |slice| {
 //!         if let Some(ns) = slice.duration() {
@@ -59,7 +56,7 @@ mod source;
 pub use against::{Comparison, compare};
 pub use durations::{Durations, Group, Percent, Percentile};
 pub use model::{Edge, Gap, Id, Limits, Slice, Slot, Track, Verdict};
-pub use pairing::{Counts, Pairing, Turn};
+pub use pairing::{Counts, Holes, Pairing, Turn};
 pub use runs::{Runs, chance};
 pub use slowest::{Long, Slowest};
 pub use source::{Batch, Jump, Numbers, Source, Step};

@@ -70,6 +70,8 @@ pub struct Edge {
     pub is_end: bool,
     /// Whether the pair is a span, which belongs to its stream instead of a thread's stack.
     pub is_span: bool,
+    /// Whether events of other threads may begin or end it: of a span with a key.
+    pub is_shared: bool,
 }
 
 impl Edge {
@@ -77,8 +79,9 @@ impl Edge {
     #[inline]
     pub fn new(event: &Event<'_, '_>, side: &Side, is_span: bool) -> Edge {
         let mut key = side.key(event);
+        let is_shared = is_span && side.has_key();
         if is_span
-            && !side.has_key()
+            && !is_shared
             && let Some(first) = key.first_mut()
         {
             *first = event.thread.into();
@@ -96,6 +99,7 @@ impl Edge {
             kind: event.kind,
             is_end: side.is_end,
             is_span,
+            is_shared,
         }
     }
 

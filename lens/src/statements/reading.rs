@@ -15,7 +15,7 @@ use super::tables::Tables;
 use crate::calls::functions::Functions;
 use crate::calls::model::{Function, NONE};
 use crate::calls::source::PROFILE;
-use crate::slices::{Group, Limits, Numbers, Percent, Step};
+use crate::slices::{Group, Holes, Limits, Numbers, Percent, Step};
 use eventlog::reader::{Clock, Filter, Log, Order};
 use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -121,7 +121,7 @@ impl Statements {
             scales,
             tables: Tables::new(row_count_max),
             sums: BTreeMap::new(),
-            trace: Trace::new(limits),
+            trace: Trace::new(limits, Holes::new(log, &marks(log))),
             numbers: Numbers::new(log),
         };
         statements.learn();

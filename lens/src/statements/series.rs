@@ -13,7 +13,7 @@ use super::correct::Method;
 use super::model::{Statement, Sum};
 use crate::calls::clocks::Clocks;
 use crate::calls::model::{Function, UNSELECTED};
-use crate::slices::{Durations, Edge, Gap, Limits, Pairing, Slice, Slot, Turn, Verdict};
+use crate::slices::{Durations, Edge, Gap, Holes, Limits, Pairing, Slice, Slot, Turn, Verdict};
 use std::collections::BTreeMap;
 
 /// The function of a statement, and its offset.
@@ -57,9 +57,9 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    pub(super) fn new(limits: Limits) -> Trace {
+    pub(super) fn new(limits: Limits, holes: Holes) -> Trace {
         Trace {
-            pairing: Pairing::new(limits),
+            pairing: Pairing::new(limits).with_holes(holes),
             frames: Vec::new(),
             sums: BTreeMap::new(),
             durations: Durations::new(limits),
@@ -68,7 +68,6 @@ impl Trace {
     }
 
     pub(super) fn gap(&mut self, gap: &Gap, kind: u8) {
-        self.pairing.gap(gap);
         self.clocks.gap(gap, Some(kind));
     }
 

@@ -92,7 +92,7 @@ pub(super) fn add(
     let (part, has_times) = (selection.part(), lenses.has_times(&clock));
     let Lens { calls, numbers } = match &mut lenses.calls {
         Some(lens) => {
-            lens.calls.go_on(log, &clock, &part.known);
+            lens.calls.go_on(log, (&clock, &marks), &part.known);
             lens
         }
         none => none.insert(Lens { calls: Calls::new(log, &marks), numbers: HashMap::new() }),

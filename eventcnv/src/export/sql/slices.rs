@@ -55,13 +55,9 @@ pub(crate) fn add(
     }
     let keys = RefCell::new(Keys::load(connection, streams)?);
     let mut rows = Rows::new(connection, &marked, streams, &keys, lenses)?;
-    let open = match &mut lenses.slices {
-        Some(open) => {
-            open.go_on(&clock);
-            open
-        }
-        none => none.insert(Open::new(log)),
-    };
+    let is_growing = lenses.is_growing;
+    let open = lenses.slices.get_or_insert_with(|| Open::before(log));
+    open.go_on(&marked, &selection.part().known, is_growing);
     let mut take = |told: Told<'_>, values: &Values| match told {
         Told::Slice(slice) | Told::GaveWay(slice) if has_slices => rows.add(&slice, values),
         _ => Ok(()),
@@ -121,7 +117,12 @@ impl<'c> Rows<'c> {
              WHERE duration IS NULL AND (excluded.duration IS NOT NULL
                OR end IS NULL AND excluded.end IS NOT NULL
                OR verdict = 'unfinished' AND excluded.verdict <> 'unfinished') {}",
-            if lenses.is_exact { "OR excluded.duration <> duration" } else { "" }
+            if lenses.is_exact {
+                "OR excluded.duration <> duration
+                 OR excluded.verdict = 'doubtful' AND verdict <> 'doubtful'"
+            } else {
+                ""
+            }
         ))?;
         let shapes = Shape::of(marked.log.registries(), marked.marks);
         let (sorts, has_times) = (marked.key_sorts(), lenses.has_times(marked.clock));

@@ -144,6 +144,7 @@ impl Feed {
         let part = Part { known: Arc::new(self.known.clone()), until, family: None };
         let found = self.find(&reading.log, &part);
         self.is_behind |= found.is_late || self.has_later_syncs(reading.log.streams());
+        self.is_behind |= is_end && lacks_end(&reading.log);
         self.streams = reading.log.streams().to_vec();
         if found.known != self.known || self.place.is_none() || is_end {
             let is_first = self.place.is_none();
@@ -362,6 +363,12 @@ impl Feed {
     fn has_time_to_pass(&self) -> bool {
         self.pass.is_none_or(|(end, duration)| end.elapsed() > duration * PASS_SHARE)
     }
+}
+
+/// Returns whether a log that grows no more may lack its end: rows may pair across what is missing
+/// there (`.slice.gap`).
+fn lacks_end(log: &Log) -> bool {
+    (0..).zip(log.streams()).any(|(stream, _)| log.is_open_ended(stream))
 }
 
 /// Returns whether a file begins with zeros, in place of a header.

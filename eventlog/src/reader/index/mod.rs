@@ -66,6 +66,8 @@ pub struct Account {
     pub thread: u32,
     /// Events recorded, as far as known: the highest number in the log plus one.
     pub recorded: u64,
+    /// Ticks that none of these events is beyond, as far as known: else the greatest.
+    pub until: u64,
     /// Events in the log.
     pub found: u64,
     /// Recorded and overwritten in memory, because the kind was not output.

@@ -208,6 +208,12 @@ impl Account {
         self.kind = header.kind;
         self.thread = header.thread.get();
         let last = header.first.get().saturating_add(u64::from(header.count.get()));
+        if last >= self.recorded {
+            // `.block.sync`, `.event.delta`
+            let sealed = header.sync_ticks.get();
+            let sealed = if header.is_sealed() && sealed > 0 { sealed } else { u64::MAX };
+            self.until = sealed.min(header.base_last.get().saturating_add(u32::MAX.into()));
+        }
         self.recorded = self.recorded.max(last);
         self.overwritten = self.overwritten.max(header.overwritten.get());
         self.discarded_full = self.discarded_full.max(header.discarded_full.get());

@@ -16,7 +16,7 @@ use crate::calls::functions::Functions;
 use crate::calls::model::{Call, Counts, Function, NONE, OpenCall, OpenStack, Told, UNSELECTED};
 use crate::calls::source::{Aside, Batch, PROFILE, Sense, UNSTATED, Word, senses};
 use crate::calls::tree::{NODE_COUNT_MAX, Tree};
-use crate::slices::{Edge, Limits, Numbers, Pairing, Slot, Step, Track, Turn, Verdict};
+use crate::slices::{Edge, Holes, Limits, Numbers, Pairing, Slot, Step, Track, Turn, Verdict};
 use eventlog::reader::marks::Marks;
 use eventlog::reader::{Clock, Log};
 use frames::{Frame, Frames, NO_FRAME, task_of, told};
@@ -33,6 +33,8 @@ pub struct Calls {
     /// The function of each pair of another registry.
     pair_functions: Vec<Option<Function>>,
     numbers: Numbers,
+    /// Gaps in the numbers of buffers.
+    gap_count: u64,
     pairing: Pairing,
     frames: Frames,
     muted: BTreeMap<(Function, u16), u64>,
@@ -51,7 +53,8 @@ impl Calls {
             pairs: marks.pairs.iter().map(|pair| pair.name.clone()).collect(),
             pair_functions: vec![None; marks.pairs.len()],
             numbers: Numbers::new(log),
-            pairing: Pairing::new(limits),
+            gap_count: 0,
+            pairing: Pairing::new(limits).with_holes(Holes::new(log, marks)),
             frames: Frames::new(Functions::new(log), Tree::new(node_count_max)),
             muted: BTreeMap::new(),
         }
@@ -67,7 +70,7 @@ impl Calls {
             match step {
                 Step::Jump(jump) => {
                     if let Some(gap) = self.numbers.gap(jump) {
-                        self.pairing.gap(&gap);
+                        self.gap_count += 1;
                         self.frames.clocks.gap(&gap, Some(PROFILE));
                     }
                 }
@@ -85,9 +88,15 @@ impl Calls {
         self.numbers.follow(&batch.edges);
     }
 
-    /// Goes on with a log that has grown, and its clock. Learns the functions that its store has in
-    /// addition to the `known` events of each buffer.
-    pub fn go_on(&mut self, log: &Log, clock: &Clock, known: &BTreeMap<(u16, u32), u64>) {
+    /// Goes on with a log that has grown, its clock and its marks. Learns the functions that its
+    /// store has in addition to the `known` events of each buffer.
+    pub fn go_on(
+        &mut self,
+        log: &Log,
+        (clock, marks): (&Clock, &Marks),
+        known: &BTreeMap<(u16, u32), u64>,
+    ) {
+        self.pairing.holes().go_on(log, marks, known, false);
         self.frames.functions.learn(log, known);
         self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
     }
@@ -144,8 +153,8 @@ impl Calls {
 
     /// Returns the counts of what made no call.
     pub fn counts(&self) -> Counts {
-        let crate::slices::Counts { full, gaps, .. } = self.pairing.counts();
-        Counts { alone: self.frames.alone.values().sum(), full, gaps }
+        let full = self.pairing.counts().full;
+        Counts { alone: self.frames.alone.values().sum(), full, gaps: self.gap_count }
     }
 
     /// Returns how many ends of calls of a function have no beginning in the log.

@@ -12,15 +12,15 @@
 //! Each edge takes a bounded number of steps on average, whatever the depth of the stack. Design:
 //! `.slice.pair`, `.slice.gap`, `.slice.bounds` in `design/slices.md`.
 
-mod gaps;
+mod holes;
 #[cfg(test)]
 mod tests;
 
-use crate::slices::model::{Edge, Gap, Limits, Slice, Slot, Track, Verdict};
+use crate::slices::model::{Edge, Limits, Slice, Slot, Track, Verdict};
 use foldhash::fast::RandomState;
-use gaps::Gaps;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+pub use holes::Holes;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -34,7 +34,7 @@ const NONE: Slot = u32::MAX;
 #[derive(Clone, Debug)]
 struct Open {
     edge: Edge,
-    /// How many edges and gaps came before it.
+    /// How many edges came before it.
     since: u64,
     /// The neighbours on the stack; of a slice that crosses, in the list of these.
     below: Slot,
@@ -88,8 +88,6 @@ pub struct Counts {
     pub gave_way: u64,
     /// Ends that found nothing to end, as slices of their pair had found no room or gave way.
     pub late: u64,
-    /// Gaps in the numbers of buffers.
-    pub gaps: u64,
 }
 
 /// Pairs edges, which come in order of time.
@@ -108,15 +106,15 @@ pub struct Pairing {
     crossing: (Slot, Slot),
     /// By pair: slices that found no room or gave way, and whose ends did not come yet.
     missing: HashMap<u32, u64, RandomState>,
-    gaps: Gaps,
-    /// How many edges and gaps came so far.
+    holes: Holes,
+    /// How many edges came so far.
     now: u64,
     open_count_max: usize,
     counts: Counts,
 }
 
 impl Pairing {
-    /// Returns a pairing in which nothing is open.
+    /// Returns a pairing in which nothing is open, of a log without holes.
     pub fn new(limits: Limits) -> Pairing {
         Pairing {
             open: Vec::new(),
@@ -127,11 +125,22 @@ impl Pairing {
             top: (Track::default(), NONE),
             crossing: (NONE, NONE),
             missing: HashMap::default(),
-            gaps: Gaps::default(),
+            holes: Holes::default(),
             now: 0,
             open_count_max: limits.open_count.min(NONE as usize),
             counts: Counts::default(),
         }
+    }
+
+    /// Returns the pairing of a log with holes.
+    #[must_use]
+    pub fn with_holes(self, holes: Holes) -> Pairing {
+        Pairing { holes, ..self }
+    }
+
+    /// Returns the holes, for a log that has grown.
+    pub fn holes(&mut self) -> &mut Holes {
+        &mut self.holes
     }
 
     /// Takes the next edge. Passes each slice that ends here to `each`.
@@ -198,13 +207,6 @@ impl Pairing {
             *self.missing.entry(pair).or_default() += 1;
         }
         self.give_up(slot, each);
-    }
-
-    /// Notes that events are missing: what is open and may have lost an event gets doubtful.
-    pub fn gap(&mut self, gap: &Gap) {
-        self.now += 1;
-        self.counts.gaps += 1;
-        self.gaps.note(gap, self.now);
     }
 
     /// Gives up an open slice: passes it to `each` as unfinished.
@@ -405,7 +407,7 @@ impl Pairing {
         }
         self.remove(slot);
         let Some(open) = self.get(slot) else { return Turn::Alone };
-        let verdict = if self.gaps.is_between(&open.edge, edge, open.since) {
+        let verdict = if self.holes.are_between(&open.edge, edge) {
             Verdict::Doubtful
         } else if open.is_crossing {
             Verdict::Crossing

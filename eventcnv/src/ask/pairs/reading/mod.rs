@@ -17,6 +17,8 @@ pub(crate) use crate::ask::pairs::reading::values::Values;
 use crate::ask::pairs::reading::worker::Worker;
 use crate::open::parallel;
 use crate::open::parallel::Emit;
+#[cfg(feature = "sql")]
+use crate::open::select::BufferCounts;
 use crate::open::select::times::Clocks;
 use crate::open::select::{Selected, Selection};
 use cli::Stop;
@@ -28,8 +30,9 @@ use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Event, EventType, Faults, Log, Order, Picker, Registry};
 use lens::counters::{Counters, Refused};
 use lens::slices::{
-    Batch, Counts, Edge, Gap, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
+    Batch, Counts, Edge, Gap, Holes, Limits, Numbers, Pairing, Slice, Slot, Source, Step, Turn,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries of a piece, about.
@@ -130,14 +133,23 @@ pub(crate) struct Open {
 
 impl Open {
     /// Returns what is open before the first event of a log.
-    pub(crate) fn new(log: &Log) -> Open {
+    pub(crate) fn new(marked: &Marked<'_>) -> Open {
+        let mut open = Open::before(marked.log);
+        *open.pairing.holes() = Holes::new(marked.log, marked.marks);
+        open
+    }
+
+    /// As [`Open::new`], before [`Open::go_on`] finds the holes of the log.
+    pub(crate) fn before(log: &Log) -> Open {
         let pairing = Pairing::new(Limits::default());
         Open { numbers: Numbers::new(log), pairing, values: Values::default() }
     }
 
-    /// Goes on with the clock of a log that has grown.
+    /// Goes on with a log that has grown, and that may still be growing; `known` events were read.
     #[cfg(feature = "sql")]
-    pub(crate) fn go_on(&mut self, clock: &Clock) {
+    pub(crate) fn go_on(&mut self, marked: &Marked<'_>, known: &BufferCounts, is_growing: bool) {
+        let Marked { log, clock, marks } = *marked;
+        self.pairing.holes().go_on(log, marks, known, is_growing);
         self.pairing.set_times(|stream, ticks| clock.ns(stream, ticks));
     }
 
@@ -155,7 +167,7 @@ impl Open {
         for step in piece.batch.steps() {
             let edge = match step {
                 Step::Jump(jump) => {
-                    gaps.extend(numbers.gap(jump).inspect(|gap| pairing.gap(gap)));
+                    gaps.extend(numbers.gap(jump));
                     continue;
                 }
                 Step::Edge(edge) => numbered(edge, &ids),
@@ -298,7 +310,7 @@ impl Marked<'_> {
         by: &By,
         mut take: impl FnMut(Told<'_>, &Values) -> Result<(), E>,
     ) -> Result<(Found, Values), E> {
-        let mut open = Open::new(self.log);
+        let mut open = Open::new(self);
         let found = self.advance(selection, by, &mut open, &mut take)?;
         let mut result = Ok(());
         open.each(|slice, values| {
@@ -403,9 +415,26 @@ pub(crate) fn counter_notes(log: &Log, counters: &Counters) -> impl Iterator<Ite
     all.map(|(count, what)| format!("{count} {what}")).chain(certainty_note(log, counters))
 }
 
-/// Returns up to when the counters of a log that was not closed are certain, in words.
+/// Returns from when on and up to when counters are certain, in words.
 pub(crate) fn certainty_note(log: &Log, counters: &Counters) -> Option<String> {
-    let until = counters.certain_until(log);
+    let from = times_of(log, &counters.certain_from()).map(|times| {
+        format!(
+            "threads and kinds lack events up to different times: counters that several of them \
+             change are sums, relative to one first value, only from {times} on (times as --from \
+             takes them)"
+        )
+    });
+    let until = times_of(log, &counters.certain_until(log)).map(|times| {
+        format!(
+            "the log was not closed, and lacks the last events of some threads and kinds: counters \
+             that several of them change may be wrong after {times} (times as --to takes them)"
+        )
+    });
+    from.into_iter().chain(until).reduce(|one, other| format!("{one}; {other}"))
+}
+
+/// Returns times of streams in words, if there are any.
+fn times_of(log: &Log, all: &BTreeMap<u16, u64>) -> Option<String> {
     let clocks = Clocks::new(log);
     let is_one = log.streams().len() == 1;
     let time = |(stream, ticks): (&u16, &u64)| {
@@ -415,16 +444,10 @@ pub(crate) fn certainty_note(log: &Log, counters: &Counters) -> Option<String> {
         };
         if is_one { time } else { format!("{time} of stream {stream}") }
     };
-    let times: Vec<String> = until.iter().take(STREAM_COUNT_MAX).map(time).collect();
-    let more = until.len().saturating_sub(STREAM_COUNT_MAX);
+    let times: Vec<String> = all.iter().take(STREAM_COUNT_MAX).map(time).collect();
+    let more = all.len().saturating_sub(STREAM_COUNT_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!times.is_empty()).then(|| {
-        format!(
-            "the log was not closed, and lacks the last events of some threads and kinds: counters \
-             that several of them change may be wrong after {}{more} (times as --to takes them)",
-            times.join(", ")
-        )
-    })
+    (!times.is_empty()).then(|| format!("{}{more}", times.join(", ")))
 }
 
 /// Returns an edge of a piece whose tag numbers the values of all pieces.

@@ -1,20 +1,21 @@
 //! A naive pairing over random logs: nested, crossing, unfinished, repeated, lost.
 //!
 //! ```text
-//!  random steps ──▶ Maker ──▶ log ──▶ Source, Numbers ──▶ Pairing ─┐
-//!                                 └─▶ edges, gaps ───────▶ Twin ───┴─ the same slices
+//!  random steps ─┬─▶ Maker ──▶ log ──▶ Source, Holes ──▶ Pairing ─┐
+//!                └─▶ what was lost, edges ────────────▶ Twin ─────┴─ the same slices
 //! ```
 //!
 //! The twin keeps what is open in a list, and searches it from its end. Design: `.slice.pair`.
 
-use super::{Counts, Pairing, Turn};
-use crate::slices::model::{Edge, Gap, Id, Limits, Slice, Verdict};
-use crate::slices::source::{Batch, Numbers, Source, Step};
+use super::{Counts, Holes, Pairing, Turn};
+use crate::slices::model::{Edge, Id, Limits, Slice, Verdict};
+use crate::slices::source::{Batch, Source, Step};
 use eventdef::field::P;
 use eventlog::reader::marks::{Form, Marks};
 use eventlog::reader::{Clock, Filter, Log, Order};
 use eventlog::writer::{Cause, Maker, Origin};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod play {
     eventdef::events! {
@@ -66,6 +67,57 @@ use play::{
 /// The types whose kind is Aside.
 const ASIDE: [u8; 4] = [4, 6, 7, 8];
 
+/// A step of a play.
+#[derive(Clone, Copy)]
+struct Play {
+    stream: u16,
+    thread: u32,
+    buffer: u32,
+    what: u8,
+    key: u8,
+    ticks: u64,
+    is_lost: bool,
+}
+
+/// Returns what steps mean.
+fn plays(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> impl Iterator<Item = Play> {
+    steps.iter().zip(1000u64..).map(move |(&(stream, thread, what, key), ticks)| {
+        let (thread, what) = (u32::from(thread % 3) + 1, what % 11);
+        let buffer = if ASIDE.contains(&what) && !is_mixed { thread + 10 } else { thread };
+        let is_lost = what == 10 && key % 5 == 0;
+        // Some events have the same time.
+        let (stream, ticks) = (u16::from(stream % 2), ticks / 2 * 2);
+        Play { stream, thread, buffer, what, key, ticks, is_lost }
+    })
+}
+
+/// A time in which a thread lost events: stream, thread, kinds, from, to.
+type Lost = (u16, u32, BTreeSet<u8>, u64, u64);
+
+/// Returns when the steps lost events: between the neighbours of each lost one in its buffer.
+fn lost(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> Vec<Lost> {
+    let mut buffers: BTreeMap<(u16, u32), Vec<Play>> = BTreeMap::new();
+    for play in plays(steps, is_mixed) {
+        buffers.entry((play.stream, play.buffer)).or_default().push(play);
+    }
+    let mut lost = Vec::new();
+    for plays in buffers.values() {
+        let held = || plays.iter().filter(|play| !play.is_lost);
+        let mut kinds: BTreeSet<u8> =
+            held().map(|play| u8::from(ASIDE.contains(&play.what))).collect();
+        if kinds.is_empty() {
+            kinds.insert(0);
+        }
+        for (at, play) in plays.iter().enumerate().filter(|(_, play)| play.is_lost) {
+            let from = plays[..at].iter().rfind(|play| !play.is_lost).map_or(0, |play| play.ticks);
+            let to = plays[at..].iter().find(|play| !play.is_lost);
+            let to = to.map_or(u64::MAX, |play| play.ticks);
+            lost.push((play.stream, play.thread, kinds.clone(), from, to));
+        }
+    }
+    lost
+}
+
 /// Makes a log of steps: stream, thread, event type, key. Each kind of a thread has a buffer, or
 /// both share one if `is_mixed`. Event type 10 loses an event.
 fn log(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> Log {
@@ -78,13 +130,9 @@ fn log(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> Log {
         origin.uuid = uuid;
         streams.push(maker.begin(&origin).unwrap());
     }
-    for (&(stream, thread, what, key), ticks) in steps.iter().zip(1000u64..) {
-        maker.turn(streams[usize::from(stream % 2)]).unwrap();
-        // Some events have the same time.
-        let ticks = ticks / 2 * 2;
-        let (thread, item) = (u32::from(thread % 3) + 1, P(usize::from(key % 3)));
-        let what = what % 11;
-        let buffer = if ASIDE.contains(&what) && !is_mixed { thread + 10 } else { thread };
+    for Play { stream, thread, buffer, what, key, ticks, is_lost } in plays(steps, is_mixed) {
+        maker.turn(streams[usize::from(stream)]).unwrap();
+        let item = P(usize::from(key % 3));
         let added = match what {
             1 => maker.add(buffer, thread, ticks, &PartBegin { part: item }),
             2 => maker.add(buffer, thread, ticks, &PartEnd { part: item }),
@@ -94,7 +142,7 @@ fn log(steps: &[(u8, u8, u8, u8)], is_mixed: bool) -> Log {
             6 => maker.add(buffer, thread, ticks, &ThingDestroy { thing: item }),
             7 => maker.add(buffer, thread, ticks, &TurnStart {}),
             8 => maker.add(buffer, thread, ticks, &TurnEnd {}),
-            10 if key % 5 == 0 => maker.lose::<Noise>(buffer, thread, Cause::Io, 1),
+            _ if is_lost => maker.lose::<Noise>(buffer, thread, Cause::Io, 1),
             _ => maker.add(buffer, thread, ticks, &Noise {}),
         };
         added.unwrap();
@@ -113,8 +161,6 @@ fn found(slice: &Slice<'_>) -> Found {
 /// What is open, in the order of its beginning.
 struct TwinOpen {
     edge: Edge,
-    /// Gaps before it.
-    gap_count: usize,
     /// How many slices had left their stacks when this one did.
     left: Option<u64>,
     /// Beginnings in it that found no room.
@@ -125,7 +171,7 @@ struct TwinOpen {
 #[derive(Default)]
 struct Twin {
     open: Vec<TwinOpen>,
-    gaps: Vec<Gap>,
+    lost: Vec<Lost>,
     left_count: u64,
     open_count_max: usize,
     /// Whether open slices give way to what begins.
@@ -205,13 +251,12 @@ impl Twin {
             };
             self.give_way(oldest);
         }
-        let gap_count = self.gaps.len();
         let is_around = |open: &&TwinOpen| {
             !open.edge.is_span && open.edge.track == edge.track && open.left.is_none()
         };
         let around = self.open.iter().rfind(is_around).filter(|_| !edge.is_span);
         let depth = around.map_or(0, |open| open.depth + 1);
-        self.open.push(TwinOpen { edge: *edge, gap_count, left: None, dropped: 0, depth });
+        self.open.push(TwinOpen { edge: *edge, left: None, dropped: 0, depth });
     }
 
     fn end(&mut self, edge: &Edge, at: usize) {
@@ -229,14 +274,16 @@ impl Twin {
                 open.left = Some(self.left_count);
             }
         }
-        let is_of = |gap: &Gap, edge: &Edge| {
-            let stream = gap.stream == edge.id.stream;
-            let kind = gap.kind.is_none_or(|kind| kind == edge.kind);
-            let kind = kind && gap.registry == edge.registry;
-            stream && if edge.is_span { kind } else { gap.buffer == edge.id.buffer }
+        let is_of = |(stream, thread, kinds, ..): &&Lost, of: &Edge| {
+            let is_own = of.is_shared || *thread == of.thread;
+            *stream == of.id.stream && kinds.contains(&of.kind) && is_own
         };
-        let gaps = &self.gaps[ended.gap_count..];
-        let verdict = if gaps.iter().any(|gap| is_of(gap, &ended.edge) || is_of(gap, edge)) {
+        let (begin, end) = (ended.edge.ticks, edge.ticks);
+        let is_between = |&(.., from, to): &Lost| {
+            from < end && begin < to || from == to && (begin..=end).contains(&from)
+        };
+        let of = |lost: &&Lost| is_of(lost, &ended.edge) || is_of(lost, edge);
+        let verdict = if self.lost.iter().filter(of).any(is_between) {
             Verdict::Doubtful
         } else if ended.left.is_some() {
             Verdict::Crossing
@@ -258,12 +305,9 @@ impl Twin {
 fn paired(log: &Log, marks: &Marks, limits: Limits, makes_room: bool) -> (Vec<Found>, Counts) {
     let clock = Clock::new(log);
     let mut source = Source::new(log, &clock, marks);
-    let (mut numbers, mut pairing) = (Numbers::new(log), Pairing::new(limits));
+    let mut pairing = Pairing::new(limits).with_holes(Holes::new(log, marks));
     let mut all = Vec::new();
     log.events(Order::Time, &Filter::default()).each(|event| {
-        if let Some(gap) = numbers.note(event).and_then(|jump| numbers.gap(&jump)) {
-            pairing.gap(&gap);
-        }
         let Some(edge) = source.edge(event) else { return };
         if makes_room && !edge.is_end {
             pairing.make_room(|slice| all.push(found(&slice)));
@@ -299,9 +343,10 @@ fn check(pairing: &Pairing, edge: &Edge, turn: Turn, passed: &[Found]) {
     }
 }
 
-/// Pairs a log in batches of `size` entries; the twin takes the same steps.
+/// Pairs a log in batches of `size` entries; the twin, which knows what was lost, takes the same
+/// edges.
 fn twin(
-    log: &Log,
+    (log, lost): (&Log, Vec<Lost>),
     marks: &Marks,
     limits: Limits,
     makes_room: bool,
@@ -321,18 +366,13 @@ fn twin(
         }
     });
     batches.push(batch);
-    let (mut numbers, mut pairing) = (Numbers::new(log), Pairing::new(limits));
-    let mut twin = Twin { open_count_max: limits.open_count, makes_room, ..Twin::default() };
+    let mut pairing = Pairing::new(limits).with_holes(Holes::new(log, marks));
+    let mut twin = Twin { lost, open_count_max: limits.open_count, makes_room, ..Twin::default() };
     let mut all = Vec::new();
     for batch in &batches {
         for step in batch.steps() {
             match step {
-                Step::Jump(jump) => {
-                    let Some(gap) = numbers.gap(jump) else { continue };
-                    pairing.gap(&gap);
-                    twin.gaps.push(gap);
-                    twin.counts.gaps += 1;
-                }
+                Step::Jump(_) => {}
                 Step::Edge(edge) => {
                     if makes_room && !edge.is_end {
                         pairing.make_room(|slice| all.push(found(&slice)));
@@ -342,7 +382,6 @@ fn twin(
                 }
             }
         }
-        numbers.follow(batch);
     }
     pairing.finish(|slice| all.push(found(&slice)));
     // Only threads with open slices have an entry.
@@ -367,7 +406,7 @@ proptest! {
         let log = log(&steps, is_mixed);
         let marks = Marks::of(log.registries());
         let limits = Limits { open_count, ..Limits::default() };
-        let both = twin(&log, &marks, limits, makes_room, size);
+        let both = twin((&log, lost(&steps, is_mixed)), &marks, limits, makes_room, size);
         let [(own, counts), (expected, expected_counts)] = both;
         prop_assert_eq!(&own, &expected);
         prop_assert_eq!(counts, expected_counts);
@@ -395,7 +434,7 @@ fn random_logs_have_slices_of_every_verdict() {
         let count = slices.iter().filter(|(_, _, found, _)| *found == verdict).count();
         assert!(count > 2, "{name}: {count}");
     }
-    assert!(counts.alone > 10 && counts.full > 10 && counts.gaps > 10, "{counts:?}");
+    assert!(counts.alone > 10 && counts.full > 10, "{counts:?}");
     let (_, counts) = of(20, true);
     assert!(counts.full == 0 && counts.gave_way > 10 && counts.late > 10, "{counts:?}");
 }

@@ -4,7 +4,7 @@
 
 use super::Of;
 use crate::fields::{Real, csv_field};
-use crate::units::{self, NOTHING, bytes, latency, three_digits};
+use crate::units::{self, Figure, NOTHING, bytes, latency, three_digits};
 use eventlog::format::text::OneLine;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ pub enum Cell {
     /// A time that is at most so long; `≤` marks it.
     Bound(u64),
     /// A number with its own unit, in the text of this function.
-    Scaled(f64, fn(f64) -> String),
+    Scaled(f64, fn(f64) -> Figure),
     /// A change; its sign is shown.
     Change(f64),
     /// A value that people read in words.
@@ -126,7 +126,7 @@ impl Cell {
             Cell::Real(real) | Cell::Scaled(real, _) if !real.is_finite() => NOTHING.to_owned(),
             Cell::Number(number) => whole(*number),
             Cell::Real(real) => value(*real),
-            Cell::Scaled(number, scale) => scale(*number),
+            Cell::Scaled(number, scale) => scale(*number).to_string(),
             Cell::Bound(number) => format!("≤{}", whole(*number)),
             Cell::About(number) => format!("~{}", number.shown(of, is_ticks)),
             Cell::Change(change) => {

@@ -31,7 +31,7 @@ mod tests;
 use crate::text;
 use crate::text::page::Page;
 use cli::table::Cell;
-use cli::units;
+use cli::units::{self, Figure};
 use eventdef::Sort;
 use eventdef::marks::Unit;
 use eventlog::reader::{Event, EventType, Param, Registry};
@@ -85,13 +85,16 @@ pub(crate) fn percentile(found: Percentile) -> Cell {
     Cell::exact_if(found.is_exact, found.ns)
 }
 
+/// Returns the text of a number in its unit.
+pub(crate) type Scale = fn(f64) -> Figure;
+
 /// Returns the function that writes a number of a unit: whole bytes and ns, except of doubles.
-pub(crate) fn scale(unit: Option<Unit>, sort: Sort) -> Option<fn(f64) -> String> {
+pub(crate) fn scale(unit: Option<Unit>, sort: Sort) -> Option<Scale> {
     match (unit?, sort) {
-        (Unit::Bytes, Sort::D) => Some(|value| units::Unit::Bytes.text(value)),
-        (Unit::Ns, Sort::D) => Some(units::nanoseconds),
-        (Unit::Bytes, _) => Some(units::bytes),
-        (Unit::Ns, _) => Some(units::latency),
+        (Unit::Bytes, Sort::D) => Some(|value| units::Unit::Bytes.figure(value)),
+        (Unit::Ns, Sort::D) => Some(|value| units::Unit::Nanoseconds.figure(value)),
+        (Unit::Bytes, _) => Some(|value| units::Unit::Bytes.whole(value)),
+        (Unit::Ns, _) => Some(|value| units::Unit::Nanoseconds.whole(value)),
         (Unit::Count, _) => None,
     }
 }

@@ -11,7 +11,7 @@
 //! short, or of unknown type) gets its own recipe, for its line alone. Design: `.cnv.speed` in
 //! `design/eventcnv.md`.
 
-use crate::show::Row;
+use crate::show::{Row, Scale};
 use crate::text;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
@@ -24,9 +24,6 @@ const MEMORY_MAX: usize = 4 << 20;
 const BYTES_USUAL: usize = 256;
 /// Room for a value, or for what `Line::head` writes, next to the text.
 const VALUE_ROOM: usize = 64;
-
-/// Returns the text of a number in its unit.
-type Scale = fn(f64) -> String;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
@@ -389,13 +386,13 @@ fn label<'e>(event: &Event<'_, 'e>, step: &Step, value: u64) -> Option<&'e [u8]>
 #[inline(never)]
 fn scaled(scale: Scale, is_real: bool, value: u64, pen: &mut Pen<'_>) {
     let value = if is_real { f64::from_bits(value) } else { value as f64 };
-    let mut text = match value.is_finite() {
-        true => scale(value).replace('µ', "u").into_bytes(),
-        false => Vec::new(),
-    };
-    if text.is_empty() {
-        text::double_general(&mut text, value);
+    if value.is_finite() {
+        let figure = scale(value).ascii();
+        let (text, size) = figure.padded();
+        return pen.text(text, 0, size);
     }
+    let mut text = Vec::new();
+    text::double_general(&mut text, value);
     let size = text.len();
     text.extend_from_slice(&[0; STORE_SIZE]);
     pen.text(&text, 0, size);

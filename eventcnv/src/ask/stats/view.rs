@@ -260,6 +260,7 @@ fn top(param: &ParamOverview) -> (Cell, u64) {
                 });
                 let value = number(param.sort, value);
                 let labelled = label.map(|label| format!("{value}[{}]", quoted(label)));
+                let scaled = scaled.map(|figure| figure.to_string());
                 let shown = labelled.or(scaled).unwrap_or_else(|| value.clone());
                 (shown, value, label.map(words), count)
             };

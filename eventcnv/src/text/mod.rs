@@ -12,6 +12,7 @@ pub(crate) mod hex;
 pub(crate) mod names;
 pub(crate) mod page;
 
+use cli::units::rounded;
 use eventlog::format::text::is_steering;
 use std::io::Write;
 
@@ -78,27 +79,38 @@ pub(crate) fn seconds(ns: i64, width: usize) -> ([u8; 64], usize) {
 /// steer a terminal as `\xHH`: an event stays on its line, and no terminal obeys the log
 /// (`.dumper.quoted`).
 pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     out.push(b'"');
-    if string.iter().all(|&byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
+    // No early end: a vector tests sixteen bytes at once.
+    if string.iter().fold(true, |all, &byte| all & is_plain(byte)) {
         out.extend_from_slice(string);
     } else {
-        for piece in string.utf8_chunks() {
-            for c in piece.valid().chars() {
-                let mut bytes = [0; 4];
-                let bytes = c.encode_utf8(&mut bytes).bytes();
-                match c {
-                    '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
-                    c if is_steering(c) => bytes.for_each(|byte| escaped(out, byte)),
-                    _ => out.extend(bytes),
-                }
-            }
-            for &byte in piece.invalid() {
-                // A terminal may interpret it as a control character of Latin-1.
-                if matches!(byte, 0x80..=0x9F) { escaped(out, byte) } else { out.push(byte) }
+        for piece in string.chunk_by(|&a, &b| is_plain(a) == is_plain(b)) {
+            match piece.first() {
+                Some(&first) if is_plain(first) => out.extend_from_slice(piece),
+                _ => with_escapes(out, piece),
             }
         }
     }
     out.push(b'"');
+}
+
+fn with_escapes(out: &mut Vec<u8>, string: &[u8]) {
+    for piece in string.utf8_chunks() {
+        for c in piece.valid().chars() {
+            let mut bytes = [0; 4];
+            let bytes = c.encode_utf8(&mut bytes).bytes();
+            match c {
+                '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
+                c if is_steering(c) => bytes.for_each(|byte| escaped(out, byte)),
+                _ => out.extend(bytes),
+            }
+        }
+        for &byte in piece.invalid() {
+            // A terminal may interpret it as a control character of Latin-1.
+            if matches!(byte, 0x80..=0x9F) { escaped(out, byte) } else { out.push(byte) }
+        }
+    }
 }
 
 fn escaped(out: &mut Vec<u8>, byte: u8) {
@@ -148,6 +160,28 @@ pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
 /// Returns the first `count` (at most 10) digits of a finite value, correctly rounded, and the
 /// exponent of the first digit.
 fn significant(value: f64, count: usize, text: &mut [u8; 32]) -> (&[u8], i32) {
+    // The exponent of 2, less the bias, times log₁₀ 2: the exponent, or one less.
+    let least = (((value.abs().to_bits() >> 52) as i32 - 1023) * 1233) >> 12;
+    let least = if value == 0.0 { 0 } else { least };
+    for exponent in [least, least + 1] {
+        let power = u32::try_from(count as i32 - 1 - exponent);
+        let Some(digits) = power.ok().and_then(|power| rounded(value, power)) else { break };
+        let above = 10_u64.pow(count as u32);
+        if digits < above {
+            // The digit in front keeps the zeros of 0.
+            let mut buffer = itoa::Buffer::new();
+            let digits = buffer.format(above + digits).as_bytes().get(1..).unwrap_or_default();
+            let place = text.get_mut(..digits.len()).unwrap_or_default();
+            place.copy_from_slice(digits);
+            return (place, exponent);
+        }
+    }
+    significant_formatted(value, count, text)
+}
+
+/// Does the same by the standard formatter, which covers very large and small values.
+#[cold]
+fn significant_formatted(value: f64, count: usize, text: &mut [u8; 32]) -> (&[u8], i32) {
     let mut rest = text.as_mut_slice();
     // "1.234567890e-308" needs 16 bytes: the write cannot fail.
     let _ = write!(rest, "{:.*e}", count - 1, value.abs());
@@ -162,13 +196,7 @@ fn significant(value: f64, count: usize, text: &mut [u8; 32]) -> (&[u8], i32) {
 /// Appends a finite double as C's `%G` does; `short` is the alternative form `%#g`, in lower case.
 fn general(out: &mut Vec<u8>, value: f64, precision: usize, short: bool) {
     let mut text = [0; 32];
-    let (mut digits, exponent) = significant(value, precision, &mut text);
-    while let [rest @ .., b'0'] = digits
-        && !short
-        && !rest.is_empty()
-    {
-        digits = rest;
-    }
+    let (digits, exponent) = significant(value, precision, &mut text);
     if value.is_sign_negative() {
         out.push(b'-');
     }
@@ -176,13 +204,13 @@ fn general(out: &mut Vec<u8>, value: f64, precision: usize, short: bool) {
     // The digits before the point; if none, the zeros after the point.
     let before = if scientific { 1 } else { (exponent + 1).max(0) as usize };
     let zeros = if scientific { 0 } else { (-1 - exponent).max(0) as usize };
-    if before == 0 {
-        out.push(b'0');
+    let (whole, mut after) = digits.split_at_checked(before).unwrap_or_default();
+    while let [rest @ .., b'0'] = after
+        && !short
+    {
+        after = rest;
     }
-    for index in 0..before {
-        out.push(digits.get(index).copied().unwrap_or(b'0'));
-    }
-    let after = digits.get(before..).unwrap_or_default();
+    out.extend_from_slice(if before == 0 { b"0" } else { whole });
     if !after.is_empty() || short {
         out.push(b'.');
         out.resize(out.len() + zeros, b'0');
@@ -210,10 +238,14 @@ fn not_finite(out: &mut Vec<u8>, value: f64, upper: bool) {
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    fn text_bytes(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut out = b"<".to_vec();
         write(&mut out);
-        String::from_utf8(out).unwrap().split_off(1)
+        out.split_off(1)
+    }
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        String::from_utf8(text_bytes(write)).unwrap()
     }
 
     /// Returns the values around every power of two, where the number of digits changes.
@@ -260,6 +292,41 @@ mod tests {
         ] {
             assert_eq!(text(|out| double_general(out, value)), numeric);
             assert_eq!(text(|out| double_short(out, value)), named, "{value}");
+        }
+    }
+
+    /// `.dumper.text`
+    #[test]
+    fn doubles_equal_those_of_the_standard_formatter() {
+        let random = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        let bits = (0..20_000).map(|n| f64::from_bits(random(n)));
+        let usual = (0..20_000).map(|n| (random(n) >> (n % 64)) as f64 / 1e6);
+        let ties = (0..2000).map(|n| f64::from(n) / 8.0 + 123_456_789.0);
+        let powers = (-330..308).flat_map(|n| [1.0, 0.999_999_999_95].map(|of| of * 10f64.powi(n)));
+        for value in bits.chain(usual).chain(ties).chain(powers).chain([0.0, 5e-324, f64::MAX]) {
+            for value in [value.next_down(), value, value.next_up()] {
+                for count in [3, 10] {
+                    let (mut found, mut expected) = ([0; 32], [0; 32]);
+                    let found = significant(value, count, &mut found);
+                    let expected = significant_formatted(value, count, &mut expected);
+                    assert!(found == expected || !value.is_finite(), "{value:e}: {found:?}");
+                }
+            }
+        }
+    }
+
+    /// `.dumper.quoted`
+    #[test]
+    fn a_string_in_pieces_equals_the_whole() {
+        let alphabet = ["a", " ", "\"", "\\", "\n", "é", "\u{9b}", "\u{202e}", "語"];
+        let mut bytes: Vec<Vec<u8>> = alphabet.map(|text| text.as_bytes().to_vec()).to_vec();
+        bytes.extend([vec![0x9B], vec![0xE2, 0x80], vec![0xFF]]);
+        for n in 0..12_usize.pow(4) {
+            let at = |place: u32| bytes[n / 12_usize.pow(place) % 12].as_slice();
+            let string = [at(0), at(1), at(2), at(3)].concat();
+            let expected = text_bytes(|out| with_escapes(out, &string));
+            let found = text_bytes(|out| quoted(out, &string));
+            assert_eq!(found, [b"\"", expected.as_slice(), b"\""].concat());
         }
     }
 

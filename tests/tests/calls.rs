@@ -112,7 +112,7 @@ fn calls_that_a_ring_has_overwritten_are_told() {
         ] {
             let output = eventcnv().args(arguments).output().unwrap();
             let notes = String::from_utf8(output.stderr).unwrap();
-            let has_note = notes.contains(" older events were overwritten in memory");
+            let has_note = notes.contains(" overwritten in memory: ");
             assert_eq!(has_note, is_noted, "{arguments:?}: {notes}");
         }
         run(eventcnv().args(["report", log, "-o", page]));

@@ -164,9 +164,9 @@ fn told(words: &[&str], log: &Path) -> (Option<i32>, String, String) {
 
 /// Returns the number of lost events that a tool states in words.
 fn lost(text: &str) -> u64 {
-    let before = text.split(" events were requested and are not in the log: ").next();
-    let line = before.filter(|before| before.len() < text.len());
-    let number = line.and_then(|line| line.split_ascii_whitespace().next_back());
+    let mut parts = [" event was requested and is", " events were requested and are"].into_iter();
+    let before = parts.find_map(|part| text.split_once(&format!("{part} not in the log: ")));
+    let number = before.and_then(|(line, _)| line.split_ascii_whitespace().next_back());
     number.map_or(0, |number| number.parse().expect("a number"))
 }
 

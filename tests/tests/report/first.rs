@@ -164,11 +164,11 @@ fn names_of_lanes_that_are_cut_differ() {
 fn a_page_with_a_place_for_each_slice_merges_none() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("large.log");
-    large(&log, 1, 30_000, true);
+    large(&log, 1, 25_000, true);
     let path = page_with(&log, directory.path(), &[], STEPS);
     let notes = plain(Page::open(&path, "tab=threads").said("notes"));
     assert!(!notes.contains("merged") && !notes.contains("1 ns"), "{notes}");
-    large(&log, 1, 30_000, false);
+    large(&log, 1, 25_000, false);
     let path = page_with(&log, directory.path(), &[], STEPS);
     let notes = plain(Page::open(&path, "tab=threads").said("notes"));
     assert!(notes.contains("begin together with others of their row"), "{notes}");

@@ -424,7 +424,9 @@ fn golden_logs_open_in_the_tab_of_threads() {
         let path = page(&root().join("tests/golden").join(log), directory.path());
         let opened = Page::open(&path, "tab=threads");
         assert_eq!(opened.console, [""; 0], "{log}");
-        assert!(opened.said("lanes").contains("slice"), "{log}: {}", opened.said("lanes"));
+        let lanes = opened.said("lanes");
+        assert!(lanes.contains("slice") && !lanes.contains("none"), "{log}: {lanes}");
+        assert_eq!(lanes.contains("no thread"), log.starts_with("mps"), "{log}: {lanes}");
     }
 }
 

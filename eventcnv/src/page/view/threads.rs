@@ -168,7 +168,10 @@ impl Threads<'_> {
         let row = |(_, lane): &(u32, &Lane)| {
             let (name, number, stream) = match lane.owner {
                 Owner::Thread(stream, thread) => {
-                    let name = format!("thread {}", threads.name(stream, thread));
+                    let name = match &*threads.name(stream, thread) {
+                        "none" => "no thread".to_owned(),
+                        name => format!("thread {name}"),
+                    };
                     (name, (self.number)(stream, thread), stream)
                 }
                 Owner::Spans(stream, pair) => {

@@ -27,8 +27,9 @@ COLUMNS = "time timestamp wall stream thread thread_name buffer number".split()
 PARTITIONS = "host process kind".split()
 ADDED = ("filename file_row_number __filename __fragment_index __batch_index "
          "__last_in_fragment").split()
-# Columns of slices that a database has too.
-SLICE = "name begin end duration verdict thread".split()
+# What several events tell: columns that a database has too.
+TOLD = {"slices": "name begin end duration verdict thread".split(),
+        "counters": "registry name unit time value change".split()}
 EVENTCNV, DIRECTORY, LOGS = sys.argv[1], sys.argv[2], sys.argv[3:]
 
 
@@ -132,18 +133,20 @@ for log in LOGS:
     subprocess.run([EVENTCNV, "parquet", log, "-o", DIRECTORY, "--force"], check=True)
     rows = expected(log)
     sets = {os.path.basename(path) for path in glob.glob(DIRECTORY + "/*")}
-    assert sets - {"slices"} == set(rows), (sets, set(rows))
-    slices = Counter(tuple(row[name] for name in SLICE)
-                     for row in ask("query", log, f"SELECT {', '.join(SLICE)} FROM slices", "--json"))
+    assert sets - set(TOLD) == set(rows), (sets, set(rows))
+    told = {of: Counter(tuple(row[name] for name in columns) for row in
+                        ask("query", log, f"SELECT {', '.join(columns)} FROM {of}", "--json"))
+            for of, columns in TOLD.items()}
+    assert sets & set(TOLD) == {of for of in TOLD if told[of]}, (sets, told)
     for name, read in READERS:
         count = 0
         for event in sorted(rows):
             got = found(read(os.path.join(DIRECTORY, event)))
             assert got == rows[event], (name, event, got - rows[event], rows[event] - got)
             count += sum(got.values())
-        if slices:
-            got = Counter(tuple(plain(row[name]) for name in SLICE)
-                          for row in read(os.path.join(DIRECTORY, "slices")))
-            assert got == slices, (name, got - slices, slices - got)
+        for of in sets & set(TOLD):
+            got = Counter(tuple(plain(row[name]) for name in TOLD[of])
+                          for row in read(os.path.join(DIRECTORY, of)))
+            assert got == told[of], (name, of, got - told[of], told[of] - got)
         print(f"{os.path.basename(log)}: {name} reads all {count} events")
 spark.stop()

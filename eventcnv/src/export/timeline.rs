@@ -301,8 +301,8 @@ impl Timeline {
         }
         if self.doubtful_count > 0 {
             notes.push(format!(
-                "{} slices and spans may end with the end of another one: the log lacks events of \
-                 their types in between",
+                "slices and spans that may end with the end of another one, as the log lacks \
+                 events of their types in between: {}",
                 self.doubtful_count
             ));
         }
